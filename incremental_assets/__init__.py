@@ -1,0 +1,1 @@
+"""Incremental sync of database tables into Delta Lake, as partitioned Dagster assets."""

@@ -1,0 +1,139 @@
+"""How far a source has settled: what its open transactions allow a watermark to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.state import Identity, Settling, State
+from incremental_assets.core.table import Cursor, TableSpec
+
+GUARD = timedelta(seconds=2)
+"""A transaction has its stamp some microseconds before the view of open transactions shows it."""
+
+
+class Guarantee(StrEnum):
+    """What a run can promise about rows that commit late, strongest first."""
+
+    SETTLED = "settled"
+    HOLDBACK = "holdback"
+    BEST_EFFORT = "best_effort"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What the source said in its own autocommit statements, before the snapshot: clock first, then open, then prepared transactions."""
+
+    clock: datetime
+    oldest: datetime | None
+    """Start of the oldest open transaction, None when none is open."""
+    holder: str
+    """Who holds it open, for people: pid, user and application; empty when nobody."""
+    prepared: str | None
+    """A prepared transaction, for people; its stamps may be older than anything the source tells."""
+    blind: str
+    """Why some transactions could not be seen; empty when all could."""
+    zone: str
+    """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
+    identity: Identity | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Below `value` nothing can commit any more; None means that nothing is known to have settled."""
+
+    value: CursorValue | None
+    guarantee: Guarantee
+    reason: str
+    settling: Settling | None = None
+
+
+def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
+    """The settled bound of one table. `highest` is the largest integer committed before `bound` was asked, None for time cursors."""
+    if cursor.type.is_time:
+        return _settle_time(spec, cursor, bound, state)
+    return _settle_integer(spec, bound, highest, state)
+
+
+def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | None) -> Settled:
+    holdback = spec.holdback if isinstance(spec.holdback, timedelta) else timedelta()
+    guarantee, reason = _guarantee(bound, bool(holdback))
+    if bound.prepared is not None:
+        return Settled(state.watermark if state else None, guarantee, reason)
+    oldest = min(bound.clock, bound.oldest or bound.clock)
+    instant = bound.clock if guarantee is Guarantee.HOLDBACK else oldest - GUARD
+    instant = min(instant, bound.clock - holdback)
+    return Settled(lowest_reading(cursor, bound, instant), guarantee, reason)
+
+
+def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
+    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked: it began before the clock of that time."""
+    holdback = spec.holdback if isinstance(spec.holdback, int) else 0
+    guarantee, reason = _guarantee(bound, bool(holdback))
+    now = Settling(highest, bound.clock) if highest is not None else None
+    earlier = state.settling if state else None
+    watermark = state.watermark if state else None
+    if bound.prepared is not None:
+        return Settled(watermark, guarantee, reason, earlier or now)
+    if guarantee is not Guarantee.SETTLED:
+        value = _after(now.highest, holdback) if now else watermark
+        return Settled(value, guarantee, reason)
+    done = [pair for pair in (earlier, now) if pair is not None and (bound.oldest is None or bound.oldest > pair.clock)]
+    value = max((_after(pair.highest, holdback) for pair in done), default=watermark)
+    waiting = next((pair for pair in (earlier, now) if pair is not None and pair not in done), None)
+    return Settled(value, guarantee, reason, waiting)
+
+
+def _after(highest: CursorValue, holdback: int) -> CursorValue:
+    return highest.minus(holdback - 1)
+
+
+def _guarantee(bound: Bound, holds_back: bool) -> tuple[Guarantee, str]:
+    if bound.blind:
+        return (Guarantee.HOLDBACK if holds_back else Guarantee.BEST_EFFORT), bound.blind
+    if bound.prepared is not None:
+        return Guarantee.SETTLED, f"the watermark waits for the prepared transaction {bound.prepared}"
+    if bound.oldest is not None:
+        return Guarantee.SETTLED, f"every transaction but those since {bound.oldest:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over"
+    return Guarantee.SETTLED, "no transaction was open"
+
+
+# --- an instant as the cursor's own reading -------------------------------------------------------
+
+
+def lowest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:
+    """The smallest value that the cursor can show at or after `instant`: in an hour that the zone repeats, that hour's start."""
+    if cursor.type is CursorType.TIMESTAMP:
+        return CursorValue.of(cursor.type, instant)
+    readings = [_local(cursor, bound, instant)]
+    readings += [_local(cursor, bound, later) for later in _turns(cursor, bound, instant, timedelta(hours=26))]
+    return CursorValue.of(cursor.type, min(readings))
+
+
+def highest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:
+    """The largest value that the cursor can have shown up to `instant`; a date covers its whole day, so the next day stands for it."""
+    if cursor.type is CursorType.TIMESTAMP:
+        return CursorValue.of(cursor.type, instant)
+    readings = [_local(cursor, bound, instant)]
+    instantly = timedelta(microseconds=1)
+    readings += [_local(cursor, bound, turn - instantly) for turn in _turns(cursor, bound, instant - timedelta(hours=26), timedelta(hours=26))]
+    highest = max(readings)
+    return CursorValue.of(cursor.type, highest + timedelta(days=1) if cursor.type is CursorType.DATE else highest)
+
+
+def _local(cursor: Cursor, bound: Bound, instant: datetime) -> datetime:
+    return instant.astimezone(ZoneInfo(cursor.zone or bound.zone)).replace(tzinfo=None)
+
+
+def _turns(cursor: Cursor, bound: Bound, begin: datetime, span: timedelta) -> list[datetime]:
+    """The instants in `(begin, begin + span]` at which the zone's clocks are put back; zones turn on quarter hours."""
+    zone = ZoneInfo(cursor.zone or bound.zone)
+    quarter = timedelta(minutes=15)
+    first = begin.astimezone(UTC).replace(minute=begin.minute - begin.minute % 15, second=0, microsecond=0)
+    steps = [first + quarter * step for step in range(span // quarter + 2)]
+    offsets = [step.astimezone(zone).utcoffset() or timedelta() for step in steps]
+    pairs = zip(steps[1:], offsets[:-1], offsets[1:], strict=True)
+    return [step for step, before, after in pairs if after < before and begin < step <= begin + span]

@@ -1,0 +1,172 @@
+"""The error family, grouped by what the person in front of it does.
+
+IncrementalAssetsError
+├── fix the file        ConfigurationError, SelectionError                       exit 2
+├── fix the machine     SetupError                                               exit 1
+├── wait and retry      Busy (exit 4), SourceUnreachable, LeaseLost              exit 1
+├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
+│                       CursorIsNull, NoPrimaryKey, NameRefused                  exit 1
+├── look at the data    StageBroken, CommitMissing                               exit 1
+└── stop and decide     Refused (exit 3), SourceExchanged, TargetChanged,
+                        TermsChanged, CheckpointsTooNew                          exit 1
+
+Every message is one sentence that names the thing, the place and the cure. None carries a secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class IncrementalAssetsError(Exception):
+    """Base of the family; `str()` is the sentence that people read."""
+
+    exit_code = 1
+
+
+# --- fix the file ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake of the configuration: where it is, what is written there, what to write instead."""
+
+    file: str
+    line: int
+    text: str
+    cure: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text!r}: {self.cure}"
+
+
+class ConfigurationError(IncrementalAssetsError):
+    """Every mistake of a configuration at once."""
+
+    exit_code = 2
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class SelectionError(IncrementalAssetsError):
+    """The command line names something that does not exist or does not fit."""
+
+    exit_code = 2
+
+
+# --- fix the machine ------------------------------------------------------------------------------
+
+
+class SetupError(IncrementalAssetsError):
+    """Something that the product needs is missing on this machine."""
+
+
+# --- wait and retry -------------------------------------------------------------------------------
+
+
+class Busy(IncrementalAssetsError):
+    """Another run holds the lease of the table."""
+
+    exit_code = 4
+
+    def __init__(self, table: object, owner: str) -> None:
+        super().__init__(f"{table}: another run is syncing this table ({owner}); try again when it is done")
+
+
+class SourceUnreachable(IncrementalAssetsError):
+    """The database does not answer, or refuses the connection."""
+
+
+class LeaseLost(IncrementalAssetsError):
+    """This run slept past its lease and another one took over."""
+
+    def __init__(self, table: object) -> None:
+        super().__init__(f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, the next sync goes on")
+
+
+# --- look at the source ---------------------------------------------------------------------------
+
+
+class SourceRefused(IncrementalAssetsError):
+    """The database answered a question with an error."""
+
+
+class TableMissing(IncrementalAssetsError):
+    """A configured table is not in the source's catalogue, or may not be read."""
+
+    def __init__(self, table: object, hint: str = "") -> None:
+        super().__init__(f"{table}: there is no such table that this user may see; check the name and its grants, `doctor --sql` prints them{hint}")
+
+
+class ColumnMissing(IncrementalAssetsError):
+    """A configured column is not in the table."""
+
+    def __init__(self, table: object, role: str, column: str, existing: tuple[str, ...]) -> None:
+        names = ", ".join(existing[:20]) + (", …" if len(existing) > 20 else "")
+        super().__init__(f"{table}: the {role} column {column!r} does not exist; choose one of: {names}")
+
+
+class CursorMistyped(IncrementalAssetsError):
+    """The cursor's declared type does not fit the column's."""
+
+    def __init__(self, table: object, column: str, declared: str, found: str, fits: str) -> None:
+        super().__init__(f"{table}: the cursor {column!r} is declared as {declared} but the column is {found}; {fits}")
+
+
+class CursorIsNull(IncrementalAssetsError):
+    """Rows without a cursor under the policy `nulls: fail`."""
+
+    def __init__(self, table: object, column: str, count: int) -> None:
+        super().__init__(
+            f"{table}: {count} rows have no {column!r}, so no sync would ever see them; "
+            "fill the column, or choose `nulls: always`, `nulls: skip` or a `fallback` column for this cursor"
+        )
+
+
+class NoPrimaryKey(IncrementalAssetsError):
+    """An upsert without a key."""
+
+    def __init__(self, table: object) -> None:
+        super().__init__(f"{table}: `upsert` needs a primary key and the source declares none; name it with `primary_key: [...]` or use `append`")
+
+
+class NameRefused(IncrementalAssetsError):
+    """A name that the lake cannot hold."""
+
+
+# --- look at the data -----------------------------------------------------------------------------
+
+
+class StageBroken(IncrementalAssetsError):
+    """What was staged is not what the source showed."""
+
+
+class CommitMissing(IncrementalAssetsError):
+    """The log does not hold the commit that was asked for."""
+
+
+# --- stop and decide ------------------------------------------------------------------------------
+
+
+class Refused(IncrementalAssetsError):
+    """Destructive, and not asked for in so many words."""
+
+    exit_code = 3
+
+
+class SourceExchanged(IncrementalAssetsError):
+    """The database behind the address is another one, or an older copy of itself."""
+
+
+class TargetChanged(IncrementalAssetsError):
+    """Somebody else rewrote, restored or removed the table in the lake."""
+
+
+class TermsChanged(IncrementalAssetsError):
+    """Cursor, key, strategy or lake differ from what the landed rows were synced under."""
+
+
+class CheckpointsTooNew(IncrementalAssetsError):
+    """The checkpoint table was written by a newer version of this program."""

@@ -1,0 +1,274 @@
+"""Decide what one sync reads and where its watermark goes: pure, from the configuration, the last state and what the source said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+
+from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading, settle
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import SourceExchanged, TermsChanged
+from incremental_assets.core.state import Fingerprint, State
+from incremental_assets.core.table import FuturePolicy, Strategy, TableSpec
+from incremental_assets.core.window import Window, merge
+
+
+class Mode(StrEnum):
+    """Why a sync runs: go on from the watermark, read a window again, or read everything again."""
+
+    SYNC = "sync"
+    BACKFILL = "backfill"
+    FULL_REFRESH = "full_refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of one table. `window` belongs to a backfill."""
+
+    run_id: str
+    mode: Mode = Mode.SYNC
+    window: Window | None = None
+    allow_shrink: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """The names under which one sync commits: the target's app id, a sequence never used before, and its batch."""
+
+    app_id: str
+    seq: int
+    batch_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the source said of one table, in this order: highest integer, bound, fingerprint over what the next sync would read."""
+
+    bound: Bound
+    highest: CursorValue | None = None
+    fingerprint: Fingerprint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nothing to read. `state` is set when the watermark moved all the same."""
+
+    reason: str
+    guarantee: Guarantee
+    guarantee_reason: str
+    settled: CursorValue | None
+    previous_watermark: CursorValue | None
+    state: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPlan:
+    """One read and one commit, decided before anything is touched."""
+
+    spec: TableSpec
+    request: Request
+    ticket: Ticket
+    window: Window
+    bound: Bound
+    settled: Settled
+    previous: State | None
+    new_watermark: CursorValue | None
+    fingerprint_lower: CursorValue | None
+    """The next sync's lower bound, at and above which the snapshot is fingerprinted."""
+    late_below: CursorValue | None
+    """What first lands from below this was committed late: an earlier sync had read that far."""
+    future_above: CursorValue | None
+    """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the commit replaces the whole table."""
+        return self.request.mode is Mode.FULL_REFRESH or self.spec.strategy is Strategy.FULL_REFRESH
+
+    @property
+    def previous_watermark(self) -> CursorValue | None:
+        """The watermark before this sync."""
+        return self.previous.watermark if self.previous else None
+
+    def landed(self, rows: int, highest: CursorValue | None, fingerprint: Fingerprint | None) -> State:
+        """The state after this plan has landed, from what its snapshot showed."""
+        before = self.previous
+        read = [value for value in (before.max_cursor_read if before and not self.overwrites else None, highest) if value is not None]
+        whole = self.overwrites or not self.spec.is_incremental
+        covered = () if whole or before is None else before.coverage
+        state = State(
+            app_id=self.ticket.app_id,
+            seq=self.ticket.seq,
+            batch_id=self.ticket.batch_id,
+            terms=self.spec.terms,
+            watermark=self.new_watermark,
+            max_cursor_read=max(read, default=None),
+            settling=self.settled.settling,
+            fingerprint=fingerprint,
+            identity=self.bound.identity,
+            clock=self.bound.clock,
+            rows=rows if whole else None,
+            coverage=merge((*covered, *self._covered())),
+        )
+        if self.request.mode is not Mode.BACKFILL or whole:
+            return state
+        kept = before or replace(state, watermark=None, settling=None, fingerprint=None, clock=None)
+        return replace(
+            state,
+            watermark=kept.watermark,
+            settling=kept.settling,
+            fingerprint=kept.fingerprint,
+            clock=kept.clock,
+        )
+
+    def _covered(self) -> tuple[Window, ...]:
+        if not self.spec.is_incremental or self.settled.value is None:
+            return ()
+        return (self.window.clamp_upper(self.settled.value),)
+
+
+def plan(spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation) -> SyncPlan | Nothing:
+    """The plan of one sync, or Nothing; stops if the source or the terms are not those that landed."""
+    bound, cursor = observation.bound, spec.cursor
+    check_identity(spec, request, state, bound)
+    check_terms(spec, request, state)
+    if cursor is None or not spec.is_incremental:
+        return _plan_whole(spec, request, state, ticket, observation)
+    # A full refresh starts from nothing: an exchanged source may lie before the old watermark.
+    known = None if request.mode is Mode.FULL_REFRESH else state
+    settled = settle(spec, cursor, bound, observation.highest, known)
+    previous = state.watermark if state else None
+    watermark = previous if request.mode is Mode.BACKFILL else _later(known.watermark if known else None, settled.value)
+    window = reading(spec, request, state, observation)
+    if request.mode is Mode.SYNC and state is not None:
+        moved = state.fingerprint is None or observation.fingerprint != state.fingerprint
+        if not moved or window.is_empty:
+            changed = watermark != previous or settled.settling != state.settling
+            idle = replace(state, watermark=watermark, settling=settled.settling, identity=bound.identity) if changed else None
+            return Nothing("nothing moved", settled.guarantee, settled.reason, settled.value, previous, idle)
+    future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
+    return SyncPlan(
+        spec=spec,
+        request=request,
+        ticket=ticket,
+        window=window,
+        bound=bound,
+        settled=settled,
+        previous=state,
+        new_watermark=watermark,
+        fingerprint_lower=_lower(spec, watermark),
+        late_below=_late_below(spec, request, state, bound),
+        future_above=future,
+    )
+
+
+def _plan_whole(spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation) -> SyncPlan | Nothing:
+    bound = observation.bound
+    settled = Settled(None, Guarantee.SETTLED, "the whole table is read in one snapshot")
+    if request.mode is Mode.SYNC and state is not None and state.clock is not None and bound.clock - state.clock < spec.refresh_every:
+        due = state.clock + spec.refresh_every
+        return Nothing(f"not due before {due:%Y-%m-%d %H:%M}Z", settled.guarantee, settled.reason, None, None)
+    return SyncPlan(
+        spec=spec,
+        request=request,
+        ticket=ticket,
+        window=Window(None, None),
+        bound=bound,
+        settled=settled,
+        previous=state,
+        new_watermark=None,
+        fingerprint_lower=None,
+        late_below=None,
+        future_above=None,
+    )
+
+
+def reading(spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
+    """The window that a sync of an incremental table would read now; `upper` is open unless something holds rows back."""
+    upper = _upper(spec, observation)
+    if request.mode is Mode.BACKFILL:
+        if request.window is None:
+            raise ValueError("a backfill of an incremental table names its window")
+        return request.window.clamp_upper(upper)
+    lower = spec.start if request.mode is Mode.FULL_REFRESH else _lower(spec, state.watermark if state else None)
+    return Window(lower, None).clamp_upper(upper)
+
+
+def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None:
+    """`start` says what is never asked for; a watermark that was reset below it goes below it."""
+    if watermark is None:
+        return spec.start
+    moved = watermark.minus(spec.lookback)
+    return moved if spec.start is None else max(moved, min(spec.start, watermark))
+
+
+def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:
+    cursor, bound = spec.cursor, observation.bound
+    if cursor is None:
+        return None
+    if isinstance(spec.holdback, timedelta) and spec.holdback:
+        return highest_reading(cursor, bound, bound.clock - spec.holdback)
+    if spec.holdback and observation.highest is not None:
+        return observation.highest.minus(int(spec.holdback) - 1)  # type: ignore[arg-type]
+    if spec.future is FuturePolicy.WAIT and cursor.type.is_time:
+        return highest_reading(cursor, bound, bound.clock)
+    return None
+
+
+def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
+    """The new watermark: never below the previous one. `settled` never passes the source's clock."""
+    return max((value for value in (previous, settled) if value is not None), default=None)
+
+
+def _late_below(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> CursorValue | None:
+    """Up to where an earlier sync had read: its highest row, but not past its clock, and at least its watermark."""
+    if request.mode is not Mode.SYNC or state is None or state.clock is None or spec.cursor is None:
+        return None
+    reached = state.max_cursor_read
+    if reached is not None and spec.cursor.type.is_time:
+        reached = min(reached, highest_reading(spec.cursor, bound, state.clock))
+    return _later(state.watermark, reached)
+
+
+# --- what stops a sync before it begins ------------------------------------------------------------
+
+
+def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
+    """Stop if another database answers, or an older copy of it, unless everything is read again."""
+    kept, found = (state.identity if state else None), bound.identity
+    if kept is None or found is None or request.mode is Mode.FULL_REFRESH:
+        return
+    advice = (
+        f"nothing was changed; point the configuration back, or accept the new source with "
+        f"`incremental-assets sync --select {spec.id} --full-refresh` or `incremental-assets reset --select {spec.id}`"
+    )
+    if (kept.system, kept.database) != (found.system, found.database):
+        raise SourceExchanged(
+            f"{spec.id}: another database answers than the one synced so far (system {found.system}, was {kept.system}; "
+            f"database {found.database}, was {kept.database}): {advice}"
+        )
+    if found.position < kept.position:
+        raise SourceExchanged(
+            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy; {advice}"
+        )
+
+
+def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
+    """Stop if landed rows were synced under other terms, unless everything is read again."""
+    if state is None or state.terms == spec.terms or request.mode is Mode.FULL_REFRESH:
+        return
+    was, now = state.terms, spec.terms
+    changes = [
+        f"{name} {before or 'none'} -> {after or 'none'}"
+        for name, before, after in (
+            ("strategy", str(was.strategy), str(now.strategy)),
+            ("cursor", was.cursor, now.cursor),
+            ("key", ", ".join(was.key), ", ".join(now.key)),
+        )
+        if before != after
+    ]
+    raise TermsChanged(
+        f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
+        f"`incremental-assets sync --select {spec.id} --full-refresh`, or start over with `incremental-assets reset --select {spec.id}`"
+    )

@@ -1,0 +1,241 @@
+"""The five doors to the outside world, and the values that pass through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.measure import Comparison, Measure
+from incremental_assets.core.plan import Observation, SyncPlan, Ticket
+from incremental_assets.core.report import RowCounts, SyncReport
+from incremental_assets.core.state import Fingerprint, State
+from incremental_assets.core.table import TableId, TableShape, TableSpec
+from incremental_assets.core.window import Window
+
+# --- the source, asked lightly: no Spark -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One table to be observed, with the state whose fingerprint is to be compared."""
+
+    spec: TableSpec
+    state: State | None
+
+
+class Probe(Protocol):
+    """Light questions to one source. Raises SourceUnreachable, SourceRefused."""
+
+    def catalogue(self) -> tuple[TableShape, ...]:
+        """Every table of the configured schemas that this user may read."""
+
+    def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
+        """One observation per look, all under one bound and one connection; see `Observation` for the order of the questions."""
+
+    def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
+        """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, counted by the source in one snapshot."""
+
+
+# --- the source, read for real ---------------------------------------------------------------------
+
+
+class Snapshot(Protocol):
+    """One snapshot of the source, held open for all parallel reads and for its own numbers."""
+
+    rows: int
+    """Rows of the plan's window that the source counts itself, NULL cursors included where they are read."""
+    nulls: int
+    """Rows of the table without a cursor."""
+    highest: CursorValue | None
+    """The largest cursor in the window."""
+    fingerprint: Fingerprint | None
+    frame: Any
+    """The rows, as the stage takes them (a Spark DataFrame, or the fake's list)."""
+
+
+class Source(Protocol):
+    """Reads a plan's window."""
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
+        """Open one snapshot, after the plan's bound was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A staged batch: exactly what one snapshot showed, verified against the source's own count."""
+
+    batch_id: str
+    rows: int
+    digest: str
+    """Order-independent hash of all staged rows, to notice a batch that is not whole."""
+    lower: CursorValue | None = None
+    """The smallest cursor in the batch, None where a row has none: where the overlap with the target begins."""
+    rejected: int = 0
+    """Rows that cannot land and go to quarantine."""
+    duplicates: int = 0
+    """Rows beyond the first of a declared key that is not unique."""
+    warnings: tuple[str, ...] = ()
+
+
+class Stage(Protocol):
+    """Keeps what was read until it has landed."""
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Write the snapshot's rows durably and verify them. Raises StageBroken."""
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        """Remove a batch, whole or half; silent if there is none."""
+
+
+# --- the lake --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table of the lake as its log tells it, read without Spark."""
+
+    table_id: str
+    app_id: str
+    version: int
+    seq: int
+    """The last sequence committed under `app_id`, -1 before the first."""
+    state: State | None
+    """The state in our newest commit that carries one."""
+    foreign: str = ""
+    """The first commit after the version asked about that changed rows and is not ours; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of ours, found in the log. `state` is what it carries."""
+
+    table_id: str
+    version: int
+    rows: RowCounts
+    state: State | None = None
+
+
+class Lake(Protocol):
+    """One Delta table per source table; every commit of ours carries app id, sequence, batch id and state."""
+
+    def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
+        """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
+
+    def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
+        """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again."""
+
+    def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
+        """The commit that landed a batch, if it did."""
+
+    def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
+        """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, counted by Spark in the same words as the source's."""
+
+    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
+        """Row by row, both sides, for windows whose measures differ."""
+
+
+# --- the checkpoint table --------------------------------------------------------------------------
+
+
+class EventKind(StrEnum):
+    """What one row of the checkpoint table records."""
+
+    INTENT = "intent"
+    STAGED = "staged"
+    LANDED = "landed"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    FENCE = "fence"
+    IDLE = "idle"
+    RESET = "reset"
+    REBUILT = "rebuilt"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the checkpoint table, appended and never edited. `state` is set where the resumable state changed."""
+
+    table: TableId
+    kind: EventKind
+    run_id: str
+    seq: int | None = None
+    batch_id: str = ""
+    app_id: str = ""
+    state: State | None = None
+    report: SyncReport | None = None
+    target: tuple[str, int] | None = None
+    """Table id and version of the target right after it, for LANDED and REBUILT."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIntent:
+    """A sequence that was announced and never closed. `staged`: its commit may have been on its way."""
+
+    seq: int
+    batch_id: str
+    staged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where one table stands, from its events alone."""
+
+    app_id: str = ""
+    last_seq: int = -1
+    """The highest sequence ever announced; the next one is above it."""
+    state: State | None = None
+    target: tuple[str, int] | None = None
+    open: OpenIntent | None = None
+    last_report: SyncReport | None = None
+    """The last finished sync, landed or failed."""
+
+
+class Lease(Protocol):
+    """The right to write one table, kept alive by a heartbeat."""
+
+    def record(self, event: Event) -> None:
+        """Append one event, only while the lease is ours. Raises LeaseLost."""
+
+
+class Checkpoints(Protocol):
+    """The memory of what has landed."""
+
+    def lease(self, table: TableId, run_id: str) -> AbstractContextManager[Lease]:
+        """One writer per table. Raises Busy, naming the owner."""
+
+    def position(self, table: TableId) -> Position:
+        """Where the table stands."""
+
+    def positions(self) -> dict[TableId, Position]:
+        """Where every table stands, in one round trip."""
+
+
+Progress = Callable[[TableId, str], None]
+"""Told which stage a table enters: plan, read, apply, landed."""
+
+
+def silent(table: TableId, stage: str) -> None:
+    """Progress for nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What one sync of one table needs of the outside world."""
+
+    probe: Probe
+    source: Source
+    stage: Stage
+    lake: Lake
+    checkpoints: Checkpoints
+    progress: Progress = silent

@@ -1,0 +1,60 @@
+"""What one sync did: the numbers that people, the checkpoint table and Dagster show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from incremental_assets.core.bound import Guarantee
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.plan import Mode
+from incremental_assets.core.table import Strategy, TableId
+from incremental_assets.core.window import Window
+
+
+class Status(StrEnum):
+    """How a sync of one table ended."""
+
+    LANDED = "landed"
+    IDLE = "idle"
+    FAILED = "failed"
+    BUSY = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """Rows of one sync. `read` is the source's own count of the snapshot; `late` are those of inserted and updated that committed late."""
+
+    read: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    late: int = 0
+    quarantined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """One sync of one table, from request to landed. `seconds` is the whole, `stages` its parts in order."""
+
+    table: TableId
+    run_id: str
+    strategy: Strategy
+    mode: Mode
+    status: Status
+    guarantee: Guarantee | None = None
+    guarantee_reason: str = ""
+    window: Window | None = None
+    settled: CursorValue | None = None
+    previous_watermark: CursorValue | None = None
+    new_watermark: CursorValue | None = None
+    seq: int | None = None
+    rows: RowCounts = field(default_factory=RowCounts)
+    target_version: int | None = None
+    seconds: float = 0.0
+    stages: tuple[tuple[str, float], ...] = ()
+    warnings: tuple[str, ...] = ()
+    reason: str = ""
+    """Why nothing was read, for an idle table."""
+    error: str | None = None

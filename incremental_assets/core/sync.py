@@ -1,0 +1,184 @@
+"""The story of one sync: no row is lost and no effect is applied twice."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from dataclasses import replace
+
+from incremental_assets.core.errors import Busy, CursorIsNull, IncrementalAssetsError, Refused
+from incremental_assets.core.plan import Nothing, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, Ports, Position, Snapshot, Target
+from incremental_assets.core.recover import agree, recover
+from incremental_assets.core.report import RowCounts, Status, SyncReport
+from incremental_assets.core.table import NullPolicy, TableId, TableSpec
+
+
+def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
+    """Bring one table up to date. Raises the errors of `core.errors`; what had landed stays landed."""
+    watch = Stopwatch(spec.id, ports)
+    with ports.checkpoints.lease(spec.id, request.run_id) as lease:
+        try:
+            watch.enter("plan")
+            position = recover(spec, request, lease, ports)
+            (observation,) = ports.probe.observe((Look(spec, position.state),))
+            decision = plan(spec, request, position.state, _ticket(position, None), observation)
+            if isinstance(decision, Nothing):
+                return _idle(spec, request, decision, lease, watch)
+            target = ports.lake.inspect(spec, position.target[1] if position.target else None)
+            agreed = agree(spec, request, position, target, lease)
+            if agreed is not position or target is not None:
+                unseen = observation if agreed is position else replace(observation, fingerprint=None)
+                decision = plan(spec, request, agreed.state, _ticket(agreed, target), unseen)
+            return _land(decision, target, lease, ports, watch) if isinstance(decision, SyncPlan) else _idle(spec, request, decision, lease, watch)
+        except BaseException as error:
+            # A staged intent stays open: its commit may be on its way, and the next run looks.
+            with contextlib.suppress(IncrementalAssetsError):
+                lease.record(Event(spec.id, EventKind.FAILED, request.run_id, report=failed(spec, request, error, watch.seconds), detail=sentence(error)))
+            raise
+
+
+def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
+    """`sync_table`, with a failure of the family told in the report, so that the other tables go on."""
+    begun = time.monotonic()
+    try:
+        return sync_table(spec, request, ports)
+    except IncrementalAssetsError as error:
+        return failed(spec, request, error, time.monotonic() - begun)
+
+
+def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports, watch: Stopwatch) -> SyncReport:
+    spec, request, ticket = decision.spec, decision.request, decision.ticket
+    lease.record(Event(spec.id, EventKind.INTENT, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id))
+    watch.enter("read")
+    try:
+        with ports.source.snapshot(decision) as snapshot:
+            _check_nulls(decision, snapshot)
+            batch = ports.stage.write(decision, snapshot)
+            state = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+        _check_shrink(decision, batch)
+    except BaseException:
+        ports.stage.discard(spec.id, ticket.batch_id)
+        raise
+    lease.record(Event(spec.id, EventKind.STAGED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, detail=batch.digest))
+    watch.enter("apply")
+    unmoved = batch.rows == 0 and target is not None and not decision.overwrites
+    commit = None if unmoved else ports.lake.apply(decision, batch, state)
+    report = SyncReport(
+        table=spec.id,
+        run_id=request.run_id,
+        strategy=spec.strategy,
+        mode=request.mode,
+        status=Status.LANDED,
+        guarantee=decision.settled.guarantee,
+        guarantee_reason=decision.settled.reason,
+        window=decision.window,
+        settled=decision.settled.value,
+        previous_watermark=decision.previous_watermark,
+        new_watermark=state.watermark,
+        seq=ticket.seq,
+        rows=commit.rows if commit else RowCounts(),
+        target_version=commit.version if commit else target.version if target else None,
+        seconds=watch.seconds,
+        stages=watch.stages,
+        warnings=batch.warnings,
+    )
+    landed = (commit.table_id, commit.version) if commit else (target.table_id, target.version) if target else None
+    lease.record(Event(spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state, report, landed))
+    ports.stage.discard(spec.id, ticket.batch_id)
+    watch.enter("landed")
+    return report
+
+
+def _idle(spec: TableSpec, request: Request, nothing: Nothing, lease: Lease, watch: Stopwatch) -> SyncReport:
+    watermark = nothing.state.watermark if nothing.state else nothing.previous_watermark
+    report = SyncReport(
+        table=spec.id,
+        run_id=request.run_id,
+        strategy=spec.strategy,
+        mode=request.mode,
+        status=Status.IDLE,
+        guarantee=nothing.guarantee,
+        guarantee_reason=nothing.guarantee_reason,
+        settled=nothing.settled,
+        previous_watermark=nothing.previous_watermark,
+        new_watermark=watermark,
+        seconds=watch.seconds,
+        stages=watch.stages,
+        reason=nothing.reason,
+    )
+    if nothing.state is not None:
+        lease.record(Event(spec.id, EventKind.IDLE, request.run_id, state=nothing.state, report=report))
+    watch.enter("landed")
+    return report
+
+
+def _ticket(position: Position, target: Target | None) -> Ticket:
+    """Sequences only grow: above every one announced, and above the last that the lake has seen."""
+    app_id = (target.app_id if target else position.app_id) or str(uuid.uuid4())
+    return Ticket(app_id, 1 + max(position.last_seq, target.seq if target else -1), uuid.uuid4().hex)
+
+
+def _check_nulls(decision: SyncPlan, snapshot: Snapshot) -> None:
+    cursor = decision.spec.cursor
+    if snapshot.nulls and cursor is not None and decision.spec.is_incremental and cursor.nulls is NullPolicy.FAIL:
+        raise CursorIsNull(decision.spec.id, cursor.column, snapshot.nulls)
+
+
+def _check_shrink(decision: SyncPlan, batch: Batch) -> None:
+    """Half of the rows gone is more likely an accident in the source than the truth."""
+    before = decision.previous.rows if decision.previous else None
+    if decision.overwrites and before and batch.rows < before / 2 and not decision.request.allow_shrink:
+        raise Refused(
+            f"{decision.spec.id}: the source shows {batch.rows} rows where the last whole read had {before}, so the copy was left as it is; "
+            f"if that is right, run `incremental-assets sync --select {decision.spec.id} --allow-shrink --yes`"
+        )
+
+
+def failed(spec: TableSpec, request: Request, error: BaseException, seconds: float) -> SyncReport:
+    """The report of a sync that ended in an error."""
+    return SyncReport(
+        table=spec.id,
+        run_id=request.run_id,
+        strategy=spec.strategy,
+        mode=request.mode,
+        status=Status.BUSY if isinstance(error, Busy) else Status.FAILED,
+        seconds=seconds,
+        error=sentence(error),
+    )
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one sentence; one that is not of the family names its type, its traceback belongs to the log."""
+    if isinstance(error, IncrementalAssetsError):
+        return str(error)
+    first = next(iter(str(error).strip().splitlines()), "")
+    return f"unexpected {type(error).__name__}: {first}" if first else f"unexpected {type(error).__name__}"
+
+
+class Stopwatch:
+    """Seconds per stage of one sync, told to the progress port as they begin."""
+
+    def __init__(self, table: TableId, ports: Ports) -> None:
+        self._table, self._ports = table, ports
+        self._begun = time.monotonic()
+        self._marks: list[tuple[str, float]] = []
+
+    def enter(self, stage: str) -> None:
+        """The next stage begins now."""
+        self._marks.append((stage, time.monotonic()))
+        self._ports.progress(self._table, stage)
+
+    @property
+    def seconds(self) -> float:
+        """Since the sync began."""
+        return time.monotonic() - self._begun
+
+    @property
+    def stages(self) -> tuple[tuple[str, float], ...]:
+        """Every stage entered so far and how long it took."""
+        ends = [begun for _, begun in self._marks[1:]] + [time.monotonic()]
+        return tuple((stage, end - begun) for (stage, begun), end in zip(self._marks, ends, strict=True))
+
+

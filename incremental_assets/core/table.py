@@ -1,0 +1,146 @@
+"""A table: its name, its columns as the catalogue shows them, and the terms it is synced under."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from incremental_assets.core.cursor import CursorType, CursorValue, Span
+
+
+class Strategy(StrEnum):
+    """What the target holds: every version, one row per key, or the source as it is."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    FULL_REFRESH = "full_refresh"
+
+
+class NullPolicy(StrEnum):
+    """What happens to rows without a cursor."""
+
+    FAIL = "fail"
+    ALWAYS = "always"
+    SKIP = "skip"
+
+
+class FuturePolicy(StrEnum):
+    """What happens to rows stamped past the source's clock."""
+
+    LAND = "land"
+    QUARANTINE = "quarantine"
+    WAIT = "wait"
+
+
+class Fidelity(StrEnum):
+    """How faithfully a Spark type holds a source type."""
+
+    EXACT = "exact"
+    TEXT = "text"
+    LOSSY = "lossy"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableId:
+    """`source.schema.table`, in the source's own spelling."""
+
+    source: str
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.source}.{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `source_type` is the catalogue's text, such as `numeric(15,2)`; `spark_type` is DDL, such as `decimal(15,2)`."""
+
+    name: str
+    source_type: str
+    spark_type: str
+    fidelity: Fidelity
+    nullable: bool = True
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """What the catalogue says of one table. `rows` and `bytes` are the database's estimates."""
+
+    id: TableId
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    comment: str = ""
+    rows: int = 0
+    bytes: int = 0
+    splits: bool = False
+    """Whether a first load may read it in ranges of its physical blocks (a plain table, not a view or a foreign table)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in the table's order."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The column whose values grow with every change; `zone` reads zone-less stamps, `fallback` stands in where the cursor is NULL."""
+
+    column: str
+    type: CursorType
+    nulls: NullPolicy = NullPolicy.FAIL
+    fallback: str | None = None
+    zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One table as it is to be synced: the configuration resolved against the catalogue."""
+
+    shape: TableShape
+    strategy: Strategy
+    cursor: Cursor | None = None
+    key: tuple[str, ...] = ()
+    key_enforced: bool = False
+    lookback: Span = 0
+    holdback: Span = 0
+    future: FuturePolicy = FuturePolicy.LAND
+    start: CursorValue | None = None
+    refresh_every: timedelta = timedelta(days=1)
+    evolve: bool = True
+
+    @property
+    def id(self) -> TableId:
+        """The table's name."""
+        return self.shape.id
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The source's columns, in its order."""
+        return self.shape.columns
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether it is read by its cursor rather than whole."""
+        return self.cursor is not None and self.strategy is not Strategy.FULL_REFRESH
+
+    @property
+    def terms(self) -> Terms:
+        """What must stay the same for landed rows to stay true."""
+        cursor = self.cursor
+        return Terms(
+            strategy=self.strategy,
+            key=self.key if self.strategy is Strategy.UPSERT else (),
+            cursor=f"{cursor.column}:{cursor.type}" if cursor is not None and self.is_incremental else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Strategy, key and cursor under which rows landed; `cursor` is `column:type` or empty."""
+
+    strategy: Strategy
+    key: tuple[str, ...]
+    cursor: str

@@ -1,0 +1,1 @@
+"""One module per database: its bound, snapshot, type table, quoting and introspection."""

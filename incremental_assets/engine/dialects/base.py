@@ -1,0 +1,56 @@
+"""What a dialect owes to the rooms around it: how a read is put to its database and how its columns travel to Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+REJECT_COLUMN = "_sync_column"
+"""Flag column of a read: the first source column whose value Spark cannot hold, or NULL."""
+REJECT_REASON = "_sync_reason"
+"""Flag column of a read: why that row cannot land, or NULL."""
+RAW = "_sync_raw"
+"""Flag column of a read: the whole row as a JSON object of texts where it is rejected, else NULL."""
+LATE = "_sync_late"
+"""Flag column of a read: true where the cursor lies below the plan's `late_below`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a source is and who asks; the password never shows."""
+
+    dialect: str
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str = field(repr=False)
+    tls: str = "disable"
+    connect_timeout: timedelta = timedelta(seconds=10)
+    socket_timeout: timedelta = timedelta(seconds=60)
+    statement_timeout: timedelta = timedelta(minutes=15)
+    schemas: tuple[str, ...] = ("public",)
+    fetch_size: int = 1000
+    connections: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """How one column travels. `select` is SQL of the source giving `alias`; `spark` is Spark SQL over `alias` giving the column."""
+
+    name: str
+    alias: str
+    select: str
+    spark: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadQuery:
+    """One read: a complete SELECT with the transports and the four flag columns, and predicates on its output that split it.
+
+    `parts` is empty when one connection reads it all; otherwise the predicates are disjoint and cover every row.
+    """
+
+    sql: str
+    transports: tuple[Transport, ...]
+    parts: tuple[str, ...] = ()
