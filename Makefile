@@ -1,0 +1,44 @@
+# Every target sets up what it needs; scripts/setup.sh returns at once when nothing has changed.
+SHELL := bash
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+export DAGSTER_HOME ?= $(CURDIR)/.dagster
+
+DEMO_ARGS := $(if $(SCALE),--scale $(SCALE)) $(ARGS)
+
+.PHONY: help setup demo dev test check lock jars screenshots clean
+
+help: ## show these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## environment, dependencies and jars (every other target does this first)
+	@scripts/setup.sh
+
+demo: setup ## sync a real PostgreSQL into Delta twice and prove it equal (SCALE=1 for more data)
+	@$(BIN)/incremental-assets demo $(DEMO_ARGS)
+
+dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C
+	@$(BIN)/incremental-assets dev $(ARGS)
+
+test: setup check ## everything that must hold: make check, then pytest (ARGS="-k window")
+	$(BIN)/pytest $(ARGS)
+
+check: setup ## style, types, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and without addresses
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements.lock
+
+jars: setup ## resolve the jars anew and write their hashes to the lock (after changing a coordinate)
+	$(BIN)/python -m incremental_assets.engine.jars --relock
+
+screenshots: setup ## the README's pictures, taken in headless Chromium
+	$(BIN)/python docs/screenshots.py
+
+clean: ## stop the demo's database; remove its data, the lake, and the environment
+	@if [ -x $(BIN)/python ] && [ -d .demo ]; then $(BIN)/python -m incremental_assets.demo.postgres stop; fi
+	rm -rf .venv .jars .demo .lake incremental_assets/.lake .dagster

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Brings this checkout from nothing to runnable: environment, dependencies, jars. `make` calls it before every target,
+# so when nothing has changed it must do nothing: a stamp in .venv holds the hash of everything that it depends on.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly VENV=.venv LOCK=requirements.lock JARS_LOCK=incremental_assets/engine/jars.lock
+readonly STAMP=$VENV/.set-up DISK_GIB=5
+
+say() { printf 'set-up: %s\n' "$*" >&2; }
+refuse() { say "$*"; exit 2; }
+
+find_python() {
+  local candidate
+  for candidate in python3.11 python3.12 python3.13 python3; do
+    # A version manager's shim may exist and still refuse, so each candidate is asked.
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] < (3, 11))' 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  refuse "Python 3.11 or later is missing; install it (Debian: apt-get install python3.11 python3.11-venv) and run make again."
+}
+
+check_disk() {
+  local free
+  free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+  ((free >= DISK_GIB)) ||
+    refuse "only $free GiB are free in $PWD, and the environment, the jars and the demo's data need $DISK_GIB; free some space or clone onto another disk."
+}
+
+# The entries of these packages in the lock, with their hashes: what must be there before the lock itself can be installed.
+locked() {
+  awk -v names=" $* " '/^[^ #]/ { split($1, pin, "=="); wanted = index(names, " " pin[1] " ") } wanted' "$LOCK"
+}
+
+install_dependencies() {
+  local python=$VENV/bin/python
+  locked setuptools uv | "$python" -m pip install --quiet --no-deps --require-hashes -r /dev/stdin
+  # uv takes half of pip's time. Where only pip knows the way to the registry (a mirror in pip.conf), pip does it all.
+  # No build isolation: whatever builds pyspark's source distribution comes from the lock too, hash included.
+  # Bytecode is compiled here because PYTHONDONTWRITEBYTECODE, set in many containers, would make every start compile.
+  "$VENV/bin/uv" pip install --quiet --python "$python" --require-hashes --no-build-isolation --compile-bytecode -r "$LOCK" ||
+    "$python" -m pip install --quiet --no-deps --no-build-isolation --require-hashes -r "$LOCK"
+  "$python" -m pip install --quiet --no-deps --no-build-isolation -e .
+}
+
+fingerprint() {
+  cat "$LOCK" "$JARS_LOCK" pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1
+}
+
+main() {
+  local python jars=${INCREMENTAL_ASSETS_JARS:-.jars} wanted
+  wanted=$(fingerprint)
+  if [[ -x $VENV/bin/python && -d $jars && $(cat "$STAMP" 2>/dev/null) == "$wanted" ]]; then
+    return
+  fi
+  python=$(find_python)
+  "$python" -I incremental_assets/engine/java.py
+  check_disk
+  say "Python environment in $VENV (about a minute)"
+  if [[ ! -x $VENV/bin/python ]]; then
+    "$python" -m venv "$VENV" ||
+      refuse "$python cannot make environments; install its venv module (Debian: apt-get install python3-venv) and run make again."
+  fi
+  install_dependencies
+  say "jars of Delta and of the JDBC driver in $jars"
+  "$VENV/bin/python" -m incremental_assets.engine.jars
+  # Dagster wants its dagster.yaml in the folder where it stores: the link keeps the file at the root and the storage out of it.
+  mkdir -p .dagster
+  ln -sfn ../dagster.yaml .dagster/dagster.yaml
+  printf '%s\n' "$wanted" >"$STAMP"
+  say "done"
+}
+
+main
