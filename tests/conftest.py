@@ -1,0 +1,58 @@
+"""Fixtures that open something real, once for the whole run: PostgreSQL and Spark."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from incremental_assets.demo.postgres import EmbeddedPostgres
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A PostgreSQL of this run's own. Without fsync, since no test pulls the plug of the machine."""
+    server = EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings={"fsync": "off", "max_connections": "60"})
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def database(postgres: EmbeddedPostgres) -> str:
+    """The name of a database that no other test has seen."""
+    name = f"test_{next(_numbers)}"
+    postgres.create_database(name)
+    return name
+
+
+@pytest.fixture
+def connect(postgres: EmbeddedPostgres, database: str) -> Iterator[Callable[[], psycopg.Connection]]:
+    """Opens superuser connections to that database; all are closed at the end."""
+    opened: list[psycopg.Connection] = []
+
+    def open_one() -> psycopg.Connection:
+        opened.append(psycopg.connect(postgres.dsn(database)))
+        return opened[-1]
+
+    yield open_one
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of the whole run, made as the product makes it."""
+    from incremental_assets.engine.session import open_session
+
+    session = open_session()
+    yield session
+    session.stop()
