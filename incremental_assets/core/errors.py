@@ -1,7 +1,7 @@
 """The error family, grouped by what the person in front of it does.
 
 IncrementalAssetsError
-├── fix the file        ConfigurationError, SelectionError                       exit 2
+├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError                                               exit 1
 ├── wait and retry      Busy (exit 4), SourceUnreachable, LeaseLost              exit 1
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
@@ -48,6 +48,15 @@ class ConfigurationError(IncrementalAssetsError):
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class TooManyPartitions(IncrementalAssetsError):
+    """A grid so fine that Dagster could not show it any more."""
+
+    exit_code = 2
+
+    def __init__(self, count: int, most: int, cure: str) -> None:
+        super().__init__(f"{count:,} partitions are more than {most:,}; {cure}")
 
 
 class SelectionError(IncrementalAssetsError):

@@ -1,0 +1,97 @@
+"""Addresses in sources.yaml: what each may look like, and what a relative one is relative to. None of them carries a secret."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)")
+_LAKES = ("s3a", "abfss", "gs", "hdfs")
+_SQLITE = re.compile(r"sqlite(?:\+pysqlite)?:///(?P<path>[^?]+)(?P<query>\?.*)?")
+_POSTGRESQL = re.compile(r"postgresql(?:\+psycopg)?://(?P<rest>[^?]+(?P<query>\?.*)?)")
+
+
+def checked_host(name: str) -> str:
+    """A host's name or address, and nothing that could smuggle more into a connection string."""
+    if not re.fullmatch(r"[\w.:%-]+", name):
+        raise ValueError("write the host's name or address alone; port, database and user have keys of their own")
+    return name
+
+
+def checked_lake(text: str) -> str:
+    """A local path, or a URI of a store that Spark can reach."""
+    match = _SCHEME.match(text)
+    if match is None:
+        return text
+    if match["scheme"] not in _LAKES:
+        known = ", ".join(f"{scheme}://" for scheme in _LAKES)
+        raise ValueError(
+            f"the lake is a local path or one of {known}{'; Spark writes s3:// as s3a://' if match['scheme'] == 's3' else ''}"
+        )
+    if ":" in match["authority"].partition("@")[0] and "@" in match["authority"]:
+        raise ValueError("an address carries no secret; give the store's credentials to Spark's environment")
+    return text
+
+
+def checked_checkpoints(url: str) -> str:
+    """A SQLAlchemy URL of SQLite in a file or of PostgreSQL through psycopg."""
+    postgresql = _POSTGRESQL.fullmatch(url)
+    if (postgresql is None and _SQLITE.fullmatch(url) is None) or ":memory:" in url:
+        raise ValueError(
+            "write sqlite:///path/to/checkpoints.db, or postgresql://user@host/database when more than one machine writes"
+        )
+    if postgresql is not None and _has_password(postgresql["rest"]):
+        raise ValueError(
+            "an address carries no secret; leave the password out, the driver finds it in ~/.pgpass or PGPASSFILE"
+        )
+    return url
+
+
+def checked_remote(text: str) -> str:
+    """`auto`, or the address of a Spark Connect server."""
+    if text != "auto" and not re.fullmatch(r"sc://[^/;\s]+(/(;\S*)?)?", text):
+        raise ValueError("remote is `auto` or sc://host:port")
+    if re.search(r";\s*token=", text, re.IGNORECASE):
+        raise ValueError(
+            "an address carries no secret; put the token into the environment as SPARK_CONNECT_AUTHENTICATE_TOKEN"
+        )
+    return text
+
+
+def checked_master(text: str) -> str:
+    """The master of a cluster, or `local[…]` for a session on this machine."""
+    if not re.fullmatch(r"(spark|k8s)://\S+|yarn|local(\[[0-9*,]+\])?", text):
+        raise ValueError("master is spark://…, k8s://…, yarn or local[*]")
+    return text
+
+
+def resolved_lake(text: str, folder: Path) -> str:
+    """An absolute path, or the URI without a slash at its end."""
+    return text.rstrip("/") if _SCHEME.match(text) else str(absolute(text, folder))
+
+
+def resolved_checkpoints(url: str, folder: Path) -> str:
+    """The URL with its driver named and, for SQLite, an absolute path."""
+    sqlite = _SQLITE.fullmatch(url)
+    if sqlite is not None:
+        return f"sqlite:///{absolute(sqlite['path'], folder)}{sqlite['query'] or ''}"
+    return f"postgresql+psycopg://{url.partition('://')[2]}"
+
+
+def absolute(text: str, folder: Path) -> Path:
+    """A path of the file, which is relative to the file's own folder."""
+    return Path(folder, Path(text).expanduser()).resolve()
+
+
+def ignores_case(lake: str) -> bool:
+    """Whether two names that differ by case alone would be one folder of the lake; the stores of URIs tell them apart."""
+    if _SCHEME.match(lake):
+        return False
+    existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
+    swapped = existing.with_name(existing.name.swapcase())
+    return swapped.name != existing.name and swapped.exists() and swapped.samefile(existing)
+
+
+def _has_password(rest: str) -> bool:
+    user, at, _ = rest.rpartition("@")
+    return bool(at and ":" in user) or re.search(r"[?&]password=", rest) is not None

@@ -1,0 +1,198 @@
+"""YAML with places: plain data for pydantic, and for every path in it the line and the text that a person would look for.
+
+Scalars stay the text that was written (a date, a number and `on` are all text until a model says otherwise), so nothing is
+reinterpreted on the way and errors can quote the file. Text that may hold a secret is never quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import yaml
+
+from incremental_assets.core.errors import Problem
+
+Path = tuple[str | int, ...]
+Data = str | None | list["Data"] | dict[str, "Data"]
+
+_SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
+_IN_URL = re.compile(r"(://[^/@:\s]*:)\S*@|((?:password|passwd|pwd|token|secret|key)=)[^&;\s]*", re.IGNORECASE)
+_HIDDEN = "…"
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed file. `data` is None when the file is empty."""
+
+    file: str
+    root: yaml.Node | None
+    data: Data
+
+    def problem(self, path: Path, cure: str) -> Problem:
+        """A mistake at `path`; parts of it that the file does not have are passed over, so a missing key is placed at its parent."""
+        place = _locate(self.root, path)
+        return Problem(self.file, place.line, place.text, cure)
+
+    def key_problem(self, path: Path, cure: str) -> Problem:
+        """A key that should not be there, whatever its value is."""
+        return Problem(self.file, self.line(path), _quoted(str(path[-1]), path), cure)
+
+    def existing(self, path: Path) -> Path:
+        """`path` without the parts that the file does not have."""
+        node, found = self.root, list[str | int]()
+        for part in path:
+            child = _child(node, part)
+            if child is not None:
+                node = child[1]
+                found.append(part)
+        return tuple(found)
+
+    def line(self, path: Path) -> int:
+        """Where `path` begins, counted from 1."""
+        return _locate(self.root, path).line
+
+
+def read(text: str, file: str) -> tuple[Document, list[Problem]]:
+    """The document and what is wrong with it as YAML; after a syntax error it is empty."""
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        return Document(file, None, None), [_syntax_problem(error, text, file)]
+    except yaml.YAMLError:
+        return Document(file, None, None), [
+            Problem(file, 1, "", "the file holds characters that YAML does not allow; save it as plain UTF-8 text")
+        ]
+    problems: list[Problem] = []
+    document = Document(file, root, None)
+    data = None if root is None else _plain(_Walk(document, problems), root, ())
+    return Document(file, root, data), problems
+
+
+# --- to plain data --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    document: Document
+    problems: list[Problem]
+    above: tuple[int, ...] = ()
+
+    def refuse(self, path: Path, cure: str) -> None:
+        self.problems.append(self.document.problem(path, cure))
+
+    def under(self, node: yaml.Node) -> _Walk:
+        return _Walk(self.document, self.problems, (*self.above, id(node)))
+
+
+def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
+    if id(node) in walk.above:
+        walk.refuse(path, "this alias stands inside what it refers to; write the value out")
+        return None
+    if not node.tag.startswith("tag:yaml.org,2002:"):
+        walk.refuse(
+            path,
+            "tags with `!` are not used here; a value from outside is written {env: NAME} or {file: path}, text with a `!` in quotes",
+        )
+        return None
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(walk.under(node), node, path)
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(walk.under(node), item, (*path, index)) for index, item in enumerate(node.value)]
+    return None if node.tag == "tag:yaml.org,2002:null" else str(node.value)
+
+
+def _mapping(walk: _Walk, node: yaml.MappingNode, path: Path) -> Data:
+    data: dict[str, Data] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            walk.refuse(path, "a key is plain text")
+        elif key.value in data:
+            line = key.start_mark.line + 1
+            walk.problems.append(
+                Problem(
+                    walk.document.file,
+                    line,
+                    _quoted(key.value, (*path, key.value)),
+                    "this key is written twice; keep one of them",
+                )
+            )
+        else:
+            data[key.value] = _plain(walk, value, (*path, key.value))
+    return data
+
+
+# --- places ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    line: int
+    text: str
+
+
+def _locate(root: yaml.Node | None, path: Path) -> _Place:
+    """The place of the deepest part of `path` that exists: a key's line, a scalar's text, else the key or the item's name."""
+    place = _Place(1, "")
+    node, walked = root, tuple[str | int, ...]()
+    for part in path:
+        found = _child(node, part)
+        if found is None:
+            continue
+        walked = (*walked, part)
+        key, node = found
+        line = (key or node).start_mark.line + 1
+        place = _Place(line, _quoted(_words(key, node), walked))
+    return place
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in _scalar_items(node) if key.value == part), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return None, node.value[part]
+    return None
+
+
+def _scalar_items(node: yaml.MappingNode) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+    return ((key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
+
+
+def _words(key: yaml.Node | None, node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode) and (node.value or key is None):
+        return str(node.value)
+    if key is not None:
+        return str(key.value)
+    named = next(iter(_scalar_items(node)), None) if isinstance(node, yaml.MappingNode) else None
+    return _words(None, named[1]) if named is not None and isinstance(named[1], yaml.ScalarNode) else ""
+
+
+def _quoted(text: str, path: Sequence[str | int]) -> str:
+    keys = (
+        part for before, part in pairwise(("", *path)) if isinstance(part, str) and before != "sources"
+    )  # a source may be called anything
+    secret = next((key for key in keys if _SECRET.search(key)), None)
+    return _shown(text) if secret is None or text == secret == path[-1] else f"{_shown(secret)}: {_HIDDEN}"
+
+
+def _shown(text: str) -> str:
+    text = _IN_URL.sub(
+        lambda match: f"{match[1] or match[2]}{_HIDDEN}{'@' if match[1] else ''}", " ".join(text.split())
+    )
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + _HIDDEN
+
+
+def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    # PyYAML's own message quotes the file, and the line may hold a password: only the part up to the colon is shown.
+    mark = error.problem_mark or error.context_mark
+    line = mark.line if mark is not None else 0
+    lines = text.splitlines()
+    written = lines[min(line, len(lines) - 1)] if lines else ""
+    shown = _shown(written.split(":", 1)[0].strip(" -\t")) if ":" in written else ""
+    reason = re.sub(r"'[^']{2,}'", _HIDDEN, " ".join(filter(None, (error.context, error.problem))))
+    return Problem(
+        file, line + 1, shown, f"this is not YAML: {reason}; mind quotes, brackets and spaces at the line's head"
+    )
