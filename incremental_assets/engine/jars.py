@@ -107,6 +107,7 @@ def _ask_spark(ivy: Path) -> None:
         capture_output=True,
         text=True,
         env=environment,
+        check=False,
     )
     if answer.returncode != 0:
         unresolved = [

