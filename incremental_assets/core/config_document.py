@@ -106,7 +106,7 @@ class DefaultsDocument(Strict):
     ] = "evolve"
     freshness: FreshnessDocument = FreshnessDocument()
     owners: tuple[Owner, ...] = ()
-    tags: Annotated[dict[TagKey, str], Field(default_factory=dict)]
+    tags: dict[TagKey, str] = Field(default_factory=dict)
     reconciliation: ReconciliationDocument = ReconciliationDocument()
 
 

@@ -16,7 +16,6 @@ from incremental_assets.core.errors import ConfigurationError, Problem, Selectio
 from incremental_assets.core.partition import Every, Grid, TimeGrid
 from incremental_assets.core.table import Cursor, FuturePolicy, Strategy, TableId
 
-
 _MONTHS = TimeGrid(Every.MONTH, date(2000, 1, 1))
 
 

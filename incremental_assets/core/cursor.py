@@ -89,7 +89,8 @@ class CursorValue:
             span = timedelta(days=-((-span) // timedelta(days=1)))
         try:
             return CursorValue.of(self.type, self.moment() - span)
-        except OverflowError:
+        except (OverflowError, ValueError):
+            # Outside of Python's calendar: too low a bound only reads more.
             return CursorValue(self.type, "-infinity")
 
     def __lt__(self, other: CursorValue) -> bool:

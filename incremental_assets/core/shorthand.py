@@ -89,7 +89,7 @@ def _choice(part: str, text: str, choices: list[str]) -> str:
     if part == "strategy" and text == Strategy.FULL_REFRESH:
         return text  # refused by the value itself, which knows why
     near = difflib.get_close_matches(text, choices, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"did you mean `{near[0]}`? " if near else ""
     raise ValueError(f"{hint}the {part} is one of {', '.join(choices)}, in {FORM}")
 
 

@@ -1,0 +1,35 @@
+"""The JSON Schema of sources.yaml, from the models that validate it, for editors that complete and check while one types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incremental_assets.core.config_document import ConfigurationDocument
+
+
+def schema() -> dict[str, Any]:
+    """The schema (draft 2020-12). It knows keys, types, choices and patterns; what must fit together is checked by `load`."""
+    body: dict[str, Any] = _tidy(ConfigurationDocument.model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sources.yaml of incremental-assets",
+    } | body
+
+
+def _tidy(node: Any) -> Any:
+    """Without what only Python means: a key is left out rather than null, titles that repeat the key, defaults of whole mappings."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "anyOf" in node:
+        kept = [option for option in node["anyOf"] if option != {"type": "null"}]
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        node = rest | kept[0] | rest if len(kept) == 1 else rest | {"anyOf": kept}
+    return {key: _tidy(value) for key, value in node.items() if not _is_pythons(key, value)}
+
+
+def _is_pythons(key: str, value: object) -> bool:
+    return (key == "title" and isinstance(value, str)) or (
+        key == "default" and (value is None or isinstance(value, dict))
+    )
