@@ -8,7 +8,7 @@ readonly VENV=.venv LOCK=requirements.lock JARS_LOCK=incremental_assets/engine/j
 readonly STAMP=$VENV/.set-up DISK_GIB=5
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
-refuse() { say "$*"; exit 2; }
+refuse() { say "$*"; exit 1; }
 
 find_python() {
   local candidate

@@ -69,5 +69,9 @@ def port_was_busy(home: Home) -> bool:
 
 
 def last_words(home: Home) -> str:
-    lines = home.log.read_text(errors="replace").strip().splitlines() if home.log.exists() else []
-    return next((line.partition("FATAL:")[2].strip() for line in lines if "FATAL:" in line), "it left no message")
+    """Why it gave up: the fatal message and the one before it, which often holds the reason."""
+    lines = home.log.read_text(errors="replace").splitlines() if home.log.exists() else []
+    fatal = next((number for number, line in enumerate(lines) if "FATAL:" in line), None)
+    if fatal is None:
+        return "it left no message"
+    return "; ".join(line.partition(":  ")[2] for line in lines[max(fatal - 1, 0) : fatal + 1])

@@ -1,0 +1,92 @@
+"""What set-up misses it names in one sentence with the cure, before it installs anything."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NEEDED = (
+    "requirements.lock",
+    "pyproject.toml",
+    "scripts/setup.sh",
+    "incremental_assets/engine/java.py",
+    "incremental_assets/engine/jars.lock",
+)
+TOOLS = ("bash", "cat", "cut", "dirname", "sha256sum", "awk", "df")
+
+
+class Checkout:
+    """A fresh clone on a machine that has just the tools that a test gives it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.tools = folder / "checkout", folder / "tools"
+        self.tools.mkdir()
+        for name in NEEDED:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.root / name)
+        for tool in TOOLS:
+            (self.tools / tool).symlink_to(shutil.which(tool) or tool)
+
+    def give(self, tool: str, script: str) -> None:
+        (self.tools / tool).unlink(missing_ok=True)
+        (self.tools / tool).write_text(f"#!{shutil.which('bash')}\n{script}\n")
+        (self.tools / tool).chmod(0o755)
+
+    def set_up(self) -> str:
+        """What it says when it refuses."""
+        result = subprocess.run(
+            [self.root / "scripts" / "setup.sh"],
+            env={"PATH": str(self.tools)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 1, result
+        assert not (self.root / ".venv").exists()
+        return result.stderr
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    checkout = Checkout(tmp_path)
+    checkout.give("python3.11", f'exec {sys.executable} "$@"')
+    checkout.give("java", """echo 'openjdk version "17.0.9"' >&2""")
+    return checkout
+
+
+def test_a_missing_python_is_named(checkout: Checkout) -> None:
+    (checkout.tools / "python3.11").unlink()
+    checkout.give("python3", "exit 1")
+    assert checkout.set_up().startswith("set-up: Python 3.11 or later is missing; install it")
+
+
+def test_a_missing_java_is_named(checkout: Checkout) -> None:
+    (checkout.tools / "java").unlink()
+    assert checkout.set_up().startswith("set-up: Java is missing: install a Java runtime")
+
+
+def test_an_old_java_is_named(checkout: Checkout) -> None:
+    checkout.give("java", """echo 'openjdk version "11.0.2"' >&2""")
+    assert "is version 11 and Spark needs 17" in checkout.set_up()
+
+
+def test_a_full_disk_is_named(checkout: Checkout) -> None:
+    checkout.give("df", "echo header; echo /dev/x 100 50 1048576 1% /")
+    assert checkout.set_up().startswith("set-up: only 1 GiB are free in ")
+
+
+def test_a_python_without_venv_is_named(checkout: Checkout) -> None:
+    checkout.give("python3.11", f'[[ "$*" == "-m venv"* ]] && exit 1; exec {sys.executable} "$@"')
+    checkout.give("df", f"echo header; echo /dev/x 100 50 {50 << 20} 1% /")
+    assert "install its venv module (Debian: apt-get install python3-venv)" in checkout.set_up()
+
+
+def test_a_second_set_up_does_nothing() -> None:
+    """This very checkout is set up, else no test would run."""
+    result = subprocess.run([ROOT / "scripts" / "setup.sh"], capture_output=True, text=True, check=True, timeout=5)
+    assert (result.stdout, result.stderr) == ("", "")
