@@ -58,7 +58,7 @@ main() {
   python=$(find_python)
   "$python" -I incremental_assets/engine/java.py
   check_disk
-  say "Python environment in $VENV (about a minute)"
+  say "Python environment in $VENV (about a minute the first time)"
   if [[ ! -x $VENV/bin/python ]]; then
     "$python" -m venv "$VENV" ||
       refuse "$python cannot make environments; install its venv module (Debian: apt-get install python3-venv) and run make again."
