@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from incremental_assets.core.config_scalars import (
     CheckpointsUrl,
@@ -24,6 +24,7 @@ from incremental_assets.core.config_scalars import (
     SpanText,
     SparkMaster,
     SparkRemote,
+    StartText,
     Strict,
     TableName,
     TagKey,
@@ -126,7 +127,7 @@ class TableDocument(DefaultsDocument):
         tuple[Column, ...] | None, Field(min_length=1, description="Found in the source when absent.")
     ] = None
     partitions: Partitions | None = None
-    start: Annotated[Text | None, Field(description="Rows below it are not asked for.", examples=["2024-01-01"])] = None
+    start: Annotated[StartText | None, Field(description="Rows below it are not asked for.")] = None
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
     history: Annotated[Literal["none"], only_present_value("none", "history")] = "none"
@@ -151,6 +152,14 @@ def _available(dialect: str) -> str:
 Dialect = Annotated[
     Literal["postgresql", "mysql", "mariadb", "sqlserver", "oracle", "sqlite"], AfterValidator(_available)
 ]
+
+
+def _no_size(value: object) -> object:
+    if isinstance(value, dict) and "size" in value:
+        raise ValueError(
+            "the grid of a source is one of time; write `partitions: {size: …}` at the tables with an integer cursor"
+        )
+    return value
 
 
 class OptionsDocument(Strict):
@@ -191,7 +200,7 @@ class SourceDocument(Strict):
     refresh_every: Annotated[Duration, Field(description="How often full_refresh tables are read again.")] = timedelta(
         days=1
     )
-    partitions: TimePartitions = TimePartitions(every=Every.MONTH)
+    partitions: Annotated[TimePartitions, BeforeValidator(_no_size)] = TimePartitions(every=Every.MONTH)
     defaults: DefaultsDocument = DefaultsDocument()
     tables: tuple[TableEntry, ...] = ()
 

@@ -99,6 +99,11 @@ SpanText = Annotated[
     ),
 ]
 
+StartText = Annotated[
+    Text,
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["2024-01-01", 1_000_001]}),
+]
+
 
 # --- where things are -----------------------------------------------------------------------------
 

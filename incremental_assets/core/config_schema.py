@@ -26,6 +26,10 @@ def _tidy(node: Any) -> Any:
         kept = [option for option in node["anyOf"] if option != {"type": "null"}]
         rest = {key: value for key, value in node.items() if key != "anyOf"}
         node = rest | kept[0] | rest if len(kept) == 1 else rest | {"anyOf": kept}
+    if "patternProperties" in node:
+        node = node | {
+            "additionalProperties": False
+        }  # keys of another pattern are refused, which pydantic does not write down
     return {key: _tidy(value) for key, value in node.items() if not _is_pythons(key, value)}
 
 

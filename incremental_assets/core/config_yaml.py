@@ -97,7 +97,6 @@ def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
             path,
             "tags with `!` are not used here; a value from outside is written {env: NAME} or {file: path}, text with a `!` in quotes",
         )
-        return None
     if isinstance(node, yaml.MappingNode):
         return _mapping(walk.under(node), node, path)
     if isinstance(node, yaml.SequenceNode):
@@ -174,6 +173,8 @@ def _quoted(text: str, path: Sequence[str | int]) -> str:
     keys = (
         part for before, part in pairwise(("", *path)) if isinstance(part, str) and before != "sources"
     )  # a source may be called anything
+    if path and path[-1] == "host":
+        text = re.sub(r"^\S*@", f"{_HIDDEN}@", text)  # whoever writes user:password@host means a secret
     secret = next((key for key in keys if _SECRET.search(key)), None)
     return _shown(text) if secret is None or text == secret == path[-1] else f"{_shown(secret)}: {_HIDDEN}"
 
@@ -186,12 +187,14 @@ def _shown(text: str) -> str:
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
-    # PyYAML's own message quotes the file, and the line may hold a password: only the part up to the colon is shown.
+    # PyYAML's own message quotes the file: shown is the head of the line, and nothing near a key that may hold a secret.
     mark = error.problem_mark or error.context_mark
     line = mark.line if mark is not None else 0
+    begun = error.context_mark.line if error.context_mark is not None else line
     lines = text.splitlines()
-    written = lines[min(line, len(lines) - 1)] if lines else ""
-    shown = _shown(written.split(":", 1)[0].strip(" -\t")) if ":" in written else ""
+    near = lines[min(begun, max(0, line - 3)) : line + 1]
+    head, colon, _ = near[-1].partition(":") if near else ("", "", "")
+    shown = _HIDDEN if any(_SECRET.search(words) for words in near) else _shown(head.strip(" -\t")) if colon else ""
     reason = re.sub(r"'[^']{2,}'", _HIDDEN, " ".join(filter(None, (error.context, error.problem))))
     return Problem(
         file, line + 1, shown, f"this is not YAML: {reason}; mind quotes, brackets and spaces at the line's head"

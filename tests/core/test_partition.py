@@ -1,5 +1,6 @@
 """Partition keys: spelled as Dagster spells them, tiling the cursor without gaps, and each the name of one window."""
 
+import itertools
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -82,7 +83,7 @@ def test_time_keys_tile_the_cursor_without_gaps(grid: TimeGrid, span: timedelta,
     start = datetime(grid.start.year, grid.start.month, grid.start.day, tzinfo=UTC)
     windows = [window_of(grid, key, kind) for key in keys(grid, start + span)]
     assert windows[0].lower == CursorValue.of(kind, start if kind is TIMESTAMP else start.replace(tzinfo=None))
-    assert all(first.upper == second.lower for first, second in zip(windows, windows[1:], strict=False))
+    assert all(first.upper == second.lower for first, second in itertools.pairwise(windows))
     assert windows[-1].contains(
         CursorValue.of(kind, start + span if kind is TIMESTAMP else (start + span).replace(tzinfo=None))
     )
@@ -175,7 +176,7 @@ def test_integer_keys_tile_the_range_without_gaps(size: int, lowest: int, length
     windows = [window_of(grid, key, INTEGER) for key in found]
     assert windows[0].contains(CursorValue.of(INTEGER, lowest))
     assert windows[-1].contains(CursorValue.of(INTEGER, highest))
-    assert all(first.upper == second.lower for first, second in zip(windows, windows[1:], strict=False))
+    assert all(first.upper == second.lower for first, second in itertools.pairwise(windows))
     assert [touched(grid, window, highest + size) for window in windows] == [(key,) for key in found]
 
 

@@ -1,5 +1,7 @@
 """Windows are half-open: what is covered and what is missing share no value and leave none out."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,7 +46,7 @@ def test_merging_changes_nothing_that_is_covered(parts: list[Window]) -> None:
 def test_merged_windows_are_ascending_and_do_not_touch(parts: list[Window]) -> None:
     merged = merge(parts)
     assert not any(part.is_empty for part in merged)
-    for first, second in zip(merged, merged[1:], strict=False):
+    for first, second in itertools.pairwise(merged):
         assert first.upper is not None
         assert second.lower is not None
         assert first.upper < second.lower

@@ -1,0 +1,277 @@
+"""sources.yaml: what is written becomes values with every default merged in."""
+
+import textwrap
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core import config
+from incremental_assets.core.config import (
+    Configuration,
+    Freshness,
+    Parallel,
+    Reference,
+    Severity,
+    SourceConfig,
+    SparkConfig,
+    TableConfig,
+    Tls,
+)
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.errors import ConfigurationError, SelectionError
+from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
+
+NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
+
+SMALLEST = """
+lake: ./lake
+checkpoints: sqlite:///checkpoints.db
+sources:
+  shop: {dialect: postgresql, host: localhost, database: shop, user: reader}
+"""
+
+WHOLE = """
+lake: s3a://bucket/lake/
+checkpoints: postgresql://sync@db.example.com/checkpoints
+sources:
+  shop:
+    dialect: postgresql
+    host: db.example.com
+    port: 6432
+    database: shop
+    user: {env: SHOP_USER}
+    password: {file: secrets/shop}
+    tls: verify-ca
+    options: {connect_timeout: 5s, socket_timeout: 30s, statement_timeout: 1h}
+    fetch_size: 5000
+    schemas: [public, sales]
+    unlisted: ignore
+    parallel: {tables: 2, connections: 8}
+    every: 30s
+    refresh_every: 12h
+    partitions: {every: week, from: 2024-01-01}
+    defaults: {lookback: 5m, holdback: 1m, freshness: {warn: 30m, fail: 2h}, tags: {team: shop}, owners: [team:shop]}
+    tables:
+      - "public.orders:updated_at:timestamp!upsert"
+      - "public.events:event_time:timestamp@2025-01-01"
+      - "public.returns:return_date:date:e"
+      - table: public."a.b"
+        cursor: {column: updated_at, type: datetime, nulls: always, fallback: created_at, zone: Europe/Paris}
+        strategy: upsert
+        primary_key: [id, line]
+        history: none
+        deletes: {mode: ignore}
+        lookback: 15m
+        holdback: 0s
+        future: quarantine
+        partitions: {every: day, from: 2024-01-01}
+        start: 2024-01-01 10:00:00.123456789
+        schema_changes: freeze
+        freshness: {warn: 15m}
+        owners: [ann@example.com]
+        tags: {tier: gold}
+        pii: [email]
+        reconciliation: {severity: warn}
+      - table: public.log
+        cursor: {column: id, type: integer}
+        lookback: 1000
+        holdback: 0
+        partitions: {size: 50000}
+        start: 42
+      - {table: public.countries, refresh_every: 7d}
+spark: {master: "k8s://https://k8s.example.com:6443"}
+"""
+
+
+def loaded(folder: Path, text: str) -> Configuration:
+    file = folder / "sources.yaml"
+    file.write_text(textwrap.dedent(text), encoding="utf-8")
+    return config.load(file, now=NOW)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> SourceConfig:
+    return loaded(tmp_path, WHOLE).source("shop")
+
+
+def table(source: SourceConfig, name: str) -> TableConfig:
+    return next(table for table in source.tables if table.name == name)
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def test_the_smallest_file_has_every_default(tmp_path: Path) -> None:
+    read = loaded(tmp_path, SMALLEST)
+    assert read.lake == str(tmp_path / "lake")
+    assert read.checkpoints == f"sqlite:///{tmp_path}/checkpoints.db"
+    assert read.spark == SparkConfig(remote="auto", master=None)
+    source = read.source("shop")
+    assert (source.port, source.password, source.tls) == (5432, None, Tls.DISABLE)
+    assert (source.options.connect_timeout, source.options.socket_timeout) == (
+        timedelta(seconds=10),
+        timedelta(seconds=60),
+    )
+    assert (source.options.statement_timeout, source.fetch_size) == (timedelta(minutes=15), 1000)
+    assert (source.schemas, source.unlisted, source.parallel) == (("public",), "full_refresh", Parallel(4, 4))
+    assert (source.every, source.refresh_every) == (timedelta(minutes=1), timedelta(days=1))
+    assert source.partitions == TimeGrid(Every.MONTH, date(2000, 1, 1))
+    assert source.tables == ()
+
+
+def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
+    read = loaded(tmp_path, WHOLE)
+    assert read.lake == "s3a://bucket/lake"
+    assert read.checkpoints == "postgresql+psycopg://sync@db.example.com/checkpoints"
+    assert read.spark == SparkConfig(remote="auto", master="k8s://https://k8s.example.com:6443")
+    assert (shop.host, shop.port, shop.tls) == ("db.example.com", 6432, Tls.VERIFY_CA)
+    assert (shop.user, shop.password) == (
+        Reference("env", "SHOP_USER"),
+        Reference("file", str(tmp_path / "secrets/shop")),
+    )
+    assert (shop.schemas, shop.unlisted, shop.parallel) == (("public", "sales"), "ignore", Parallel(2, 8))
+    assert shop.partitions == TimeGrid(Every.WEEK, date(2023, 12, 31))
+    assert table(shop, "a.b") == TableConfig(
+        schema="public",
+        name="a.b",
+        strategy=Strategy.UPSERT,
+        cursor=Cursor("updated_at", CursorType.DATETIME, NullPolicy.ALWAYS, "created_at", "Europe/Paris"),
+        primary_key=("id", "line"),
+        lookback=timedelta(minutes=15),
+        holdback=timedelta(0),
+        future=FuturePolicy.QUARANTINE,
+        partitions=TimeGrid(Every.DAY, date(2024, 1, 1)),
+        start=CursorValue(CursorType.DATETIME, "2024-01-01T10:00:00.123456789"),
+        schema_changes="freeze",
+        freshness=Freshness(warn=timedelta(minutes=15)),
+        refresh_every=timedelta(hours=12),
+        owners=("ann@example.com",),
+        tags={"team": "shop", "tier": "gold"},
+        pii=("email",),
+        reconciliation=Severity.WARN,
+        line=26,
+    )
+
+
+def test_what_a_table_leaves_out_comes_from_its_source(shop: SourceConfig) -> None:
+    orders = table(shop, "orders")
+    assert (orders.strategy, orders.cursor) == (Strategy.UPSERT, Cursor("updated_at", CursorType.TIMESTAMP))
+    assert (orders.lookback, orders.holdback) == (timedelta(minutes=5), timedelta(minutes=1))
+    assert orders.freshness == Freshness(timedelta(minutes=30), timedelta(hours=2))
+    assert (orders.owners, orders.tags, orders.partitions) == (("team:shop",), {"team": "shop"}, shop.partitions)
+    assert orders.id("shop") == TableId("shop", "public", "orders")
+    assert orders.line == 23
+
+
+def test_without_a_strategy_a_cursor_means_append(shop: SourceConfig) -> None:
+    events = table(shop, "events")
+    assert (events.strategy, events.start) == (
+        Strategy.APPEND,
+        CursorValue(CursorType.TIMESTAMP, "2025-01-01T00:00:00Z"),
+    )
+    assert table(shop, "log").strategy is Strategy.APPEND
+
+
+def test_an_excluded_table_is_as_if_it_were_not_listed(shop: SourceConfig) -> None:
+    assert [table.name for table in shop.tables] == ["orders", "events", "a.b", "log", "countries"]
+
+
+def test_an_integer_cursor_counts_in_numbers(shop: SourceConfig) -> None:
+    log = table(shop, "log")
+    assert (log.lookback, log.partitions, log.start) == (
+        1000,
+        IntegerGrid(50_000),
+        CursorValue(CursorType.INTEGER, "42"),
+    )
+
+
+def test_an_integer_cursor_in_one_line_has_a_grid_too(tmp_path: Path) -> None:
+    read = loaded(tmp_path, SMALLEST.replace("user: reader", 'user: reader, tables: ["a.b:id:integer"]'))
+    found = read.source("shop").tables[0]
+    assert (found.partitions, found.lookback, found.holdback) == (IntegerGrid(1_000_000), 0, 0)
+
+
+def test_a_table_that_is_read_whole_has_one_partition_and_no_hourly_freshness(shop: SourceConfig) -> None:
+    countries = table(shop, "countries")
+    assert (countries.strategy, countries.cursor, countries.partitions) == (Strategy.FULL_REFRESH, None, None)
+    assert (countries.refresh_every, countries.freshness) == (timedelta(days=7), Freshness())
+
+
+def test_an_unlisted_table_is_read_whole_on_its_sources_cadence(shop: SourceConfig) -> None:
+    unlisted = config.unlisted_table(shop, "sales", "Regions")
+    assert (unlisted.schema, unlisted.name, unlisted.strategy, unlisted.partitions) == (
+        "sales",
+        "Regions",
+        Strategy.FULL_REFRESH,
+        None,
+    )
+    assert (unlisted.refresh_every, unlisted.owners, unlisted.line) == (timedelta(hours=12), ("team:shop",), 0)
+
+
+def test_a_source_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError, match="did you mean 'shop'"):
+        loaded(tmp_path, SMALLEST).source("shpo")
+
+
+def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
+    """`on`, `no` and `2024` are names here, whatever YAML 1.1 makes of them."""
+    read = loaded(tmp_path, SMALLEST.replace("database: shop, user: reader", "database: 2024, user: no, schemas: [on]"))
+    source = read.source("shop")
+    assert (source.database, source.user, source.schemas) == ("2024", "no", ("on",))
+
+
+# --- paths and secrets ----------------------------------------------------------------------------
+
+
+def test_paths_are_relative_to_the_file_and_not_to_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "conf").mkdir()
+    monkeypatch.chdir("/")
+    text = SMALLEST.replace("./lake", "../lake").replace(
+        "sqlite:///checkpoints.db", "sqlite:///../state/c.db?timeout=5"
+    )
+    read = loaded(tmp_path / "conf", text)
+    assert read.lake == str(tmp_path / "lake")
+    assert read.checkpoints == f"sqlite:///{tmp_path}/state/c.db?timeout=5"
+    absolute = loaded(tmp_path, SMALLEST.replace("sqlite:///checkpoints.db", "sqlite:////var/lib/c.db"))
+    assert absolute.checkpoints == "sqlite:////var/lib/c.db"
+
+
+def test_references_are_kept_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
+    (tmp_path / "port").write_text("5433")
+    text = SMALLEST.replace("user: reader", "user: reader, port: {file: port}, password: {env: SHOP_PASSWORD}")
+    source = loaded(tmp_path, text).source("shop")
+    assert source.port == Reference("file", str(tmp_path / "port"))
+    assert str(source.password) == "{env: SHOP_PASSWORD}"
+    assert "hunter2" not in repr(source)
+
+
+# --- TLS ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "tls"),
+    [
+        ("localhost", Tls.DISABLE),
+        ("127.0.0.1", Tls.DISABLE),
+        ('"::1"', Tls.DISABLE),
+        ("db.example.com", Tls.VERIFY_FULL),
+        ("10.0.0.7", Tls.VERIFY_FULL),
+        ("127.0.0.1.example.com", Tls.VERIFY_FULL),
+        ("{env: SHOP_HOST}", Tls.VERIFY_FULL),
+    ],
+)
+def test_whoever_is_not_loopback_is_verified(tmp_path: Path, host: str, tls: Tls) -> None:
+    assert loaded(tmp_path, SMALLEST.replace("localhost", host)).source("shop").tls is tls
+
+
+def test_a_host_by_reference_is_judged_when_it_is_known(tmp_path: Path) -> None:
+    text = SMALLEST.replace("host: localhost", "host: {env: SHOP_HOST}, tls: disable")
+    read = loaded(tmp_path, text)
+    assert read.source("shop").require_tls("127.0.0.1", read.path) is Tls.DISABLE
+    with pytest.raises(
+        ConfigurationError, match=r"sources.yaml:5: 'db.example.com': a host that is not loopback needs TLS"
+    ):
+        read.source("shop").require_tls("db.example.com", read.path)

@@ -1,0 +1,153 @@
+"""The JSON Schema that editors use agrees with the file as shipped, with every key of the contract, and with what `load` refuses."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import incremental_assets.core
+from incremental_assets.core.config import Reference, Tls, load
+from incremental_assets.core.config_schema import schema
+from incremental_assets.core.table import Strategy
+from tests.core.test_config import SMALLEST, WHOLE
+
+SHIPPED = Path(incremental_assets.core.__file__).parent.parent / "sources.yaml"
+SCHEMA = schema()
+
+
+class EditorLoader(yaml.SafeLoader):
+    """YAML as editors read it for a schema: numbers are numbers, a day is text."""
+
+
+EditorLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "integer": int}
+NOTES = {"$schema", "$defs", "title", "description", "default", "examples", "format"}
+
+
+def of_type(value: Any, kind: type, holds: Callable[[], bool]) -> bool:
+    """A keyword for one type of value says nothing of the others."""
+    return not isinstance(value, kind) or holds()
+
+
+def is_closed(value: dict[str, Any], node: dict[str, Any]) -> bool:
+    patterns = node.get("patternProperties", {})
+    return all(
+        key in node.get("properties", {}) or any(re.search(pattern, key) for pattern in patterns) for key in value
+    )
+
+
+KEYWORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
+    "$ref": lambda value, name, _: fits(value, SCHEMA["$defs"][name.rpartition("/")[2]]),
+    "type": lambda value, kind, _: isinstance(value, TYPES[kind]),
+    "enum": lambda value, choices, _: value in choices,
+    "const": lambda value, only, _: value == only,
+    "anyOf": lambda value, options, _: any(fits(value, option) for option in options),
+    "oneOf": lambda value, options, _: sum(fits(value, option) for option in options) == 1,
+    "pattern": lambda value, pattern, _: of_type(value, str, lambda: bool(re.search(pattern, value))),
+    "minLength": lambda value, least, _: of_type(value, str, lambda: len(value) >= least),
+    "minimum": lambda value, least, _: of_type(value, int, lambda: value >= least),
+    "maximum": lambda value, most, _: of_type(value, int, lambda: value <= most),
+    "minItems": lambda value, least, _: of_type(value, list, lambda: len(value) >= least),
+    "items": lambda value, item, _: of_type(value, list, lambda: all(fits(each, item) for each in value)),
+    "minProperties": lambda value, least, _: of_type(value, dict, lambda: len(value) >= least),
+    "required": lambda value, keys, _: of_type(value, dict, lambda: set(keys) <= set(value)),
+    "properties": lambda value, named, _: of_type(
+        value, dict, lambda: all(fits(value[key], named[key]) for key in value.keys() & named.keys())
+    ),
+    "patternProperties": lambda value, patterns, _: of_type(
+        value,
+        dict,
+        lambda: all(
+            fits(each, node)
+            for pattern, node in patterns.items()
+            for key, each in value.items()
+            if re.search(pattern, key)
+        ),
+    ),
+    "additionalProperties": lambda value, _, node: of_type(value, dict, lambda: is_closed(value, node)),
+}
+
+
+def fits(value: Any, node: dict[str, Any]) -> bool:
+    """The part of JSON Schema that the schema uses, and no other: an unknown keyword fails the test."""
+    return all(KEYWORDS[keyword](value, expected, node) for keyword, expected in node.items() if keyword not in NOTES)
+
+
+def is_valid(text: str) -> bool:
+    return fits(yaml.load(text, EditorLoader), SCHEMA)
+
+
+def test_the_file_as_shipped_loads_without_any_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "INCREMENTAL_ASSETS_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    tpch = load(SHIPPED).source("tpch")
+    assert isinstance(tpch.password, Reference)
+    assert tpch.tls is Tls.DISABLE
+    assert sorted(table.name for table in tpch.tables) == [
+        "customer",
+        "lineitem",
+        "orders",
+        "part",
+        "partsupp",
+        "supplier",
+    ]
+    assert {table.strategy for table in tpch.tables} == {Strategy.UPSERT}
+    assert tpch.unlisted == "full_refresh"
+
+
+def test_the_schema_accepts_the_file_as_shipped_and_every_key_of_the_contract() -> None:
+    assert is_valid(SHIPPED.read_text(encoding="utf-8"))
+    assert is_valid(SMALLEST)
+    assert is_valid(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("lake: ", "lak: "),
+        ("dialect: postgresql", "dialect: postgres"),
+        ("password: {file: secrets/shop}", "password: hunter2"),
+        ("password: {file: secrets/shop}", "password: {fil: secrets/shop}"),
+        ("port: 6432", "port: 70000"),
+        ("connect_timeout: 5s", "connect_timeout: 5"),
+        ("connect_timeout: 5s", "ssl: 5s"),
+        ("unlisted: ignore", "unlisted: skip"),
+        ("orders:updated_at:timestamp!upsert", "orders:updated_at:timestmp!upsert"),
+        ("orders:updated_at:timestamp!upsert", "orders:updated_at"),
+        ("type: datetime", "type: date time"),
+        ("history: none", "history: scd2"),
+        ("deletes: {mode: ignore}", "deletes: {mode: diff}"),
+        ("future: quarantine", "columns: {exclude: [x]}"),
+        ("every: week", "every: weak"),
+        ("lookback: 15m", "lookback: 15x"),
+        ("size: 50000", "size: 0"),
+        ("owners: [ann@example.com]", "owners: ann@example.com"),
+        ("  shop:", "  shop-eu:"),
+        ("user: {env: SHOP_USER}", "fetch_size: 10"),
+    ],
+)
+def test_the_schema_refuses_what_load_refuses(right: str, wrong: str) -> None:
+    assert right in WHOLE
+    assert not is_valid(WHOLE.replace(right, wrong, 1))
+
+
+def test_the_schema_knows_no_null_and_is_plain_json() -> None:
+    text = json.dumps(SCHEMA)
+    assert '"null"' not in text
+    assert "Document'" not in text
+
+
+def test_every_mapping_is_closed_and_explained() -> None:
+    for name, definition in SCHEMA["$defs"].items():
+        assert definition.get("description"), name
+        if definition["type"] == "object":
+            assert definition["additionalProperties"] is False, name
