@@ -24,3 +24,12 @@ class Comparison:
     extra: int
     missing_keys: tuple[str, ...] = ()
     extra_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Keys that a table holds more than once, the rows beyond the first of each, and at most ten of the keys."""
+
+    keys: int
+    rows: int
+    samples: tuple[str, ...] = ()

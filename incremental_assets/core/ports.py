@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.measure import Comparison, Measure
+from incremental_assets.core.measure import Comparison, Duplicates, Measure
 from incremental_assets.core.plan import Observation, SyncPlan, Ticket
 from incremental_assets.core.report import RowCounts, SyncReport
 from incremental_assets.core.state import Fingerprint, State
@@ -141,7 +141,13 @@ class Lake(Protocol):
         """Rows and hash of each window, counted by Spark in the same words as the source's."""
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
-        """Row by row, both sides, for windows whose measures differ."""
+        """Row by row, both sides, for windows whose measures differ. The lake's version is chosen before the source is read."""
+
+    def duplicates(self, spec: TableSpec) -> Duplicates:
+        """Keys of `spec.key` that the table holds more than once."""
+
+    def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
+        """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
 
 
 # --- the checkpoint table --------------------------------------------------------------------------
