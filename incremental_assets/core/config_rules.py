@@ -122,11 +122,13 @@ def _column_mistakes(cursor: CursorDocument) -> Iterator[Mistake]:
         yield ("cursor", "fallback"), "the fallback is another column than the cursor; name it, or remove the key"
     if cursor.zone is None:
         return
-    if cursor.type not in (CursorType.DATE, CursorType.DATETIME):
-        carried = "carries its zone" if cursor.type is CursorType.TIMESTAMP else "has no time"
+    if cursor.type is CursorType.INTEGER:
+        yield ("cursor", "zone"), "a cursor of type integer has no time; remove `zone`"
+    elif cursor.type is CursorType.TIMESTAMP and cursor.fallback is None:
+        # A fallback may be a column without a zone, and is then read in this one.
         yield (
             ("cursor", "zone"),
-            f"a cursor of type {cursor.type} {carried}; `zone` is for date and datetime, remove it",
+            "a cursor of type timestamp carries its zone; `zone` is for date and datetime, remove it",
         )
     elif not _is_zone(cursor.zone):
         near = difflib.get_close_matches(cursor.zone, zoneinfo.available_timezones(), n=1)

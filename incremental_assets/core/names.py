@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _QUOTED = re.compile(r'"((?:[^"]|"")+)"')
 _PLAIN = re.compile(r'[^".:\x00]+')
-_NEEDS_QUOTES = re.compile(r'[".:@!]|^\s|\s$')
+_NEEDS_QUOTES = re.compile(r'[".:]|^\s|\s$')
 
 EXPECTED = 'write schema.table, with a name that holds a dot, a colon or a quote as in SQL: public."a.b"'
 

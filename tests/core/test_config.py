@@ -178,6 +178,13 @@ def test_an_excluded_table_is_as_if_it_were_not_listed(shop: SourceConfig) -> No
     assert [table.name for table in shop.tables] == ["orders", "events", "a.b", "log", "countries"]
 
 
+def test_a_timestamp_takes_a_zone_for_a_fallback_that_has_none(tmp_path: Path) -> None:
+    cursor = "{column: updated_at, type: timestamp, fallback: created_at, zone: Europe/Paris}"
+    text = SMALLEST.replace("user: reader", f"user: reader, tables: [{{table: a.b, cursor: {cursor}}}]")
+    found = loaded(tmp_path, text).source("shop").tables[0]
+    assert found.cursor == Cursor("updated_at", CursorType.TIMESTAMP, NullPolicy.FAIL, "created_at", "Europe/Paris")
+
+
 def test_an_integer_cursor_counts_in_numbers(shop: SourceConfig) -> None:
     log = table(shop, "log")
     assert (log.lookback, log.partitions, log.start) == (

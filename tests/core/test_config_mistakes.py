@@ -298,6 +298,19 @@ def test_a_wrong_cursor_is_not_also_called_missing(tmp_path: Path) -> None:
     assert found.text == "timestmp"
 
 
+def test_a_bad_value_hides_no_other_mistake_of_its_table_or_source(tmp_path: Path) -> None:
+    text = in_table("table: public.a\nfuture: later\nlookback: 15\ncursor: {column: x, type: timestamp, zone: UTC}")
+    assert [problem.text for problem in problems(tmp_path, text)] == ["later", "15", "UTC"]
+    text = in_source("fetch_size: many\ntls: disable").replace("localhost", "db.example.com")
+    assert [problem.text for problem in problems(tmp_path, text)] == ["many", "disable"]
+
+
+def test_an_excluded_table_is_not_held_against_the_defaults(tmp_path: Path) -> None:
+    text = in_source('defaults: {lookback: 15m}\ntables: ["public.b:id:integer:e"]')
+    (tmp_path / "sources.yaml").write_text(text)
+    assert config.load(tmp_path / "sources.yaml", now=NOW).source("shop").tables == ()
+
+
 def test_a_default_that_does_not_fit_is_reported_at_the_table_it_does_not_fit(tmp_path: Path) -> None:
     text = in_source('defaults: {lookback: 15m}\ntables:\n  - "public.a:x:timestamp"\n  - "public.b:id:integer" #!')
     assert "the source's default `lookback: 15m` does not fit here" in only_problem(tmp_path, text).cure

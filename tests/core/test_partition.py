@@ -27,7 +27,7 @@ NOW = datetime(2024, 3, 13, 14, 30, tzinfo=UTC)
 MONTHS = TimeGrid(Every.MONTH, date(2024, 1, 1))
 
 grids = st.builds(TimeGrid.containing, st.sampled_from(Every), st.dates(date(2000, 1, 1), date(2030, 1, 1)))
-spans = st.timedeltas(timedelta(0), timedelta(days=90))
+spans = st.timedeltas(timedelta(0), timedelta(days=40))
 
 
 def between(kind: CursorType, lower: str | None, upper: str | None) -> Window:
