@@ -1,0 +1,23 @@
+"""The terms of one table of a source, whether the file lists it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from incremental_assets.core.config_values import SourceConfig, TableConfig, unlisted_table
+from incremental_assets.core.table import TableId, TableShape
+
+
+def terms_of(source: SourceConfig, table: TableId) -> TableConfig:
+    """What the file says of the table, or what the source's defaults say of one that it does not list."""
+    listed = {(config.schema, config.name): config for config in source.tables}
+    return listed.get((table.schema, table.name)) or unlisted_table(source, table.schema, table.name)
+
+
+def all_terms(source: SourceConfig, shapes: Iterable[TableShape]) -> tuple[TableConfig, ...]:
+    """Every table that is synced: the listed ones in the file's order, then those that only the catalogue shows, by name."""
+    listed = {(config.schema, config.name) for config in source.tables}
+    others = sorted({(shape.id.schema, shape.id.name) for shape in shapes if shape.id.source == source.name} - listed)
+    if source.unlisted == "ignore":
+        others = []
+    return (*source.tables, *(unlisted_table(source, schema, name) for schema, name in others))

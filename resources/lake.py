@@ -1,0 +1,35 @@
+"""The lake of the configuration, and the stage beside it. Both are handed a way to a session, and use it only when rows move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from incremental_assets.core.ports import Lake, Probe, Source, Stage
+    from incremental_assets.engine.dialects.base import Address
+
+Session = Callable[[], "SparkSession"]
+
+
+def open_lake(root: str, session: Session) -> Lake:
+    """Delta tables below `root`."""
+    from incremental_assets.engine.lake import DeltaLake
+
+    return DeltaLake(root, session)
+
+
+def open_stage(root: str, session: Session) -> Stage:
+    """Staged batches below `root`."""
+    from incremental_assets.engine.stage import ParquetStage
+
+    return ParquetStage(root, session)
+
+
+def open_reader(probe: Probe, address: Address, session: Session) -> Source:
+    """The source, read for real."""
+    from incremental_assets.engine.reader import SparkSource
+
+    return SparkSource(probe, address, session)

@@ -1,0 +1,79 @@
+"""One configuration, opened piece by piece as it is needed: the command line, the assets, the checks and the sensors all ask here."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.ports import Ports, Progress, silent
+from incremental_assets.core.resolve import Resolved, resolve_all
+from resources.checkpoints import open_checkpoints
+from resources.lake import open_lake, open_reader, open_stage
+from resources.source import address, open_probe
+from resources.spark import SparkResource
+
+if TYPE_CHECKING:
+    from incremental_assets.core.config import Configuration
+    from incremental_assets.engine.checkpoints import SqlCheckpoints
+    from incremental_assets.engine.probe import SqlProbe
+
+
+class Runtime:
+    """Opens nothing when it is made. A session begins when rows are first read, measured or written; everything is kept until `close`."""
+
+    def __init__(self, configuration: Configuration, spark: SparkResource | None = None) -> None:
+        self.configuration = configuration
+        self.spark = spark or SparkResource(remote=configuration.spark.remote, master=configuration.spark.master)
+        self._lock = threading.RLock()
+        self._checkpoints: SqlCheckpoints | None = None
+        self._probes: dict[str, SqlProbe] = {}
+        self._ports: dict[str, Ports] = {}
+
+    @property
+    def checkpoints(self) -> SqlCheckpoints:
+        """The memory of what has landed."""
+        with self._lock:
+            if self._checkpoints is None:
+                self._checkpoints = open_checkpoints(self.configuration.checkpoints)
+            return self._checkpoints
+
+    def probe(self, source: str) -> SqlProbe:
+        """Light questions to a source, by its name."""
+        with self._lock:
+            if source not in self._probes:
+                self._probes[source] = open_probe(self.configuration.source(source), self.configuration.path)
+            return self._probes[source]
+
+    def ports(self, source: str, progress: Progress = silent) -> Ports:
+        """All that a sync of this source's tables needs."""
+        with self._lock:
+            if source not in self._ports:
+                probe, root, session = self.probe(source), self.configuration.lake, self.spark.session
+                where = address(self.configuration.source(source), self.configuration.path)
+                self._ports[source] = Ports(
+                    probe=probe,
+                    source=open_reader(probe, where, session),
+                    stage=open_stage(root, session),
+                    lake=open_lake(root, session),
+                    checkpoints=self.checkpoints,
+                )
+            kept = self._ports[source]
+        return Ports(kept.probe, kept.source, kept.stage, kept.lake, kept.checkpoints, progress)
+
+    def specs(self, source: str) -> Resolved:
+        """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""
+        shapes = self.probe(source).catalogue()
+        self.checkpoints.remember_catalogue(source, shapes)
+        return resolve_all(self.configuration.source(source), shapes)
+
+    def close(self) -> None:
+        """Close what was opened; the Spark session ends with it."""
+        with self._lock:
+            for probe in self._probes.values():
+                probe.close()
+            if self._checkpoints is not None:
+                self._checkpoints.close()
+            self._checkpoints = None
+            self._probes.clear()
+            self._ports.clear()
+        self.spark.close()

@@ -1,0 +1,83 @@
+"""A source of the configuration, opened: its references are looked up here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.config import Reference, SourceConfig
+from incremental_assets.core.errors import ConfigurationError, Problem
+
+if TYPE_CHECKING:
+    from incremental_assets.engine.dialects.base import Address
+    from incremental_assets.engine.probe import SqlProbe
+
+
+def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
+    """Light questions to the source; connects with the first of them."""
+    from incremental_assets.engine.probe import SqlProbe
+
+    return SqlProbe(address(source, file), source.name)
+
+
+def address(source: SourceConfig, file: Path) -> Address:
+    """Where the source is and who asks. ConfigurationError holds every reference that leads nowhere, at the source's line of `file`."""
+    from incremental_assets.engine.dialects.base import Address
+
+    problems: list[Problem] = []
+
+    def text(value: str | int | Reference | None) -> str:
+        if not isinstance(value, Reference):
+            return "" if value is None else str(value)
+        try:
+            return _look_up(value)
+        except LookupError as error:
+            problems.append(Problem(str(file), source.line, str(value), str(error.args[0])))
+            return ""
+
+    host, port, database, user, password = (text(value) for value in _located(source))
+    if not problems and not (port.isdecimal() and 0 < int(port) < 65536):
+        problems.append(Problem(str(file), source.line, str(source.port), f"{port!r} is not a port; write a number from 1 to 65535 there"))
+    if problems:
+        raise ConfigurationError(tuple(problems))
+    return Address(
+        dialect=source.dialect,
+        host=host,
+        port=int(port),
+        database=database,
+        user=user,
+        password=password,
+        tls=source.require_tls(host, file),
+        connect_timeout=source.options.connect_timeout,
+        socket_timeout=source.options.socket_timeout,
+        statement_timeout=source.options.statement_timeout,
+        schemas=source.schemas,
+        fetch_size=source.fetch_size,
+        connections=source.parallel.connections,
+    )
+
+
+def _located(source: SourceConfig) -> tuple[str | int | Reference | None, ...]:
+    return source.host, source.port, source.database, source.user, source.password
+
+
+def _look_up(reference: Reference) -> str:
+    """The value behind a reference; LookupError says in half a sentence why there is none. The value itself is never quoted."""
+    if reference.kind == "env":
+        value = os.environ.get(reference.name, "")
+        if not value:
+            raise LookupError(f"the environment variable {reference.name} is not set; export it where this program runs")
+        return value
+    try:
+        # Editors and `echo` end a file with a newline, which is no part of a secret.
+        value = Path(reference.name).read_text(encoding="utf-8").rstrip("\r\n")
+    except FileNotFoundError:
+        raise LookupError("there is no such file; create it, or name another") from None
+    except UnicodeDecodeError:
+        raise LookupError("the file is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise LookupError(f"the file cannot be read ({error.strerror}); check its permissions") from None
+    if not value:
+        raise LookupError("the file is empty; write the value into it")
+    return value
