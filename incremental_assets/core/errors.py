@@ -8,7 +8,7 @@ IncrementalAssetsError
 │                       CursorIsNull, NoPrimaryKey, NameRefused                  exit 1
 ├── look at the data    StageBroken, CommitMissing                               exit 1
 └── stop and decide     Refused (exit 3), SourceExchanged, TargetChanged,
-                        TermsChanged, CheckpointsTooNew                          exit 1
+                        TermsChanged, SchemaChanged, CheckpointsTooNew           exit 1
 
 Every message is one sentence that names the thing, the place and the cure. None carries a secret.
 """
@@ -175,6 +175,10 @@ class TargetChanged(IncrementalAssetsError):
 
 class TermsChanged(IncrementalAssetsError):
     """Cursor, key, strategy or lake differ from what the landed rows were synced under."""
+
+
+class SchemaChanged(IncrementalAssetsError):
+    """The source's columns differ from the target's in a way that its policy, or rows that have landed, do not allow."""
 
 
 class CheckpointsTooNew(IncrementalAssetsError):

@@ -1,0 +1,107 @@
+"""Columns of the source against those of the target, and what each difference means under the table's policy: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from incremental_assets.core.errors import NameRefused, SchemaChanged
+from incremental_assets.core.table import Column, TableSpec
+
+OWN_PREFIX = "_sync_"
+"""Columns that a sync adds to a target begin with it."""
+
+_DELTA_WORDS = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetColumn:
+    """A column of a Delta table; `type` in Delta's or in SQL's words. `since`: the sequence that added it later, None if it was there first."""
+
+    name: str
+    type: str
+    since: int | None = None
+    since_cursor: str | None = None
+    """The highest cursor that had been read before it was added, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retyped:
+    """A column whose type is another one than what landed."""
+
+    name: str
+    was: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the source has and the target lacks, what only the target has, and what changed its type."""
+
+    added: tuple[Column, ...] = ()
+    dropped: tuple[TargetColumn, ...] = ()
+    retyped: tuple[Retyped, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.dropped or self.retyped)
+
+
+def difference(columns: Sequence[Column], target: Sequence[TargetColumn]) -> Difference:
+    """Names are compared as Delta does, without their case; our own columns take no part."""
+    there = {column.name.lower(): column for column in target if not column.name.startswith(OWN_PREFIX)}
+    here = {column.name.lower(): column for column in columns}
+    both = [(column, there[name]) for name, column in here.items() if name in there]
+    return Difference(
+        added=tuple(column for name, column in here.items() if name not in there),
+        dropped=tuple(column for name, column in there.items() if name not in here),
+        retyped=tuple(
+            Retyped(now.name, was.type, now.spark_type)
+            for now, was in both
+            if delta_type(now.spark_type) != delta_type(was.type)
+        ),
+    )
+
+
+def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> None:
+    """Raises SchemaChanged where the policy, or the type of rows that have landed, does not allow a difference."""
+    if not found:
+        return
+    if not spec.evolve:
+        raise SchemaChanged(
+            f"{spec.id}: the source's columns are no longer those that landed ({_told(found)}) and `schema_changes: freeze` keeps them: "
+            f"put the source back, or set `schema_changes: evolve` for this table"
+        )
+    if found.retyped and not overwrites:
+        told = _told(Difference(retyped=found.retyped))
+        raise SchemaChanged(
+            f"{spec.id}: columns changed their type ({told}), which rows that have landed cannot follow: put the type back, "
+            f"or read everything again with `incremental-assets sync --select {spec.id} --full-refresh`"
+        )
+
+
+def check_names(spec: TableSpec) -> None:
+    """Raises NameRefused for names that a Delta table cannot hold side by side, before anything is written."""
+    seen: dict[str, str] = {}
+    for column in spec.columns:
+        if column.name.lower().startswith(OWN_PREFIX):
+            raise NameRefused(
+                f"{spec.id}: the column {column.name!r} begins with `{OWN_PREFIX}`, which is kept for columns that a sync adds; rename it"
+            )
+        other = seen.setdefault(column.name.lower(), column.name)
+        if other != column.name:
+            raise NameRefused(
+                f"{spec.id}: the columns {other!r} and {column.name!r} differ by case alone, which no Delta table can hold; rename one of them"
+            )
+
+
+def delta_type(text: str) -> str:
+    """One spelling of a type, whichever of the two languages wrote it: `bigint` and `long` are both `long`."""
+    plain = text.lower().replace(" ", "")
+    return _DELTA_WORDS.get(plain, plain)
+
+
+def _told(found: Difference) -> str:
+    added = [f"{column.name} is new" for column in found.added]
+    dropped = [f"{column.name} is gone" for column in found.dropped]
+    retyped = [f"{column.name} was {column.was} and is {column.now}" for column in found.retyped]
+    return ", ".join([*added, *dropped, *retyped])

@@ -1,0 +1,82 @@
+"""What a change of the source's columns means under the table's policy."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.contract import Difference, Retyped, TargetColumn, check_columns, check_names, difference
+from incremental_assets.core.errors import NameRefused, SchemaChanged
+from incremental_assets.core.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
+
+
+def column(name: str, spark_type: str = "string") -> Column:
+    return Column(name, "text", spark_type, Fidelity.EXACT)
+
+
+def spec(*columns: Column, evolve: bool = True) -> TableSpec:
+    return TableSpec(TableShape(TableId("shop", "public", "orders"), columns), Strategy.APPEND, evolve=evolve)
+
+
+ID, NOTE = column("id", "bigint"), column("note")
+LANDED = (TargetColumn("id", "long"), TargetColumn("note", "string"), TargetColumn("_sync_seq", "long"))
+
+
+def test_the_same_columns_differ_in_nothing() -> None:
+    assert not difference((ID, NOTE), LANDED)
+
+
+def test_two_spellings_of_one_type_are_the_same() -> None:
+    columns = (column("a", "int"), column("b", "smallint"), column("c", "decimal(15, 2)"), column("d", "float"))
+    target = (
+        TargetColumn("a", "integer"),
+        TargetColumn("b", "short"),
+        TargetColumn("c", "decimal(15,2)"),
+        TargetColumn("d", "float"),
+    )
+    assert not difference(columns, target)
+
+
+def test_a_name_that_changed_its_case_is_the_same_column() -> None:
+    assert not difference((column("ID", "bigint"), NOTE), LANDED)
+
+
+def test_added_dropped_and_retyped_are_told_apart() -> None:
+    new = column("new", "date")
+    found = difference((column("id", "string"), new), LANDED)
+    assert found == Difference((new,), (TargetColumn("note", "string"),), (Retyped("id", "long", "string"),))
+
+
+def test_evolve_takes_new_columns_and_keeps_dropped_ones() -> None:
+    check_columns(spec(ID), Difference(added=(NOTE,), dropped=(TargetColumn("x", "string"),)), overwrites=False)
+
+
+def test_a_retyped_column_is_refused_with_the_two_ways_on() -> None:
+    found = Difference(retyped=(Retyped("id", "integer", "bigint"),))
+    with pytest.raises(SchemaChanged, match=r"id was integer and is bigint.*put the type back, or .*--full-refresh"):
+        check_columns(spec(ID), found, overwrites=False)
+
+
+def test_a_table_that_is_read_whole_follows_its_types() -> None:
+    check_columns(spec(ID), Difference(retyped=(Retyped("id", "integer", "bigint"),)), overwrites=True)
+
+
+@pytest.mark.parametrize("overwrites", [True, False])
+@pytest.mark.parametrize(
+    "found",
+    [
+        Difference(added=(NOTE,)),
+        Difference(dropped=(TargetColumn("x", "string"),)),
+        Difference(retyped=(Retyped("id", "integer", "bigint"),)),
+    ],
+)
+def test_freeze_refuses_any_difference(found: Difference, overwrites: bool) -> None:
+    with pytest.raises(SchemaChanged, match="schema_changes: freeze"):
+        check_columns(spec(ID, evolve=False), found, overwrites=overwrites)
+
+
+def test_names_that_a_delta_table_cannot_hold_are_refused_by_name() -> None:
+    check_names(spec(ID, NOTE))
+    with pytest.raises(NameRefused, match="'Note' and 'note' differ by case alone"):
+        check_names(spec(column("Note"), NOTE))
+    with pytest.raises(NameRefused, match="'_SYNC_x' begins with `_sync_`"):
+        check_names(spec(column("_SYNC_x")))

@@ -1,0 +1,81 @@
+"""A batch is compared with the target only where an equal row can be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from incremental_assets.core.bound import Bound, Guarantee, Settled
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.overlap import Overlap, overlap
+from incremental_assets.core.plan import Mode, Request, SyncPlan, Ticket
+from incremental_assets.core.ports import Batch
+from incremental_assets.core.state import State
+from incremental_assets.core.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.window import Window
+
+CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
+SHAPE = TableShape(TableId("shop", "public", "orders"), (Column("id", "bigint", "bigint", Fidelity.EXACT),))
+SPEC = TableSpec(SHAPE, Strategy.APPEND, Cursor("id", CursorType.INTEGER))
+
+
+def number(value: int) -> CursorValue:
+    return CursorValue(CursorType.INTEGER, str(value))
+
+
+def plan_after(read: int | None, spec: TableSpec = SPEC, mode: Mode = Mode.SYNC) -> SyncPlan:
+    highest = None if read is None else number(read)
+    return SyncPlan(
+        spec=spec,
+        request=Request("r", mode),
+        ticket=Ticket("app", 5, "b"),
+        window=Window(None, None),
+        bound=Bound(CLOCK, None, "", None, "", "UTC", None),
+        settled=Settled(None, Guarantee.SETTLED, ""),
+        previous=State("app", 4, "a", spec.terms, max_cursor_read=highest),
+        new_watermark=None,
+        fingerprint_lower=None,
+        late_below=None,
+        future_above=None,
+    )
+
+
+def batch(lower: int | None, rows: int = 3) -> Batch:
+    return Batch("b", rows, "0", lower=None if lower is None else number(lower))
+
+
+def test_rows_above_all_that_was_read_land_unchecked() -> None:
+    assert overlap(plan_after(10), batch(11), landed=True) is None
+
+
+def test_a_tie_with_the_highest_cursor_read_is_compared() -> None:
+    assert overlap(plan_after(10), batch(10), landed=True) == Overlap(number(10))
+
+
+def test_rows_without_a_cursor_are_compared_with_the_whole_table() -> None:
+    assert overlap(plan_after(10), batch(None), landed=True) == Overlap(None)
+
+
+def test_what_was_read_is_unknown_after_a_lost_state_so_everything_from_the_batch_on_is_compared() -> None:
+    assert overlap(plan_after(None), batch(11), landed=True) == Overlap(number(11))
+    assert overlap(replace(plan_after(10), previous=None), batch(11), landed=True) == Overlap(number(11))
+
+
+@pytest.mark.parametrize(
+    ("plan", "landed", "rows"),
+    [
+        (plan_after(10, mode=Mode.FULL_REFRESH), True, 3),
+        (plan_after(10), False, 3),
+        (plan_after(10), True, 0),
+    ],
+    ids=["overwrite", "first load", "empty batch"],
+)
+def test_nothing_is_compared_where_nothing_is_left_in_place(plan: SyncPlan, landed: bool, rows: int) -> None:
+    assert overlap(plan, batch(10, rows), landed=landed) is None
+
+
+def test_a_table_without_a_cursor_is_compared_whole() -> None:
+    spec = TableSpec(SHAPE, Strategy.APPEND)
+    assert overlap(plan_after(None, spec), batch(None), landed=True) == Overlap(None)
