@@ -72,11 +72,17 @@ class TableShape:
     id: TableId
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...] = ()
+    unique_keys: tuple[tuple[str, ...], ...] = ()
+    """Other keys that the source enforces for every row: not partial, not deferrable, no column nullable."""
     comment: str = ""
     rows: int = 0
     bytes: int = 0
     splits: bool = False
     """Whether a first load may read it in ranges of its physical blocks (a plain table, not a view or a foreign table)."""
+    pages: int = 0
+    """Physical blocks, where it splits."""
+    row_versions: bool = False
+    """Whether each row shows a version of its own, which changes with every write (PostgreSQL: ctid and xmin)."""
 
     @property
     def names(self) -> tuple[str, ...]:

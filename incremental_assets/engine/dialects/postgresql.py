@@ -1,0 +1,29 @@
+"""PostgreSQL 14 and later, towards Spark: the read of a plan and how its parallel readers connect."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.engine.dialects import postgresql_connect, postgresql_read
+from incremental_assets.engine.dialects.base import Address, ReadQuery
+
+
+class PostgreSQL:
+    """Texts only: it opens nothing and keeps nothing."""
+
+    def read_query(self, plan: SyncPlan, parts: int, *, clean: bool = False) -> ReadQuery:
+        """The plan's window in up to `parts` disjoint parts; `clean` when the snapshot's own numbers show no rejected row."""
+        return postgresql_read.read_query(plan, parts, clean=clean)
+
+    def jdbc_url(self, address: Address) -> str:
+        """Without user and password."""
+        return postgresql_connect.jdbc_url(address)
+
+    def jdbc_properties(self, address: Address) -> dict[str, str]:
+        """Driver, credentials, deadlines, TLS, fetch size."""
+        return postgresql_connect.jdbc_properties(address)
+
+    def session_init(self, snapshot_id: str, statement_timeout: timedelta = timedelta(minutes=15)) -> str:
+        """Spark's `sessionInitStatement`: the shared snapshot, then the settings under which values print the same."""
+        return postgresql_connect.session_init(snapshot_id, statement_timeout)

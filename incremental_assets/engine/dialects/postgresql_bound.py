@@ -1,0 +1,133 @@
+"""How far PostgreSQL has settled: the clock, then open transactions, then prepared ones, each in a statement of its own.
+
+The order carries the proof. Whoever begins after the clock was read stamps later than it; whoever began before is open in the second
+statement, or prepared in the third, or over, and then every later snapshot shows its rows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import psycopg
+
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.state import Identity
+from incremental_assets.engine.dialects.postgresql_connect import READER
+
+_CLOCK = "SELECT clock_timestamp(), pg_is_in_recovery()"
+
+# A session that hides its transaction still holds its virtual transaction id, which everybody may see. Background workers
+# such as autovacuum have no user; a session of another user shows nothing at all without pg_read_all_stats.
+_OPEN = """
+WITH sessions AS MATERIALIZED (
+    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_type, state
+    FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+), oldest AS (
+    SELECT xact_start, pid, usename, application_name, datname FROM sessions
+    WHERE xact_start IS NOT NULL AND backend_type IS DISTINCT FROM 'autovacuum worker'
+      AND NOT (application_name = $1 AND usename = current_user)
+    ORDER BY xact_start LIMIT 1
+), hidden AS (
+    SELECT pid, usename, state FROM sessions
+    WHERE xact_start IS NULL AND usesysid IS NOT NULL AND (backend_type IS NULL OR state = 'disabled')
+      AND pid IN (SELECT l.pid FROM pg_locks AS l WHERE l.locktype = 'virtualxid')
+    ORDER BY state NULLS FIRST LIMIT 1
+)
+SELECT o.xact_start, o.pid, o.usename, o.application_name, o.datname, h.pid, h.usename, h.state, current_user
+FROM (VALUES (1)) AS one (row) LEFT JOIN oldest AS o ON TRUE LEFT JOIN hidden AS h ON TRUE
+"""
+
+_PREPARED = (
+    "SELECT gid, owner, prepared FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1"
+)
+
+_IDENTITY = """
+SELECT (pg_control_system()).system_identifier::text, (SELECT datname || ':' || oid FROM pg_database WHERE datname = current_database()),
+       (pg_control_checkpoint()).timeline_id,
+       (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END - '0/0')::bigint
+"""
+
+# reset_val is what our own session began with; a setting of our own role says nothing about the role that writes.
+_ZONE = """
+WITH ours AS (
+    SELECT d.setrole, d.setdatabase, split_part(c, '=', 2) AS zone
+    FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c WHERE lower(split_part(c, '=', 1)) = 'timezone'
+)
+SELECT (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'),
+       (SELECT zone FROM ours WHERE setrole = 0 AND setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())),
+       EXISTS (SELECT FROM ours WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = current_user)),
+       current_setting('log_timezone')
+"""
+_FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
+
+
+def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
+    """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
+    clock, is_replica = _row(asked, _CLOCK)
+    started, pid, user, application, database, hidden_pid, hidden_user, hidden_state, me = _row(asked, _OPEN, READER)
+    prepared = asked.execute(_PREPARED).fetchone()
+    return Bound(
+        clock=clock.astimezone(UTC),
+        oldest=started.astimezone(UTC) if started else None,
+        holder=_holder(pid, user, application, database) if started else "",
+        prepared=_prepared(*prepared) if prepared else None,
+        blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me),
+        zone=_zone(asked),
+        identity=_identity(asked),
+    )
+
+
+def _row(asked: psycopg.RawCursor[Any], sql: str, *values: str) -> tuple[Any, ...]:
+    row = asked.execute(sql, values or None).fetchone()
+    if row is None:
+        raise ValueError("the database answered a question of one row with none")
+    return tuple(row)
+
+
+def _holder(pid: int, user: str | None, application: str, database: str | None) -> str:
+    words = [f"pid {pid}", user or "", application, f"in database {database}" if database else ""]
+    return ", ".join(word for word in words if word)
+
+
+def _prepared(gid: str, owner: str, prepared: datetime) -> str:
+    return f"{gid!r} of {owner}, prepared at {prepared.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z; end it with COMMIT PREPARED or ROLLBACK PREPARED"
+
+
+def _blind(is_replica: bool, pid: int | None, user: str | None, state: str | None, me: str) -> str:  # noqa: FBT001 - a row of the database
+    if is_replica:
+        return "a replica is read, and the transactions that are open on its primary cannot be seen there; read the primary, or set a `holdback`"
+    if pid is None:
+        return ""
+    if state == "disabled":
+        return f"the session of {user} (pid {pid}) has a transaction open and hides it by track_activities=off; switch it on, or set a `holdback`"
+    return f'the transactions of {user} cannot be seen by {me}; GRANT pg_read_all_stats TO "{me}", or set a `holdback`'
+
+
+def _identity(asked: psycopg.RawCursor[Any]) -> Identity | None:
+    try:
+        system, database, timeline, position = _row(asked, _IDENTITY)
+    except psycopg.errors.InsufficientPrivilege:
+        return None
+    return Identity(system=system, database=database, timeline=timeline, position=position)
+
+
+def _zone(asked: psycopg.RawCursor[Any]) -> str:
+    """What a fresh session of the application would have, as far as it can be known from here."""
+    ours, of_database, is_overridden, of_log = _row(asked, _ZONE)
+    if is_overridden or os.environ.get("PGTZ"):
+        # initdb writes the zone of the log and that of the sessions alike.
+        ours = of_database or of_log
+    return _known_zone(ours)
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        offset = _FIXED_OFFSET.fullmatch(name)
+        return f"Etc/GMT{offset[1]}{offset[2]}" if offset else name
+    return name

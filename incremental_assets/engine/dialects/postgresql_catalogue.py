@@ -1,0 +1,97 @@
+"""What PostgreSQL's catalogue says of the tables that this user may read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from incremental_assets.core.table import Column, TableId, TableShape
+from incremental_assets.engine.dialects.postgresql_types import SourceType, spark_type
+
+# Partitions are read through their parent, whose size is theirs. A table whose columns are granted one by one shows no ctid and no xmin.
+_TABLES = """
+SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
+       c.relkind IN ('r', 'm') AND g.granted,
+       CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END,
+       g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT s.is_foreign)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint AS rows, coalesce(sum(pg_table_size(k.oid)), 0)::bigint AS bytes,
+           coalesce(bool_or(k.relkind = 'f'), false) AS is_foreign
+    FROM pg_class AS k
+    WHERE k.oid = c.oid AND c.relkind <> 'p' OR c.relkind = 'p' AND k.oid IN (SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf)
+) AS s
+WHERE n.nspname = ANY($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+  AND (g.granted OR has_any_column_privilege(c.oid, 'SELECT')) AND has_schema_privilege(n.oid, 'USAGE')
+ORDER BY n.nspname, c.relname
+"""
+
+# A domain stands for its base type, however many domains lie between; its own NOT NULL is left out, as PostgreSQL lets a NULL slip past it.
+# Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing.
+_COLUMNS = """
+WITH RECURSIVE bases AS (
+    SELECT t.oid AS domain, t.typbasetype AS type, t.typtypmod AS typmod FROM pg_type AS t WHERE t.typtype = 'd'
+    UNION ALL
+    SELECT b.domain, t.typbasetype, CASE WHEN b.typmod = -1 THEN t.typtypmod ELSE b.typmod END
+    FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
+), resolved AS (
+    SELECT b.* FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype <> 'd'
+)
+SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname,
+       NOT a.attnotnull OR EXISTS (
+           SELECT FROM pg_constraint AS x WHERE x.conrelid = a.attrelid AND x.contype = 'n' AND NOT x.convalidated AND a.attnum = ANY(x.conkey)),
+       coalesce(col_description(a.attrelid, a.attnum), '')
+FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
+WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+ORDER BY a.attrelid, a.attnum
+"""
+
+# Of unique keys those that hold for every row at every moment; a primary key may be deferred, as a snapshot shows committed rows only.
+_KEYS = """
+SELECT i.indrelid, i.indisprimary, array_agg(a.attname ORDER BY k.place)
+FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
+LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
+WHERE i.indrelid = ANY($1::oid[]) AND i.indisunique AND i.indisvalid AND (i.indimmediate OR i.indisprimary)
+  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
+GROUP BY i.indexrelid, i.indrelid, i.indisprimary
+ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid
+"""
+
+
+def read_catalogue(asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name."""
+    tables = asked.execute(_TABLES, (list(schemas),)).fetchall()
+    oids = [table[0] for table in tables]
+    columns: dict[int, list[Column]] = {oid: [] for oid in oids}
+    for oid, name, text, kind, type_name, nullable, comment in asked.execute(_COLUMNS, (oids,)).fetchall():
+        spark, fidelity = spark_type(SourceType(text, kind, type_name))
+        columns[oid].append(Column(name, text, spark, fidelity, nullable, comment))
+    primary: dict[int, tuple[str, ...]] = {}
+    unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
+    for oid, is_primary, key in asked.execute(_KEYS, (oids,)).fetchall():
+        filled = {column.name for column in columns[oid] if not column.nullable}
+        if not filled.issuperset(key):
+            # NULLs are not equal to each other, and a column that may not be read is no use in a key.
+            continue
+        if is_primary:
+            primary[oid] = tuple(key)
+        else:
+            unique[oid].append(tuple(key))
+    return tuple(
+        TableShape(
+            id=TableId(source, schema, name),
+            columns=tuple(columns[oid]),
+            primary_key=primary.get(oid, ()),
+            unique_keys=tuple(unique[oid]),
+            comment=comment,
+            rows=rows,
+            bytes=size,
+            splits=splits,
+            pages=pages,
+            row_versions=row_versions,
+        )
+        for oid, schema, name, comment, rows, size, splits, pages, row_versions in tables
+    )

@@ -1,0 +1,130 @@
+"""How both drivers connect: deadlines, TLS, and the session settings under which a value always prints the same."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+from incremental_assets.engine.dialects.base import Address
+
+READER = "incremental-assets"
+"""The application name of every session of ours, by which the bound leaves our own readers out."""
+OLDEST_VERSION = 140000
+"""Before PostgreSQL 14 extract() was a float and blocks could not be read in ranges."""
+
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "default_transaction_read_only": "on",
+    # A snapshot is held idle while Spark reads by it.
+    "idle_in_transaction_session_timeout": "0",
+    # Compiling the expressions of a thousand light questions takes longer than answering them.
+    "jit": "off",
+}
+_SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
+
+
+def settings(statement_timeout: timedelta) -> str:
+    """The statements that every session of ours begins with."""
+    known = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
+    # Exists since PostgreSQL 17, so it is looked up first.
+    no_deadline = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'"
+    return f"{known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {no_deadline}"
+
+
+def session_init(snapshot_id: str, statement_timeout: timedelta) -> str:
+    """What a parallel reader runs first: the shared snapshot, which must come before any query, then the settings."""
+    if not _SNAPSHOT.fullmatch(snapshot_id):
+        raise ValueError(f"{snapshot_id!r} is no name of a snapshot")
+    snapshot = f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT '{snapshot_id}'"
+    return f"{snapshot}; {settings(statement_timeout)}"
+
+
+def driver_arguments(address: Address) -> dict[str, str | int | None]:
+    """For psycopg. `options` is set, to nothing, so that a PGOPTIONS of the environment has no say."""
+    return {
+        "host": address.host,
+        "port": address.port,
+        "dbname": address.database,
+        "user": address.user,
+        "password": address.password,
+        "application_name": READER,
+        "client_encoding": "utf8",
+        "options": "",
+        "connect_timeout": max(2, _seconds(address.connect_timeout)),
+        "keepalives": 1,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": _milliseconds(address.socket_timeout),
+        "gssencmode": "disable",
+        # Named statements do not survive a pooler between us and the database.
+        "prepare_threshold": None,
+        **_driver_tls(address),
+    }
+
+
+def jdbc_url(address: Address) -> str:
+    """Without user and password, which are properties: an address ends up in logs and plans."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"jdbc:postgresql://{host}:{address.port}/{quote(address.database, safe='')}"
+
+
+def jdbc_properties(address: Address) -> dict[str, str]:
+    """Options of Spark's reader that go to the JDBC driver."""
+    return {
+        "driver": "org.postgresql.Driver",
+        "user": address.user,
+        "password": address.password,
+        "fetchsize": str(max(1, address.fetch_size)),
+        "ApplicationName": READER,
+        "connectTimeout": str(_seconds(address.connect_timeout)),
+        "loginTimeout": str(_seconds(address.connect_timeout)),
+        "socketTimeout": str(_seconds(address.socket_timeout)),
+        "tcpKeepAlive": "true",
+        # Binary transfer from the first row on.
+        "prepareThreshold": "-1",
+        "binaryTransfer": "true",
+        "readOnly": "true",
+        "gssEncMode": "disable",
+        # A server's error may quote a row.
+        "logServerErrorDetail": "false",
+        **_jdbc_tls(address),
+    }
+
+
+def _driver_tls(address: Address) -> dict[str, str | int | None]:
+    if not address.tls.startswith("verify") or _own_authority():
+        return {"sslmode": address.tls}
+    # libpq takes the system's authorities with the strictest check only.
+    return {"sslmode": "verify-full", "sslrootcert": "system"}
+
+
+def _jdbc_tls(address: Address) -> dict[str, str]:
+    if not address.tls.startswith("verify"):
+        return {"sslmode": address.tls}
+    own = _own_authority()
+    if own is not None:
+        return {"sslmode": address.tls, "sslrootcert": str(own)}
+    return {"sslmode": "verify-full", "sslfactory": "org.postgresql.ssl.DefaultJavaSSLFactory"}
+
+
+def _own_authority() -> Path | None:
+    """The certificate authority that libpq's own rules name, so that both drivers trust the same one."""
+    named = os.environ.get("PGSSLROOTCERT")
+    path = Path(named) if named else Path.home() / ".postgresql" / "root.crt"
+    return path if path.is_file() else None
+
+
+def _seconds(duration: timedelta) -> int:
+    return max(1, round(duration.total_seconds()))
+
+
+def _milliseconds(duration: timedelta) -> int:
+    return max(1, round(duration.total_seconds() * 1000))

@@ -1,0 +1,100 @@
+"""PostgreSQL's refusals as sentences: what, where, and the cure. The server's own words follow where they say more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import sqlalchemy.exc
+from psycopg import errors
+
+from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.names import render_table
+from incremental_assets.core.table import TableId
+from incremental_assets.engine.dialects.base import Address
+from incremental_assets.engine.dialects.postgresql_sql import identifier
+
+
+@contextmanager
+def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
+    """Turn whatever the driver raises inside into an error of the family."""
+    try:
+        yield
+    except sqlalchemy.exc.DBAPIError as wrapped:
+        raise explain(wrapped.orig if isinstance(wrapped.orig, psycopg.Error) else wrapped, address, table) from None
+    except psycopg.Error as error:
+        raise explain(error, address, table) from None
+
+
+def explain(error: Exception, address: Address, table: TableId | None) -> IncrementalAssetsError:
+    """One sentence for one error of the driver."""
+    place = f"{address.user}@{address.host}:{address.port}/{address.database}"
+    words = _first_line(error)
+    state = getattr(error, "sqlstate", None)
+    if state is None:
+        return _not_connected(address, place, words)
+    if table is not None and isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName):
+        return TableMissing(table)
+    if isinstance(error, errors.UndefinedColumn):
+        return SourceRefused(
+            f"{table or place}: a column went away while the table was asked ({words}); run the sync again, it reads the catalogue anew"
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return SourceRefused(f"{table or place}: {_grant(address, table)} ({words})")
+    if isinstance(error, errors.QueryCanceled):
+        cure = "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
+        return SourceRefused(
+            f"{table or place}: the source gave up on the question after {address.statement_timeout} ({words}); {cure}"
+        )
+    if isinstance(error, errors.TooManyConnections):
+        return SourceUnreachable(
+            f"{place}: the server has no connection left ({words}); try again, or lower `parallel: {{connections: …}}`"
+        )
+    if state.startswith(("08", "57P")):
+        return SourceUnreachable(
+            f"{place}: the connection was lost ({words}); the next sync goes on where this one stopped"
+        )
+    return SourceRefused(f"{table or place}: the source refused the question: {words}")
+
+
+def _grant(address: Address, table: TableId | None) -> str:
+    if table is None:
+        return f"the user {address.user} lacks a privilege; `doctor --sql` prints the grants"
+    schema, user = identifier(table.schema), identifier(address.user)
+    grants = f"GRANT USAGE ON SCHEMA {schema} TO {user}; GRANT SELECT ON {schema}.{identifier(table.name)} TO {user}"
+    return f"the user {address.user} may not read {render_table(table.schema, table.name)}; as its owner run {grants}"
+
+
+def _not_connected(address: Address, place: str, words: str) -> IncrementalAssetsError:
+    # libpq gives no SQLSTATE for a connection that never was; the server's words may be in any language, so the rest is quoted.
+    low = words.lower()
+    if "password authentication failed" in low or "no password supplied" in low:
+        return SourceUnreachable(
+            f"{place}: the password of {address.user} is refused; check the secret that `password` refers to"
+        )
+    if "does not exist" in low and "database" in low:
+        return SourceUnreachable(f"{place}: there is no database {address.database!r} on this server; check `database`")
+    if "does not exist" in low and "role" in low:
+        return SourceUnreachable(
+            f"{place}: there is no user {address.user!r} on this server; check `user`, `doctor --sql` prints how to create it"
+        )
+    if "pg_hba.conf" in low:
+        return SourceUnreachable(
+            f"{place}: the server admits no such connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
+        )
+    if "ssl" in low or "certificate" in low:
+        return SourceUnreachable(
+            f"{place}: no connection under `tls: {address.tls}` ({words}); put the server's authority into ~/.postgresql/root.crt, or name it in PGSSLROOTCERT"
+        )
+    if "could not translate host name" in low or "failed to resolve host" in low or "name or service not known" in low:
+        return SourceUnreachable(f"{place}: the host {address.host!r} is not known; check `host`")
+    return SourceUnreachable(
+        f"{place}: the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # psycopg lists every address it tried; the last line of libpq's own is the reason.
+    return lines[0].rstrip(".") if lines else type(error).__name__

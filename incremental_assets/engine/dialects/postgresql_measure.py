@@ -1,0 +1,146 @@
+"""Counts and hashes of windows, asked of PostgreSQL in the words of engine/measure.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import psycopg
+
+from incremental_assets.core.measure import Measure
+from incremental_assets.core.table import Column, NullPolicy, TableSpec
+from incremental_assets.core.window import Window, merge
+from incremental_assets.engine.dialects.postgresql_sql import (
+    Parameters,
+    Values,
+    column,
+    column_of,
+    cursor_of,
+    cursor_value,
+    effective,
+    inline,
+    inside,
+    relation,
+)
+from incremental_assets.engine.dialects.postgresql_types import as_days, as_micros, as_text, unholdable
+from incremental_assets.engine.measure import NULL, SEPARATOR
+
+KEY = "_sync_key"
+"""Column of `row_hashes_sql`: the key as people read it, or the row's hash where there is no key."""
+HASH = "_sync_hash"
+"""Column of `row_hashes_sql`: the row's hash, a bigint."""
+
+
+def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    """One measure per window, all in one scan of one snapshot."""
+    if not windows:
+        return ()
+    values = Parameters()
+    rows = asked.execute(measure_sql(spec, windows, values), values.values or None).fetchall()
+    found = {number: (count, digest) for number, count, digest in rows}
+    return tuple(Measure(window, *found.get(index, (0, "0"))) for index, window in enumerate(windows))
+
+
+def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
+    """Per window that has rows: its number, rows, and the sum of their hashes as text."""
+    if not _ascending(windows):
+        apart = (
+            measure_sql(spec, (window,), values).replace("SELECT 0", f"SELECT {number}", 1)
+            for number, window in enumerate(windows)
+        )
+        return "\nUNION ALL\n".join(apart)
+    number = "0" if len(windows) == 1 else "m.number"
+    numbered = f"{_number(spec, windows, values)} AS number, " if len(windows) > 1 else ""
+    return (
+        f"SELECT {number}, count(*), CAST(sum(m.hash) AS text) FROM (SELECT {numbered}{row_hash(spec.columns)} AS hash "
+        f"FROM {relation(spec.id)} WHERE {_comparable(spec, windows, values)}) AS m GROUP BY 1"
+    )
+
+
+def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
+    """For Spark's reader: key and hash of every row of the windows, to find the rows that differ."""
+    key = (
+        key_text([column_of(spec, name) for name in spec.key])
+        if spec.key
+        else f"CAST({row_hash(spec.columns)} AS text)"
+    )
+    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH} FROM {relation(spec.id)} WHERE {_comparable(spec, windows, inline)}"
+
+
+def row_hash(columns: Sequence[Column]) -> str:
+    """A row's hash as a bigint of 60 bits."""
+    return f"CAST(CAST('x' || substr(md5(convert_to({row_text(columns)}, 'UTF8')), 1, 15) AS bit(60)) AS bigint)"
+
+
+def row_text(columns: Sequence[Column]) -> str:
+    """The canonical text of some columns of a row."""
+    # An array, as a function takes a hundred arguments and a table may have 1,600 columns.
+    return f"array_to_string(ARRAY[{', '.join(_canonical(each) for each in columns)}]::text[], '{SEPARATOR}', '{NULL}')"
+
+
+def key_text(columns: Sequence[Column]) -> str:
+    """A key as people read it: a key of one text is that text."""
+    if len(columns) == 1 and columns[0].spark_type == "string":
+        return f"coalesce({as_text(columns[0], column(columns[0].name))}, '{NULL}')"
+    return row_text(columns)
+
+
+def _comparable(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
+    """Rows of the windows that could have landed. One without a cursor lies in no window but the one that is open on both sides."""
+    rejected = [bad.condition for bad in map(unholdable, spec.columns) if bad is not None]
+    landable = f"(({') OR ('.join(rejected)})) IS NOT TRUE" if rejected else "TRUE"
+    return f"({' OR '.join(_inside(spec, window, values) for window in merge(windows))}) AND {landable}"
+
+
+def _inside(spec: TableSpec, window: Window, values: Values) -> str:
+    if not spec.is_incremental:
+        return "TRUE"
+    is_whole = window.lower is None and window.upper is None
+    return inside(spec, window, values, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
+
+
+def _ascending(windows: Sequence[Window]) -> bool:
+    """Whether no row lies in two windows and they come in order, so that one scan can tell them apart."""
+    return all(
+        first.upper is not None and second.lower is not None and first.upper <= second.lower
+        for first, second in pairwise(windows)
+    )
+
+
+def _number(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
+    """The window of a row that lies in one: a binary search among their lower ends."""
+    lowers = [cursor_value(spec, window.lower, values) for window in windows if window.lower is not None]
+    return f"width_bucket({effective(spec)}, ARRAY[{', '.join(lowers)}]) - {len(lowers) - len(windows) + 1}"
+
+
+def _canonical(each: Column) -> str:
+    value, kind = column(each.name), each.spark_type
+    if kind in ("float", "double"):
+        return _hexadecimal(f"encode(float8send(CAST({value} AS double precision)), 'hex')")
+    if kind == "date":
+        return f"CAST({as_days(value)} AS text)"
+    if kind in ("timestamp", "timestamp_ntz"):
+        return f"CAST({as_micros(value)} AS text)"
+    if kind == "binary":
+        return f"encode({value}, 'hex')"
+    if kind == "string":
+        text = as_text(each, value)
+        return f"length({text}) || ':' || {text}"
+    if kind.startswith("decimal"):
+        return f"CAST(CAST({value} AS {kind.replace('decimal', 'numeric')}) AS text)"
+    return f"CAST({value} AS text)"
+
+
+def _hexadecimal(bits: str) -> str:
+    """A double's 16 hexadecimal digits in the notation of Java's `%a`, which Spark prints: `0x1.8p1`."""
+    sign_and_exponent = f"CAST(CAST('x' || substr({bits}, 1, 3) AS bit(12)) AS integer)"
+    fraction = f"rtrim(substr({bits}, 4), '0')"
+    sign = f"CASE WHEN {sign_and_exponent} >= 2048 THEN '-' ELSE '' END"
+    exponent = f"({sign_and_exponent} & 2047)"
+    finite = (
+        f"{sign} || CASE WHEN {exponent} > 0 THEN '0x1.' ELSE '0x0.' END || coalesce(nullif({fraction}, ''), '0') || 'p' || "
+        f"CASE WHEN {exponent} > 0 THEN {exponent} - 1023 WHEN {fraction} = '' THEN 0 ELSE -1022 END"
+    )
+    special = f"CASE WHEN {fraction} <> '' THEN 'NaN' ELSE {sign} || 'Infinity' END"
+    return f"CASE WHEN {exponent} = 2047 THEN {special} ELSE {finite} END"

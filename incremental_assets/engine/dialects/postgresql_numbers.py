@@ -1,0 +1,133 @@
+"""The source's own numbers: what a read must return, and the fingerprint that tells whether anything has moved since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.plan import Mode, SyncPlan
+from incremental_assets.core.state import Fingerprint
+from incremental_assets.core.table import TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.engine.dialects.postgresql_read import rejected, where
+from incremental_assets.engine.dialects.postgresql_sql import (
+    ALIAS,
+    Parameters,
+    can_be_null,
+    column,
+    column_of,
+    cursor_of,
+    inside,
+    orderly,
+    reads_nulls,
+    relation,
+    without_cursor,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSession:
+    """A snapshot that is held open, and the source's own numbers in it."""
+
+    snapshot_id: str
+    rows: int
+    rejected: int
+    """Rows that Spark cannot hold, or that the plan sends to quarantine; when 0 the read need not test for them."""
+    nulls: int
+    highest: CursorValue | None
+    lowest: CursorValue | None
+    fingerprint: Fingerprint | None
+
+
+def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSession:
+    """Begin the transaction that owns the snapshot, and ask it for the plan's numbers."""
+    spec = plan.spec
+    asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    (snapshot_id,) = asked.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
+    values = Parameters()
+    sql = numbers_sql(plan, values)
+    rows, rejected_rows, highest, lowest, nulls, *marks = asked.execute(sql, values.values or None).fetchone() or ()
+    return SnapshotSession(
+        snapshot_id=snapshot_id,
+        rows=rows,
+        rejected=rejected_rows,
+        nulls=nulls,
+        highest=parse_cursor(spec, highest),
+        lowest=parse_cursor(spec, lowest),
+        fingerprint=fingerprint(spec, plan.fingerprint_lower, marks) if marks[0] is not None else None,
+    )
+
+
+def numbers_sql(plan: SyncPlan, values: Parameters) -> str:
+    """One row: rows, rejected, highest, lowest, nulls, and the fingerprint's rows, highest and digest."""
+    spec = plan.spec
+    read = f"FROM {relation(spec.id)} WHERE {where(plan, values)}"
+    counts = f"count(*) AS n, count(*) FILTER (WHERE {rejected(plan, values)}) AS rejected"
+    if not spec.is_incremental:
+        return f"SELECT r.n, r.rejected, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
+    ends = f"CAST(max({orderly(spec)}) AS text) AS highest, CAST(min({orderly(spec)}) AS text) AS lowest"
+    missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
+    if plan.request.mode is Mode.BACKFILL:
+        # A backfill leaves the fingerprint of the last sync as it is.
+        return f"SELECT r.n, r.rejected, r.highest, r.lowest, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
+    provisional = fingerprint_sql(spec, provisional_window(plan), values)
+    return (
+        f"SELECT r.n, r.rejected, r.highest, r.lowest, {missing}, f.n, f.highest, f.digest "
+        f"FROM (SELECT {counts}, {ends} {read}) AS r CROSS JOIN ({provisional}) AS f"
+    )
+
+
+def provisional_window(plan: SyncPlan) -> Window:
+    """What the next sync would read of this snapshot."""
+    upper = plan.window.upper
+    lower = plan.fingerprint_lower
+    return Window(upper, upper) if lower is not None and upper is not None and upper < lower else Window(lower, upper)
+
+
+def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters) -> str:
+    """One row: n, highest, digest."""
+    rows = inside(spec, window, values, nulls=reads_nulls(spec))
+    return (
+        f"SELECT count(*) AS n, CAST(max({orderly(spec)}) AS text) AS highest, CAST(coalesce(sum({_version(spec)}), 0) AS text) AS digest "
+        f"FROM {relation(spec.id)} WHERE {rows}"
+    )
+
+
+def fingerprint(spec: TableSpec, lower: CursorValue | None, row: Sequence[Any]) -> Fingerprint:
+    """From the row of `fingerprint_sql`."""
+    count, highest, digest = row
+    value = parse_cursor(spec, highest)
+    return Fingerprint(lower=lower, rows=count, highest=value.text if value else None, digest=digest)
+
+
+def highest_sql(spec: TableSpec) -> str:
+    """The largest integer of a table as text, found by an index where there is one."""
+    cursor = cursor_of(spec)
+    largest = _largest(spec, cursor.column, "")
+    if cursor.fallback is not None:
+        largest = f"greatest({largest}, {_largest(spec, cursor.fallback, f'{column(cursor.column)} IS NULL')})"
+    return f"SELECT CAST({largest} AS text)"
+
+
+def parse_cursor(spec: TableSpec, text: str | None) -> CursorValue | None:
+    """A cursor's value as our sessions print it."""
+    return None if text is None else CursorValue.parse(cursor_of(spec).type, text)
+
+
+def _largest(spec: TableSpec, name: str, condition: str) -> str:
+    tests = [condition] if condition else []
+    if cursor_of(spec).type is CursorType.INTEGER and column_of(spec, name).source_type.startswith("numeric"):
+        tests.append(f"{column(name)} < 'NaN'")
+    rows = f" WHERE {' AND '.join(tests)}" if tests else ""
+    return f"(SELECT max({column(name)}) FROM {relation(spec.id)}{rows})"
+
+
+def _version(spec: TableSpec) -> str:
+    """A 64-bit hash that changes whenever the row is written; of a view's row all that can be had is its content."""
+    if spec.shape.row_versions:
+        return f"hash_record_extended(ROW({ALIAS}.tableoid, {ALIAS}.ctid, {ALIAS}.xmin), 0)"
+    return f"hashtextextended(CAST(ROW({', '.join(column(name) for name in spec.shape.names)}) AS text), 0)"

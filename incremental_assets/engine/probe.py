@@ -1,0 +1,110 @@
+"""Light questions to one source, through a small pool of our own driver's connections; no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+import sqlalchemy
+from sqlalchemy import event
+
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.measure import Measure
+from incremental_assets.core.plan import Observation, SyncPlan
+from incremental_assets.core.ports import Look
+from incremental_assets.core.table import TableId, TableShape, TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.engine.dialects import postgresql_connect, postgresql_look
+from incremental_assets.engine.dialects.base import Address
+from incremental_assets.engine.dialects.postgresql_bound import take_bound
+from incremental_assets.engine.dialects.postgresql_catalogue import read_catalogue
+from incremental_assets.engine.dialects.postgresql_errors import explained
+from incremental_assets.engine.dialects.postgresql_measure import measure
+from incremental_assets.engine.dialects.postgresql_numbers import SnapshotSession, open_snapshot
+
+
+class SqlProbe:
+    """Implements `core.ports.Probe` for PostgreSQL. Opens nothing before the first question."""
+
+    def __init__(self, address: Address, source: str) -> None:
+        self._address, self._source = address, source
+        url = sqlalchemy.URL.create(
+            "postgresql+psycopg", host=address.host, port=address.port, database=address.database
+        )
+        self._engine = sqlalchemy.create_engine(
+            url,
+            connect_args=postgresql_connect.driver_arguments(address),
+            isolation_level="AUTOCOMMIT",
+            pool_size=1,
+            max_overflow=-1,  # one connection per table that syncs at the same time, which the caller limits
+            pool_pre_ping=True,
+            pool_recycle=300,
+        )
+        event.listen(self._engine, "connect", self._begin_session, insert=True)
+
+    def close(self) -> None:
+        """Close what the pool holds."""
+        self._engine.dispose()
+
+    def catalogue(self) -> tuple[TableShape, ...]:
+        """Every table of the configured schemas that this user may read."""
+        with self._cursor() as asked, explained(self._address):
+            return read_catalogue(asked, self._source, self._address.schemas)
+
+    def bound(self) -> Bound:
+        """How far the source has settled."""
+        with self._cursor() as asked, explained(self._address):
+            return take_bound(asked)
+
+    def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
+        """One observation per look, all under one bound; of several tables, one that cannot be asked is observed without a fingerprint."""
+        with self._cursor() as asked, explained(self._address, _only(looks)):
+            return postgresql_look.observe(asked, looks)
+
+    def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
+        """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
+        with self._cursor() as asked, explained(self._address, _only(looks)):
+            return postgresql_look.lag(asked, looks)
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, counted by the source in one statement."""
+        with self._cursor() as asked, explained(self._address, spec.id):
+            return measure(asked, spec, windows)
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[SnapshotSession]:
+        """One snapshot, held open for the parallel readers until the block ends."""
+        with self._cursor() as asked:
+            with explained(self._address, plan.spec.id):
+                session = open_snapshot(asked, plan)
+            try:
+                yield session
+            finally:
+                # The rows have been read by then; a connection that died since does no harm.
+                with suppress(psycopg.Error):
+                    asked.execute("ROLLBACK")
+
+    @contextmanager
+    def _cursor(self) -> Iterator[psycopg.RawCursor[Any]]:
+        # A raw cursor takes `$1` for a value, so that a `%` or `:` in a name is nothing special.
+        with explained(self._address):
+            pooled = self._engine.connect()
+        with pooled, psycopg.RawCursor(pooled.connection.driver_connection) as asked:  # type: ignore[arg-type]
+            yield asked
+
+    def _begin_session(self, driver: psycopg.Connection[Any], _: object) -> None:
+        if driver.info.server_version < postgresql_connect.OLDEST_VERSION:
+            version = driver.info.parameter_status("server_version")
+            driver.close()
+            raise SourceRefused(
+                f"{self._address.host}:{self._address.port}: this is PostgreSQL {version}; version 14 or later is needed"
+            )
+        driver.autocommit = True
+        driver.execute(postgresql_connect.settings(self._address.statement_timeout).encode())
+
+
+def _only(looks: Sequence[Look]) -> TableId | None:
+    return looks[0].spec.id if len(looks) == 1 else None
