@@ -1,0 +1,167 @@
+"""The only place that builds a SparkSession: nothing of Spark is imported, and no JVM started, before one is asked for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.errors import SetupError
+from incremental_assets.engine.jars import verified_jars
+from incremental_assets.engine.java import require_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOGGING = Path(__file__).with_name("log4j2.json")
+AUTO = "auto"
+
+
+class Work(StrEnum):
+    """What a session on this machine is opened for: C1 alone starts ticks sooner and makes loads twice as slow."""
+
+    TICK = "tick"
+    LOAD = "load"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """Where a session comes from: a cluster's `master` when there is one, else `remote`: `auto` (this machine) or `sc://…`."""
+
+    remote: str = AUTO
+    master: str | None = None
+    work: Work = Work.LOAD
+    memory: str | None = None
+    """Heap of the driver on this machine, such as `4g`; a quarter of the memory when absent."""
+    conf: tuple[tuple[str, str], ...] = ()
+    """More settings, which win over ours."""
+
+
+class Session:
+    """Opens Spark at the first call, once, and hands out the same session to every thread after that."""
+
+    def __init__(self, settings: SparkSettings | None = None) -> None:
+        self._settings = settings or SparkSettings()
+        self._lock = threading.Lock()
+        self._session: SparkSession | None = None
+
+    def __call__(self) -> SparkSession:
+        """The session. Raises SetupError where Java or a jar is missing."""
+        with self._lock:
+            if self._session is None:
+                self._session = open_session(self._settings)
+            return self._session
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything needed Spark so far."""
+        return self._session is not None
+
+    def close(self) -> None:
+        """Stop what was opened, if anything was."""
+        with self._lock:
+            if self._session is not None:
+                self._session.stop()
+            self._session = None
+
+
+def open_session(settings: SparkSettings | None = None) -> SparkSession:
+    """A new session; the caller stops it."""
+    chosen = settings or SparkSettings()
+    # Otherwise Python workers would be the first `python3` of the path, not this environment's.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if chosen.master is None and chosen.remote != AUTO:
+        return _open(chosen, _meaning(), remote=chosen.remote)
+    if chosen.master is not None and not chosen.master.startswith("local"):
+        return _open(
+            chosen, _meaning() | _delta() | {"spark.sql.catalogImplementation": "in-memory"}, master=chosen.master
+        )
+    os.environ["JAVA_HOME"] = str(require_java().home)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    cores = len(os.sched_getaffinity(0))
+    master = chosen.master or f"local[{cores}]"
+    return _open(chosen, _meaning() | _delta() | _local(chosen, cores), master=master)
+
+
+def _open(
+    settings: SparkSettings, conf: dict[str, str], *, remote: str | None = None, master: str | None = None
+) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("incremental-assets")
+    builder = builder.remote(remote) if remote else builder.master(master or "")
+    for name, value in {**conf, **dict(settings.conf)}.items():
+        builder = builder.config(name, value)
+    # It writes every error that a caller handles to stderr, with the query and a page of Java.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        where = remote or master
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise SetupError(
+            f"No Spark session could be opened at {where} ({first}): is it running, and may this machine reach it?"
+        ) from error
+
+
+def _meaning() -> dict[str, str]:
+    """What decides what a value is; the same wherever the session runs."""
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # A day before 1582 is the same day in every reader, or it is an error.
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    }
+
+
+def _delta() -> dict[str, str]:
+    return {
+        "spark.jars": ",".join(str(jar) for jar in verified_jars()),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
+
+
+def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
+    """Spark's defaults are made for clusters: 200 tasks for a shuffle and 50 to read a Delta log."""
+    return {
+        "spark.driver.memory": settings.memory or f"{_heap_megabytes()}m",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": " ".join(_java_options(settings.work)),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.catalogImplementation": "in-memory",
+        # Never used, and not to appear in the folder of whoever runs this.
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "incremental-assets-warehouse"),
+        "spark.sql.artifact.isolation.enabled": "false",
+    }
+
+
+def _java_options(work: Work) -> tuple[str, ...]:
+    """A class-data archive would be named here."""
+    compiler = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC") if work is Work.TICK else ("-XX:+UseParallelGC",)
+    return ("-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", *compiler)
+
+
+def _heap_megabytes() -> int:
+    """A quarter of what this machine, or the container around us, has: between 1 and 8 GB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.is_file() and (text := limit.read_text().strip()).isdigit():
+        total = min(total, int(text))
+    return max(1024, min(8192, total // 4 // 2**20))
