@@ -1,0 +1,31 @@
+"""Fakes with state, one per port, and the world that they share. They follow the semantics of the real things, oddities included."""
+
+from tests.fakes.checkpoints import FakeCheckpoints, FakeLease, Memory, fold
+from tests.fakes.database import Locked, SimulatedDatabase, Transaction
+from tests.fakes.lake import DeltaTable, FakeLake
+from tests.fakes.rows import Row, digest
+from tests.fakes.source import FakeProbe, FakeSnapshot, FakeSource
+from tests.fakes.stage import FakeStage
+from tests.fakes.world import Killed, Process, Sleeper, World
+
+__all__ = [
+    "DeltaTable",
+    "FakeCheckpoints",
+    "FakeLake",
+    "FakeLease",
+    "FakeProbe",
+    "FakeSnapshot",
+    "FakeSource",
+    "FakeStage",
+    "Killed",
+    "Locked",
+    "Memory",
+    "Process",
+    "Row",
+    "SimulatedDatabase",
+    "Sleeper",
+    "Transaction",
+    "World",
+    "digest",
+    "fold",
+]

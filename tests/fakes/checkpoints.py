@@ -1,0 +1,126 @@
+"""The checkpoint table in memory: events that are only appended, and leases with a token."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.ports import Event, EventKind, OpenIntent, Position
+from incremental_assets.core.table import TableId
+
+EXPIRY = 60.0
+"""Seconds without a heartbeat after which a lease may be taken."""
+
+_tokens = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Who holds a table, and until when if no heartbeat follows."""
+
+    token: int
+    owner: str
+    expires: float
+
+
+@dataclass
+class Memory:
+    """What the checkpoint database holds. `clock` is its own; `gone` names owners whose process is known to have ended."""
+
+    events: list[Event] = field(default_factory=list)
+    leases: dict[TableId, Held] = field(default_factory=dict)
+    clock: float = 0.0
+    gone: set[str] = field(default_factory=set)
+
+
+class FakeLease:
+    """Alive as long as the table's lease bears its token."""
+
+    def __init__(self, memory: Memory, table: TableId, token: int) -> None:
+        self._memory, self._table, self._token = memory, table, token
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether nobody has taken it."""
+        held = self._memory.leases.get(self._table)
+        return held is not None and held.token == self._token
+
+    def beat(self) -> None:
+        """One heartbeat. Raises LeaseLost."""
+        if not self.is_ours:
+            raise LeaseLost(self._table)
+        held = self._memory.leases[self._table]
+        self._memory.leases[self._table] = replace(held, expires=self._memory.clock + EXPIRY)
+
+    def record(self, event: Event) -> None:
+        """Append, only while the lease is ours."""
+        if not self.is_ours:
+            raise LeaseLost(self._table)
+        self._memory.events.append(event)
+
+
+@dataclass
+class FakeCheckpoints:
+    """One process's door to the checkpoint database. `alive` says whether that process can still let a lease go."""
+
+    memory: Memory = field(default_factory=Memory)
+    owner: str = "host:1"
+    alive: Callable[[], bool] = lambda: True
+
+    @contextmanager
+    def lease(self, table: TableId, run_id: str) -> Iterator[FakeLease]:
+        """Take the table, or say who has it."""
+        held = self.memory.leases.get(table)
+        if held is not None and held.expires > self.memory.clock and held.owner not in self.memory.gone:
+            raise Busy(table, held.owner)
+        token = next(_tokens)
+        self.memory.leases[table] = Held(token, self.owner, self.memory.clock + EXPIRY)
+        lease = FakeLease(self.memory, table, token)
+        try:
+            yield lease
+        finally:
+            if self.alive() and lease.is_ours:
+                del self.memory.leases[table]
+
+    def position(self, table: TableId) -> Position:
+        """Where the table stands."""
+        return fold([event for event in self.memory.events if event.table == table])
+
+    def positions(self) -> dict[TableId, Position]:
+        """Where every table stands."""
+        return {table: self.position(table) for table in {event.table for event in self.memory.events}}
+
+    def kinds(self, table: TableId) -> list[str]:
+        """The story of one table, event by event."""
+        return [str(event.kind) for event in self.memory.events if event.table == table]
+
+
+def fold(events: list[Event]) -> Position:
+    """One table's events, in their order, as a position."""
+    position = Position()
+    for event in events:
+        position = replace(
+            position,
+            app_id=event.app_id or position.app_id,
+            last_seq=max(position.last_seq, -1 if event.seq is None else event.seq),
+            state=event.state or position.state,
+            target=None if event.kind is EventKind.RESET else event.target or position.target,
+            last_report=event.report
+            if event.report and event.kind in (EventKind.LANDED, EventKind.FAILED)
+            else position.last_report,
+        )
+    return replace(position, open=_open(events))
+
+
+def _open(events: list[Event]) -> OpenIntent | None:
+    latest = next((index for index in reversed(range(len(events))) if events[index].kind is EventKind.INTENT), None)
+    if latest is None:
+        return None
+    intent, later = events[latest], events[latest + 1 :]
+    staged = any(event.kind is EventKind.STAGED and event.seq == intent.seq for event in later)
+    closed = any(event.kind in (EventKind.LANDED, EventKind.ABANDONED) and event.seq == intent.seq for event in later)
+    given_up = not staged and any(event.kind is EventKind.FAILED and event.run_id == intent.run_id for event in later)
+    return None if closed or given_up or intent.seq is None else OpenIntent(intent.seq, intent.batch_id, staged)

@@ -1,0 +1,239 @@
+"""A source that lives in memory: rows, a clock that tests move, transactions that stamp early and commit late."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.state import Identity
+from incremental_assets.core.table import TableId, TableShape
+from tests.fakes.rows import Row
+
+
+class Locked(Exception):
+    """Another open transaction has written that row; PostgreSQL would wait here."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One row version. `version` is never used twice, like `(ctid, xmin)`."""
+
+    values: Row
+    version: int
+
+
+@dataclass
+class Table:
+    """A table: its shape, and its committed rows by an identity that survives updates."""
+
+    shape: TableShape
+    rows: dict[int, Stored] = field(default_factory=dict)
+
+
+class Transaction:
+    """One session's open transaction. `begun` is what `now()` says in it; nobody else sees its rows before `commit`."""
+
+    def __init__(self, database: SimulatedDatabase, number: int, *, private: bool, shown: bool) -> None:
+        self.database, self.number = database, number
+        self.begun = database.clock
+        self.private = private
+        """Whether its session hides from ours when it began."""
+        self.shown = shown
+        """False in the moment between taking its stamp and appearing in the view of open transactions."""
+        self.prepared = ""
+        self.xid: int | None = None
+        self.pending: dict[tuple[TableId, int], Row | None] = {}
+
+    def stamp(self, kind: CursorType = CursorType.TIMESTAMP, zone: str | None = None) -> str:
+        """Its begin as a cursor's text: what `DEFAULT now()` writes."""
+        return self.database.stamp(kind, zone, at=self.begun)
+
+    def insert(self, table: TableId, **values: object) -> None:
+        """A new row; columns that are not named are NULL."""
+        names = self.database.tables[table].shape.names
+        self._write(table, next(self.database.identities), {name: values.get(name) for name in names})
+
+    def update(self, table: TableId, where: Row, **changes: object) -> int:
+        """Change every row that shows `where`; gives their number. Raises Locked."""
+        found = self._matching(table, where)
+        for identity, row in found:
+            self._write(table, identity, {**row, **changes})
+        return len(found)
+
+    def delete(self, table: TableId, where: Row) -> int:
+        """Delete every row that shows `where`. Raises Locked."""
+        found = self._matching(table, where)
+        for identity, _ in found:
+            self._write(table, identity, None)
+        return len(found)
+
+    def show(self) -> None:
+        """From now on the view of open transactions has it."""
+        self.shown = True
+
+    def prepare(self, name: str) -> None:
+        """`PREPARE TRANSACTION`: no session holds it any more, its rows are still to come."""
+        self.prepared = name
+
+    def commit(self) -> None:
+        """Its rows appear, all at once."""
+        self.database.finish(self, self.pending)
+
+    def abort(self) -> None:
+        """As if it had never been, except that the numbers it drew are gone."""
+        self.database.finish(self, {})
+
+    def _matching(self, table: TableId, where: Row) -> list[tuple[int, Row]]:
+        committed = {identity: stored.values for identity, stored in self.database.tables[table].rows.items()}
+        own = {identity: values for (name, identity), values in self.pending.items() if name == table}
+        rows = {identity: values for identity, values in {**committed, **own}.items() if values is not None}
+        return [
+            (identity, row)
+            for identity, row in rows.items()
+            if all(row[name] == value for name, value in where.items())
+        ]
+
+    def _write(self, table: TableId, identity: int, values: Row | None) -> None:
+        place = (table, identity)
+        if any(place in other.pending for other in self.database.open if other is not self):
+            raise Locked(f"{table}: row {identity} is locked by another transaction")
+        if self.xid is None:
+            self.xid = next(self.database.xids)
+        self.pending[place] = values
+
+
+class SimulatedDatabase:
+    """The source of every story: tables, sequences, a clock, open transactions, an identity."""
+
+    def __init__(
+        self, *shapes: TableShape, clock: datetime = datetime(2024, 1, 31, 10, tzinfo=UTC), zone: str = "UTC"
+    ) -> None:
+        self.clock, self.zone = clock, zone
+        self.tables = {shape.id: Table(shape) for shape in shapes}
+        self.sequences: dict[str, int] = {}
+        self.open: list[Transaction] = []
+        self.blind = ""
+        """Why no session's transactions can be seen, such as a missing privilege; empty when they can."""
+        self.system, self.name, self.timeline, self.position = "7001", "shop", 1, 1000
+        self.identities, self.versions = itertools.count(1), itertools.count(1)
+        self.xids, self._numbers = itertools.count(700), itertools.count(100)
+
+    # --- what its users do --------------------------------------------------------------------------
+
+    def create(self, shape: TableShape) -> None:
+        """A new, empty table."""
+        self.tables[shape.id] = Table(shape)
+
+    def tick(self, seconds: float) -> None:
+        """Time passes; a negative number is a clock that was put back."""
+        self.clock += timedelta(seconds=seconds)
+
+    def stamp(
+        self, kind: CursorType = CursorType.TIMESTAMP, zone: str | None = None, at: datetime | None = None
+    ) -> str:
+        """A moment, default now, as the text that a column of that type would hold."""
+        moment = at or self.clock
+        if kind is not CursorType.TIMESTAMP:
+            moment = moment.astimezone(ZoneInfo(zone or self.zone)).replace(tzinfo=None)
+        return CursorValue.of(kind, moment).text
+
+    def nextval(self, sequence: str = "ids", step: int = 1) -> int:
+        """The next number, drawn for ever, whatever becomes of the transaction; `step` numbers at once give the first of them."""
+        first = self.sequences.get(sequence, 0) + 1
+        self.sequences[sequence] = first + step - 1
+        return first
+
+    def begin(self, *, private: bool = False, shown: bool = True) -> Transaction:
+        """Open a transaction."""
+        transaction = Transaction(self, next(self._numbers), private=private, shown=shown)
+        self.open.append(transaction)
+        return transaction
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """One that commits at the end of the block and aborts if it raises."""
+        transaction = self.begin()
+        try:
+            yield transaction
+        except BaseException:
+            transaction.abort()
+            raise
+        transaction.commit()
+
+    def insert(self, table: TableId, **values: object) -> None:
+        """One row in a transaction of its own."""
+        with self.transaction() as transaction:
+            transaction.insert(table, **values)
+
+    def update(self, table: TableId, where: Row, **changes: object) -> None:
+        """One update in a transaction of its own."""
+        with self.transaction() as transaction:
+            transaction.update(table, where, **changes)
+
+    def delete(self, table: TableId, where: Row) -> None:
+        """One delete in a transaction of its own."""
+        with self.transaction() as transaction:
+            transaction.delete(table, where)
+
+    def finish(self, transaction: Transaction, writes: dict[tuple[TableId, int], Row | None]) -> None:
+        """The end of a transaction."""
+        self.open.remove(transaction)
+        if writes:
+            self.position += 1
+        for (table, identity), values in writes.items():
+            if values is None:
+                self.tables[table].rows.pop(identity, None)
+            else:
+                self.tables[table].rows[identity] = Stored(values, next(self.versions))
+
+    # --- what its administrators do -----------------------------------------------------------------
+
+    def backup(self) -> tuple[dict[TableId, Table], dict[str, int], int]:
+        """A copy of what is committed, to be restored later."""
+        return copy.deepcopy(self.tables), dict(self.sequences), self.position
+
+    def restore(self, saved: tuple[dict[TableId, Table], dict[str, int], int]) -> None:
+        """Put an older copy back: every open transaction is gone, the log is where it was, on a new timeline."""
+        tables, sequences, self.position = saved
+        self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
+        self.open.clear()
+        self.timeline += 1
+
+    def exchange(self, system: str = "7002") -> None:
+        """Another database answers at the same address."""
+        self.system = system
+
+    def fail_over(self) -> None:
+        """A replica takes over without losing anything."""
+        self.open.clear()
+        self.timeline += 1
+        self.position += 1
+
+    # --- what a sync may ask ------------------------------------------------------------------------
+
+    def rows(self, table: TableId) -> list[Row]:
+        """What a snapshot taken now shows."""
+        return [stored.values for stored in self.tables[table].rows.values()]
+
+    def bound(self) -> Bound:
+        """Clock, open transactions, prepared transactions, as our own autocommit statements see them."""
+        sessions = [each for each in self.open if not each.prepared and each.shown]
+        seen = [] if self.blind else [each for each in sessions if not each.private]
+        oldest = min(seen, key=lambda each: each.begun, default=None)
+        hidden = f"transaction {sessions[0].number} hides when it began" if len(seen) < len(sessions) else ""
+        return Bound(
+            clock=self.clock,
+            oldest=oldest.begun if oldest else None,
+            holder=f"transaction {oldest.number}" if oldest else "",
+            prepared=next((each.prepared for each in self.open if each.prepared), None),
+            blind=self.blind or hidden,
+            zone=self.zone,
+            identity=Identity(self.system, self.name, self.timeline, self.position),
+        )

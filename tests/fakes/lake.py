@@ -1,0 +1,250 @@
+"""Delta tables in memory: a log of commits, `txn` per app id, and a version that is not above the last skipped without a word."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from incremental_assets.core.errors import CommitMissing, TargetChanged
+from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.plan import SyncPlan, Ticket
+from incremental_assets.core.ports import Batch, Commit, Target
+from incremental_assets.core.report import RowCounts
+from incremental_assets.core.state import State
+from incremental_assets.core.table import Strategy, TableId, TableSpec
+from incremental_assets.core.window import Window
+from tests.fakes.database import SimulatedDatabase
+from tests.fakes.rows import Row, cursor_of, inside, key_of, own_columns, rejected, without
+from tests.fakes.source import measured
+from tests.fakes.stage import FakeStage, nothing
+
+_table_ids = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One commit: the table right after it, and its userMetadata when it is ours. `counts` is None where no batch landed."""
+
+    rows: tuple[Row, ...]
+    operation: str
+    ours: bool
+    ticket: Ticket | None = None
+    state: State | None = None
+    counts: RowCounts | None = None
+    changes_rows: bool = True
+
+
+@dataclass
+class DeltaTable:
+    """A table: its properties, its log (the index is the version) and the highest `txn` of each app id, which nothing rewinds."""
+
+    app_id: str
+    table_id: str = field(default_factory=lambda: f"table-{next(_table_ids)}")
+    log: list[LogEntry] = field(default_factory=list)
+    transactions: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of the latest version."""
+        return self.log[-1].rows if self.log else ()
+
+    @property
+    def version(self) -> int:
+        """The latest version."""
+        return len(self.log) - 1
+
+    def commit(self, entry: LogEntry) -> bool:
+        """Append to the log; False when Delta skips it as a replay."""
+        if entry.ticket is not None:
+            app_id, seq = entry.ticket.app_id, entry.ticket.seq
+            if seq <= self.transactions.get(app_id, -1):
+                return False
+            self.transactions[app_id] = seq
+        self.log.append(entry)
+        return True
+
+
+@dataclass
+class FakeLake:
+    """Every table of the lake, and its quarantine. `moment` is told "before commit" and "after commit" of each apply."""
+
+    stage: FakeStage
+    tables: dict[TableId, DeltaTable] = field(default_factory=dict)
+    quarantine: dict[TableId, list[Row]] = field(default_factory=dict)
+    moment: Callable[[str], None] = nothing
+    database: SimulatedDatabase | None = None
+    """The source, for `compare`."""
+
+    # --- the port -----------------------------------------------------------------------------------
+
+    def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
+        """The log, read without Spark."""
+        table = self.tables.get(spec.id)
+        if table is None:
+            return None
+        newest = max((version for version, entry in enumerate(table.log) if entry.ours), default=-1)
+        after = newest if since is None else since
+        foreign = [entry.operation for entry in table.log[after + 1 :] if not entry.ours and entry.changes_rows]
+        states = [entry.state for entry in table.log if entry.ours and entry.state is not None]
+        return Target(
+            table_id=table.table_id,
+            app_id=table.app_id,
+            version=table.version,
+            seq=table.transactions.get(table.app_id, -1),
+            state=states[-1] if states else None,
+            foreign=foreign[0] if foreign else "",
+        )
+
+    def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
+        """An empty commit; the table is made if there is none, since a sleeping run may be about to make it."""
+        table = self._opened(spec, ticket)
+        table.commit(LogEntry(table.rows, "FENCE", ours=True, ticket=ticket, state=state, changes_rows=False))
+
+    def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
+        """The commit of a batch."""
+        table = self.tables.get(spec.id)
+        for version, entry in enumerate(table.log if table else ()):
+            if (
+                table is not None
+                and entry.ticket is not None
+                and entry.ticket.batch_id == batch_id
+                and entry.counts is not None
+            ):
+                return Commit(table.table_id, version, entry.counts, entry.state)
+        return None
+
+    def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
+        """Quarantine, one commit, its confirmation."""
+        spec, staged = plan.spec, self.stage.read(plan.spec.id, batch)
+        bad = [{**row, "_sync_reason": reason} for row in staged if (reason := rejected(plan, row))]
+        kept = self.quarantine.setdefault(spec.id, [])
+        kept += [row for row in bad if row not in kept]
+        table = self._opened(spec, plan.ticket)
+        self.moment("before commit")
+        good = [row for row in staged if not rejected(plan, row)]
+        table.commit(self.written(plan, batch, state, table, good))
+        self.moment("after commit")
+        commit = self.find(spec, plan.ticket.batch_id)
+        if commit is None:
+            raise CommitMissing(
+                f"{spec.id}: the log does not hold the batch {plan.ticket.batch_id} of sequence {plan.ticket.seq}"
+            )
+        return commit
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash per window."""
+        rows = self.rows(spec.id)
+        return tuple(measured(spec, window, rows) for window in windows)
+
+    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
+        """Row by row, against the source that this lake was given."""
+        if self.database is None:
+            raise ValueError("this lake was given no source to compare with")
+        here, there = (_in(spec, windows, rows) for rows in (self.database.rows(spec.id), self.rows(spec.id)))
+        missing, extra = without(here, there), without(there, here)
+        return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
+
+    def duplicates(self, spec: TableSpec) -> Duplicates:
+        """Keys held more than once."""
+        keys = [key_of(spec, row) for row in self.rows(spec.id)]
+        twice = {key: keys.count(key) for key in keys if keys.count(key) > 1}
+        return Duplicates(len(twice), sum(twice.values()) - len(twice), tuple(str(key) for key in twice)[:10])
+
+    def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
+        """Of the table as the source's catalogue shows it."""
+        return tuple((column.name, column.spark_type) for column in spec.columns) if spec.id in self.tables else ()
+
+    # --- what a test asks, and what other hands do ---------------------------------------------------
+
+    def rows(self, table: TableId) -> list[Row]:
+        """The source's columns of every row."""
+        return [own_columns(row) for row in self.tables[table].rows] if table in self.tables else []
+
+    def sequences(self, table: TableId) -> list[int]:
+        """The sequence of each commit of ours, in the log's order."""
+        log = self.tables[table].log if table in self.tables else []
+        return [entry.ticket.seq for entry in log if entry.ticket is not None]
+
+    def foreign(self, table: TableId, operation: str, rows: Sequence[Row] | None = None) -> None:
+        """A commit of another hand: its rows, or none changed (OPTIMIZE)."""
+        there = self.tables[table]
+        there.log.append(
+            LogEntry(there.rows if rows is None else tuple(rows), operation, ours=False, changes_rows=rows is not None)
+        )
+
+    def drop(self, table: TableId) -> None:
+        """The table is gone."""
+        del self.tables[table]
+
+    def forget_states(self, table: TableId) -> None:
+        """The log was cleaned: `txn` stays, userMetadata is gone."""
+        there = self.tables[table]
+        there.log = [
+            LogEntry(each.rows, each.operation, ours=True, changes_rows=each.changes_rows) for each in there.log
+        ]
+
+    # --- how a batch becomes rows ---------------------------------------------------------------------
+
+    def written(self, plan: SyncPlan, batch: Batch, state: State, table: DeltaTable, good: list[Row]) -> LogEntry:
+        """The commit of a batch, computed against the table as it is at that moment."""
+        mark = {"_sync_seq": plan.ticket.seq}
+        if plan.overwrites:
+            kept, added, updated = [], good, 0
+        elif plan.spec.strategy is Strategy.UPSERT:
+            good = list({key_of(plan.spec, row): row for row in good}.values())
+            added = [row for row in good if not any(own_columns(there) == row for there in table.rows)]
+            keys = {key_of(plan.spec, row) for row in added}
+            kept = [row for row in table.rows if key_of(plan.spec, row) not in keys]
+            updated = len(table.rows) - len(kept)
+        else:
+            kept, added, updated = list(table.rows), self.unseen(plan, batch, table, good), 0
+        late = sum(
+            1
+            for row in added
+            if plan.late_below is not None and (at := cursor_of(plan.spec, row)) is not None and at < plan.late_below
+        )
+        counts = RowCounts(
+            read=batch.rows,
+            inserted=len(added) - updated,
+            updated=updated,
+            deleted=len(table.rows) if plan.overwrites else 0,
+            unchanged=len(good) - len(added),
+            late=late,
+            quarantined=batch.rejected,
+        )
+        rows = (*kept, *({**row, **mark} for row in added))
+        return LogEntry(rows, "WRITE", ours=True, ticket=plan.ticket, state=state, counts=counts)
+
+    def unseen(self, plan: SyncPlan, batch: Batch, table: DeltaTable, good: list[Row]) -> list[Row]:
+        """An append's rows less those that the overlap already holds."""
+        read = plan.previous.max_cursor_read if plan.previous else None
+        if batch.lower is not None and read is not None and read < batch.lower:
+            return good
+        window = Window(batch.lower, None)
+        return without(good, [row for row in table.rows if inside(plan.spec, window, row, nulls=True)])
+
+    def _opened(self, spec: TableSpec, ticket: Ticket) -> DeltaTable:
+        if spec.id not in self.tables:
+            table = DeltaTable(ticket.app_id)
+            table.commit(LogEntry((), "CREATE TABLE", ours=True, changes_rows=False))
+            self.tables[spec.id] = table
+            self.moment("after create")
+        table = self.tables[spec.id]
+        if table.app_id != ticket.app_id:
+            raise TargetChanged(
+                f"{spec.id}: another table lies in its place than the one that this run was planned for"
+            )
+        return table
+
+
+def _in(spec: TableSpec, windows: Sequence[Window], rows: Sequence[Row]) -> list[Row]:
+    return [
+        row
+        for row in rows
+        if not spec.is_incremental or any(inside(spec, window, row, nulls=False) for window in windows)
+    ]
+
+
+def _keys(spec: TableSpec, rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(", ".join(str(part) for part in key_of(spec, row)) for row in rows[:10])

@@ -1,0 +1,96 @@
+"""Rows as every fake holds them: column name -> value, a time cursor as its canonical text, an integer cursor as an int."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.plan import Mode, SyncPlan
+from incremental_assets.core.table import FuturePolicy, NullPolicy, TableSpec
+from incremental_assets.core.window import Window
+
+Row = Mapping[str, object]
+"""One row. Written once and never changed, so that copies may share it."""
+
+
+def cursor_of(spec: TableSpec, row: Row) -> CursorValue | None:
+    """The cursor's value in a row, the fallback's where it is NULL; None without a cursor."""
+    if spec.cursor is None:
+        return None
+    value = row[spec.cursor.column]
+    if value is None and spec.cursor.fallback is not None:
+        value = row[spec.cursor.fallback]
+    return None if value is None else CursorValue.parse(spec.cursor.type, str(value))
+
+
+def key_of(spec: TableSpec, row: Row) -> tuple[object, ...]:
+    """The key's values; NULL is equal to NULL."""
+    return tuple(row[name] for name in spec.key)
+
+
+def inside(spec: TableSpec, window: Window, row: Row, *, nulls: bool) -> bool:
+    """Whether a row lies in a window; `nulls` takes those without a cursor as well."""
+    value = cursor_of(spec, row)
+    return nulls if value is None else window.contains(value)
+
+
+def reads_nulls(spec: TableSpec) -> bool:
+    """Whether a sync reads rows without a cursor: under `fail` too, so that they are noticed."""
+    return spec.cursor is not None and spec.cursor.nulls is not NullPolicy.SKIP
+
+
+def in_plan(plan: SyncPlan, row: Row) -> bool:
+    """Whether a plan reads a row: a whole read takes all, a backfill none without a cursor."""
+    if not plan.spec.is_incremental:
+        return True
+    nulls = reads_nulls(plan.spec) and plan.request.mode is not Mode.BACKFILL
+    return inside(plan.spec, plan.window, row, nulls=nulls)
+
+
+def rejected(plan: SyncPlan, row: Row) -> str:
+    """Why a row cannot land; empty if it can."""
+    spec = plan.spec
+    if any(part is None for part in key_of(spec, row)):
+        return "a part of the key is NULL"
+    value = cursor_of(spec, row)
+    quarantines = spec.future is FuturePolicy.QUARANTINE and plan.future_above is not None and value is not None
+    if quarantines and plan.future_above is not None and value is not None and value >= plan.future_above:
+        return "stamped past the source's clock"
+    return ""
+
+
+def digest(rows: Iterable[Row]) -> str:
+    """A sum of row hashes, whatever their order."""
+    return str(sum(_hash(sorted(row.items())) for row in rows))
+
+
+def version_digest(versions: Iterable[tuple[int, int]]) -> str:
+    """A sum of hashes of row versions."""
+    return str(sum(_hash(version) for version in versions))
+
+
+def own_columns(row: Row) -> dict[str, object]:
+    """The source's columns of a row of the lake."""
+    return {name: value for name, value in row.items() if not name.startswith("_sync_")}
+
+
+def without(rows: Sequence[Row], present: Sequence[Row]) -> list[Row]:
+    """`rows` less `present` as multisets, equal over the columns that both sides have."""
+    left = [own_columns(row) for row in present]
+    kept = []
+    for row in rows:
+        twin = next((there for there in left if _same(row, there)), None)
+        if twin is None:
+            kept.append(row)
+        else:
+            left.remove(twin)
+    return kept
+
+
+def _same(row: Row, there: Row) -> bool:
+    return all(row[name] == there[name] for name in row.keys() & there.keys())
+
+
+def _hash(value: object) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(value).encode(), digest_size=8).digest(), "big")

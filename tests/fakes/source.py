@@ -1,0 +1,157 @@
+"""The source as a sync asks it and reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.errors import TableMissing
+from incremental_assets.core.measure import Measure
+from incremental_assets.core.plan import Observation, Request, SyncPlan, reading
+from incremental_assets.core.ports import Look
+from incremental_assets.core.state import Fingerprint
+from incremental_assets.core.table import TableShape, TableSpec
+from incremental_assets.core.window import Window
+from tests.fakes.database import SimulatedDatabase, Stored
+from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, reads_nulls, version_digest
+
+
+def fingerprint(spec: TableSpec, window: Window, table: dict[int, Stored]) -> Fingerprint:
+    """Count, maximum and sum of row versions in a window."""
+    nulls = reads_nulls(spec)
+    found = {number: stored for number, stored in table.items() if inside(spec, window, stored.values, nulls=nulls)}
+    highest = _highest(spec, [stored.values for stored in found.values()])
+    return Fingerprint(
+        lower=window.lower,
+        rows=len(found),
+        highest=highest.text if highest else None,
+        digest=version_digest((number, stored.version) for number, stored in found.items()),
+    )
+
+
+class FakeProbe:
+    """Light questions to a simulated database. `asked` counts the observations."""
+
+    def __init__(self, database: SimulatedDatabase) -> None:
+        self._database = database
+        self.asked = 0
+
+    def catalogue(self) -> tuple[TableShape, ...]:
+        """Every table there is."""
+        return tuple(table.shape for table in self._database.tables.values())
+
+    def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
+        """The integer maxima, then the bound, then the fingerprints over what a sync would read now."""
+        self.asked += 1
+        maxima = [self._highest_integer(look.spec) for look in looks]
+        bound = self._database.bound()
+        seen = [Observation(bound, highest) for highest in maxima]
+        return tuple(
+            Observation(bound, each.highest, self._kept(look, each)) for look, each in zip(looks, seen, strict=True)
+        )
+
+    def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
+        """Seconds since the oldest row above all that was read was stamped, or since the last sync if only older rows moved."""
+        return tuple(self._lag(look, seen) for look, seen in zip(looks, self.observe(looks), strict=True))
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash per window."""
+        rows = self._database.rows(spec.id)
+        return tuple(measured(spec, window, rows) for window in windows)
+
+    def _kept(self, look: Look, seen: Observation) -> Fingerprint | None:
+        kept = look.state.fingerprint if look.state else None
+        if kept is None or not look.spec.is_incremental:
+            return None
+        upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
+        return fingerprint(look.spec, Window(kept.lower, None).clamp_upper(upper), self._table(look.spec))
+
+    def _highest_integer(self, spec: TableSpec) -> CursorValue | None:
+        if spec.cursor is None or not spec.is_incremental or spec.cursor.type is not CursorType.INTEGER:
+            return None
+        return _highest(spec, [stored.values for stored in self._table(spec).values()])
+
+    def _lag(self, look: Look, seen: Observation) -> float:
+        spec, state = look.spec, look.state
+        if (
+            state is not None
+            and state.clock is not None
+            and (not spec.is_incremental or state.fingerprint == seen.fingerprint)
+        ):
+            return 0.0
+        now = CursorValue.of(CursorType.TIMESTAMP, seen.bound.clock)
+        reached = state.max_cursor_read if state else None
+        stamps = [cursor_of(spec, row) for row in self._database.rows(spec.id)]
+        unread = [
+            stamp
+            for stamp in stamps
+            if stamp is not None
+            and stamp.type is CursorType.TIMESTAMP
+            and stamp <= now
+            and (reached is None or stamp > reached)
+        ]
+        if unread:
+            return (seen.bound.clock - min(unread).moment()).total_seconds()
+        return (
+            (seen.bound.clock - state.clock).total_seconds() if state is not None and state.clock is not None else 0.0
+        )
+
+    def _table(self, spec: TableSpec) -> dict[int, Stored]:
+        if spec.id not in self._database.tables:
+            raise TableMissing(spec.id)
+        return self._database.tables[spec.id].rows
+
+
+@dataclass(frozen=True)
+class FakeSnapshot:
+    """What one snapshot shows of a plan's window. `frame` is the list of rows."""
+
+    rows: int
+    nulls: int
+    highest: CursorValue | None
+    fingerprint: Fingerprint | None
+    frame: list[Row]
+
+
+class FakeSource:
+    """Reads the rows that are committed when the snapshot is opened, however long it is held open."""
+
+    def __init__(self, database: SimulatedDatabase) -> None:
+        self._database = database
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[FakeSnapshot]:
+        """One snapshot."""
+        if plan.spec.id not in self._database.tables:
+            raise TableMissing(plan.spec.id)
+        table = dict(self._database.tables[plan.spec.id].rows)
+        yield self.take(plan, table)
+
+    def take(self, plan: SyncPlan, table: dict[int, Stored]) -> FakeSnapshot:
+        """The snapshot's rows and its own numbers."""
+        spec = plan.spec
+        rows = [stored.values for stored in table.values() if in_plan(plan, stored.values)]
+        marks = None
+        if spec.is_incremental:
+            lower, upper = plan.fingerprint_lower, plan.window.upper
+            empty = lower is not None and upper is not None and upper < lower
+            marks = fingerprint(spec, Window(lower, lower) if empty else Window(lower, upper), table)
+        return FakeSnapshot(
+            rows=len(rows),
+            nulls=sum(1 for stored in table.values() if spec.cursor and cursor_of(spec, stored.values) is None),
+            highest=_highest(spec, rows) if spec.is_incremental else None,
+            fingerprint=marks,
+            frame=rows,
+        )
+
+
+def measured(spec: TableSpec, window: Window, rows: Sequence[Row]) -> Measure:
+    """Rows and hash of one window; without a cursor every row is in it."""
+    found = [row for row in rows if not spec.is_incremental or inside(spec, window, row, nulls=False)]
+    return Measure(window, len(found), digest(found))
+
+
+def _highest(spec: TableSpec, rows: Sequence[Row]) -> CursorValue | None:
+    return max((value for row in rows if (value := cursor_of(spec, row)) is not None), default=None)

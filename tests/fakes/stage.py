@@ -1,0 +1,69 @@
+"""Staged batches in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Batch, Snapshot
+from incremental_assets.core.table import TableId, TableSpec
+from tests.fakes.rows import Row, cursor_of, digest, key_of, rejected
+
+
+def nothing(moment: str) -> None:
+    """A moment at which nothing happens."""
+
+
+@dataclass
+class FakeStage:
+    """Keeps the rows of each batch. `loses` rows vanish while they are written, which the verification must notice."""
+
+    batches: dict[tuple[TableId, str], list[Row]] = field(default_factory=dict)
+    moment: Callable[[str], None] = nothing
+    """Told "staging" when half of a batch is written."""
+    loses: int = 0
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Half, then whole, then verified against the snapshot's own count."""
+        place, rows = (plan.spec.id, plan.ticket.batch_id), list(snapshot.frame)
+        self.batches[place] = rows[: len(rows) // 2]
+        self.moment("staging")
+        self.batches[place] = rows[self.loses :]
+        self.verify(plan, snapshot)
+        reasons = [rejected(plan, row) for row in rows]
+        good = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
+        keys = [key_of(plan.spec, row) for row in good] if plan.spec.key else []
+        return Batch(
+            batch_id=plan.ticket.batch_id,
+            rows=len(self.batches[place]),
+            digest=digest(self.batches[place]),
+            lower=_lowest(plan.spec, good),
+            rejected=len(rows) - len(good),
+            duplicates=len(keys) - len(set(keys)),
+        )
+
+    def verify(self, plan: SyncPlan, snapshot: Snapshot) -> None:
+        """Raises StageBroken unless as many rows were written as the source counted."""
+        found = len(self.batches[plan.spec.id, plan.ticket.batch_id])
+        if found != snapshot.rows:
+            raise StageBroken(f"{plan.spec.id}: {found} rows were staged where the source counted {snapshot.rows}")
+
+    def read(self, table: TableId, batch: Batch) -> list[Row]:
+        """The rows of a batch. Raises StageBroken when it is gone or is not what was staged."""
+        rows = self.batches.get((table, batch.batch_id))
+        if rows is None or digest(rows) != batch.digest:
+            raise StageBroken(f"{table}: the staged batch {batch.batch_id} is not what was staged")
+        return rows
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        """Silent if there is none."""
+        self.batches.pop((table, batch_id), None)
+
+
+def _lowest(spec: TableSpec, rows: list[Row]) -> CursorValue | None:
+    values = [cursor_of(spec, row) for row in rows]
+    known = [value for value in values if value is not None]
+    return min(known) if known and len(known) == len(values) else None
