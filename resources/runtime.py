@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.ports import Ports, Progress, silent
 from incremental_assets.core.resolve import Resolved, resolve_all
+
+from incremental_assets.core.ports import Ports, Progress, silent
 from resources.checkpoints import open_checkpoints
 from resources.lake import open_lake, open_reader, open_stage
 from resources.source import address, open_probe
 from resources.spark import SparkResource
 
 if TYPE_CHECKING:
-    from incremental_assets.core.config import Configuration
     from incremental_assets.engine.checkpoints import SqlCheckpoints
+
+    from incremental_assets.core.config import Configuration
     from incremental_assets.engine.probe import SqlProbe
 
 

@@ -38,7 +38,14 @@ def address(source: SourceConfig, file: Path) -> Address:
 
     host, port, database, user, password = (text(value) for value in _located(source))
     if not problems and not (port.isdecimal() and 0 < int(port) < 65536):
-        problems.append(Problem(str(file), source.line, str(source.port), f"{port!r} is not a port; write a number from 1 to 65535 there"))
+        problems.append(
+            Problem(
+                str(file),
+                source.line,
+                str(source.port),
+                f"{port!r} is not a port; write a number from 1 to 65535 there",
+            )
+        )
     if problems:
         raise ConfigurationError(tuple(problems))
     return Address(
@@ -67,7 +74,9 @@ def _look_up(reference: Reference) -> str:
     if reference.kind == "env":
         value = os.environ.get(reference.name, "")
         if not value:
-            raise LookupError(f"the environment variable {reference.name} is not set; export it where this program runs")
+            raise LookupError(
+                f"the environment variable {reference.name} is not set; export it where this program runs"
+            )
         return value
     try:
         # Editors and `echo` end a file with a newline, which is no part of a secret.

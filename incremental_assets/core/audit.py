@@ -1,0 +1,102 @@
+"""Ask of tables that have landed whether they are fresh, unique, equal to their source and of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from incremental_assets.core.config_values import Freshness, Severity, TableConfig
+from incremental_assets.core.contract import TargetColumn, difference
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.ports import Look, Ports
+from incremental_assets.core.reconcile import reconcile
+from incremental_assets.core.table import Strategy, TableId, TableSpec
+from incremental_assets.core.verdict import (
+    Check,
+    Verdict,
+    duplicates,
+    freshness,
+    nothing_landed,
+    reconciliation,
+    schema,
+    unanswered,
+)
+from incremental_assets.core.window import Window
+
+TermsOf = Callable[[TableId], TableConfig]
+WindowsOf = Callable[[TableSpec], Sequence[Window] | None]
+
+
+def everything(spec: TableSpec) -> None:
+    """Every window that has settled."""
+
+
+def applicable(terms: TableConfig) -> tuple[Check, ...]:
+    """The checks that can say something of a table: freshness where there is a limit, duplicates where rows have a key."""
+    checks = [Check.RECONCILIATION, Check.SCHEMA]
+    if terms.strategy is not Strategy.APPEND:
+        checks.insert(0, Check.DUPLICATES)
+    if terms.freshness != Freshness():
+        checks.insert(0, Check.FRESHNESS)
+    return tuple(checks)
+
+
+def audit(
+    specs: Sequence[TableSpec],
+    checks: Collection[Check],
+    terms_of: TermsOf,
+    ports: Ports,
+    windows_of: WindowsOf = everything,
+) -> Iterator[Verdict]:
+    """One verdict per table and check that applies, as they are reached; what cannot be asked has not passed.
+
+    `windows_of` restricts the reconciliation of an incremental table.
+    """
+    if Check.FRESHNESS in checks:
+        yield from _freshness(
+            [spec for spec in specs if Check.FRESHNESS in applicable(terms_of(spec.id))], terms_of, ports
+        )
+    for spec in specs:
+        terms = terms_of(spec.id)
+        for check in applicable(terms):
+            if check in checks and check is not Check.FRESHNESS:
+                try:
+                    yield _ask(check, spec, terms, ports, windows_of(spec))
+                except IncrementalAssetsError as error:
+                    yield unanswered(spec.id, check, str(error))
+
+
+def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
+    """All tables in one look."""
+    if not specs:
+        return
+    try:
+        positions = ports.checkpoints.positions()
+        looks = [Look(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
+        lags = ports.probe.lag(looks)
+        bound = ports.probe.observe(looks[:1])[0].bound
+    except IncrementalAssetsError as error:
+        yield from (unanswered(spec.id, Check.FRESHNESS, str(error)) for spec in specs)
+        return
+    for spec, lag in zip(specs, lags, strict=True):
+        yield freshness(spec.id, terms_of(spec.id).freshness, lag, bound if spec.is_incremental else None)
+
+
+def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows: Sequence[Window] | None) -> Verdict:
+    if check is Check.RECONCILIATION:
+        return reconciliation(spec, terms, reconcile(spec, terms.partitions, ports, windows))
+    columns = ports.lake.columns(spec)
+    if not columns:
+        return nothing_landed(spec.id, check)
+    if check is Check.DUPLICATES:
+        return duplicates(spec, terms, ports.lake.duplicates(spec)) if spec.key else _no_key(spec)
+    return schema(spec, difference(spec.columns, [TargetColumn(name, kind) for name, kind in columns]))
+
+
+def _no_key(spec: TableSpec) -> Verdict:
+    return Verdict(
+        spec.id,
+        Check.DUPLICATES,
+        passed=True,
+        severity=Severity.WARN,
+        detail="the table has no key, so that no row is one too many",
+    )

@@ -1,0 +1,59 @@
+"""Several tables at once: the biggest first, each report as it lands, and no failure stops the others."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+
+from incremental_assets.core.plan import Request
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.report import SyncReport
+from incremental_assets.core.sync import attempt, failed
+from incremental_assets.core.table import TableSpec
+
+_log = logging.getLogger(__name__)
+
+RequestFor = Callable[[TableSpec], Request]
+
+
+def sync_many(
+    specs: Sequence[TableSpec],
+    request_for: RequestFor,
+    ports: Ports,
+    parallel: int,
+    on_report: Callable[[SyncReport], None],
+) -> tuple[SyncReport, ...]:
+    """Sync every table, `parallel` at a time. `on_report` is called in the caller's own thread; the reports come back in the order of `specs`."""
+    reports = {}
+    for report in as_they_land(specs, request_for, ports, parallel):
+        on_report(report)
+        reports[report.table] = report
+    return tuple(reports[spec.id] for spec in specs)
+
+
+def as_they_land(
+    specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
+) -> Iterator[SyncReport]:
+    """One report per table, in the order in which they finish. Whoever stops listening lets the begun ones finish and begins no other."""
+    # A big table begun last would run alone at the end.
+    ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
+    pool = ThreadPoolExecutor(max_workers=max(1, min(parallel, len(specs))), thread_name_prefix="sync")
+    try:
+        futures: list[Future[SyncReport]] = [pool.submit(_told, spec, request_for, ports) for spec in ordered]
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _told(spec: TableSpec, request_for: RequestFor, ports: Ports) -> SyncReport:
+    """A report whatever happens: an error that nobody foresaw is one sentence there, and its traceback is in the log."""
+    begun = time.monotonic()
+    request = request_for(spec)
+    try:
+        return attempt(spec, request, ports)
+    except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+        _log.exception("%s: the sync ended in an error that is not of this program's own", spec.id)
+        return failed(spec, request, error, time.monotonic() - begun)

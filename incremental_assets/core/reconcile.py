@@ -1,0 +1,211 @@
+"""Is the copy equal to the source? Counted and hashed by window on both sides, row by row only where the numbers differ.
+
+What is compared has settled: it lies below the lower end of the next sync's window, so that no row can still arrive there, and within the
+coverage. A row that changed in the source since the last sync has left its old window there and not yet in the lake; a deleted one
+likewise. Therefore what only the lake has is no drift, and what the source has and the lake lacks, or holds differently, is:
+an upsert keeps the latest version of each row, and an append keeps every version that it saw.
+
+The lake is always asked before the source. A sync that lands in between can only take rows out of windows that the source then no
+longer shows either; asked the other way round, such a row would seem to be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.errors import TooManyPartitions
+from incremental_assets.core.measure import Comparison, Measure
+from incremental_assets.core.partition import Grid, IntegerGrid, touched, window_of
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.state import State
+from incremental_assets.core.table import TableSpec
+from incremental_assets.core.window import Window, merge
+
+_AT_ONCE = 24
+"""Windows told apart in one scan: each costs a comparison per row, so many windows are narrowed down in steps."""
+_NAMED = 10
+"""Drifted windows that are told one by one."""
+
+_Run = tuple[Window, ...]
+"""Windows that touch each other, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What reconciliation found. `rows`: those that the lake lacks or holds differently; `windows`: where, at most ten."""
+
+    detail: str
+    rows: int = 0
+    checked: Window | None = None
+    windows: tuple[Window, ...] = ()
+    samples: tuple[str, ...] = ()
+
+
+def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence[Window] | None = None) -> Drift:
+    """Compare a table with its source; `within` restricts an incremental table to some windows."""
+    position = ports.checkpoints.position(spec.id)
+    if position.state is None:
+        return Drift("nothing has landed yet")
+    if not spec.is_incremental or spec.cursor is None:
+        return _whole(spec, position.state, position.target, ports)
+    windows = settled_windows(spec, grid, position.state, within)
+    if not windows:
+        return Drift("nothing has settled yet that could be compared")
+    checked = Window(windows[0].lower, windows[-1].upper)
+    differing = _differing(spec, windows, ports)
+    if not differing:
+        return Drift(f"{len(windows)} windows are equal", checked=checked)
+    found = ports.lake.compare(spec, merge(differing))
+    drifted = _drifted(spec, differing, ports) if found.missing else ()
+    if not drifted:
+        return Drift(
+            f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}", checked=checked
+        )
+    detail = f"{found.missing} rows of the source are missing in the lake or different there, in {', '.join(map(str, drifted))}"
+    return Drift(detail, found.missing, checked, drifted, found.missing_keys)
+
+
+def settled_windows(
+    spec: TableSpec, grid: Grid | None, state: State, within: Sequence[Window] | None = None
+) -> tuple[Window, ...]:
+    """The grid's windows as far as they are covered and have settled, ascending."""
+    if state.watermark is None:
+        return ()
+    upper = state.watermark.minus(spec.lookback)
+    lowest = Window(spec.start, None)
+    covered = _cut(_cut(merge(state.coverage), (lowest,)), (Window(None, upper),))
+    wanted = covered if within is None else _cut(covered, merge(within))
+    return _cut(wanted, tuple(_grid_windows(spec, grid, wanted)))
+
+
+def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
+    """A table that is read whole may differ from a source that has changed since; what another hand wrote into the copy is drift."""
+    found = ports.lake.inspect(spec, target[1] if target else None)
+    if found is None:
+        return Drift("the table is gone from the lake", rows=state.rows or 1)
+    whole = Window(None, None)
+    (lake,) = ports.lake.measure(spec, (whole,))
+    (source,) = ports.probe.measure(spec, (whole,))
+    if (lake.rows, lake.digest) == (source.rows, source.digest):
+        return Drift(f"{lake.rows} rows are equal")
+    difference = ports.lake.compare(spec, (whole,))
+    if found.foreign:
+        rows = max(1, difference.missing + difference.extra)
+        return Drift(
+            f"{rows} rows differ from the source and another hand has written to the copy ({found.foreign})",
+            rows,
+            samples=difference.missing_keys,
+        )
+    read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
+    return Drift(
+        f"the source has changed in {difference.missing + difference.extra} rows since it was read whole{read}, which the next refresh brings"
+    )
+
+
+def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
+    """The windows whose numbers differ, found in steps: a run of windows is looked into only if it differs as a whole."""
+    single: set[Window] = set()
+    runs = _runs(windows, -(-len(windows) // _AT_ONCE))
+    while runs:
+        differing = [run for batch in _batches(runs) for run in _unequal(spec, batch, ports)]
+        single.update(run[0] for run in differing if len(run) == 1)
+        runs = [part for run in differing if len(run) > 1 for part in _runs(run, -(-len(run) // _AT_ONCE))]
+    return tuple(window for window in windows if window in single)
+
+
+def _unequal(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[_Run]:
+    together = tuple(Window(run[0].lower, run[-1].upper) for run in runs)
+    lake = ports.lake.measure(spec, together)
+    source = ports.probe.measure(spec, together)
+    return [run for run, here, there in zip(runs, lake, source, strict=True) if _numbers(here) != _numbers(there)]
+
+
+def _numbers(measure: Measure) -> tuple[int, str]:
+    return measure.rows, measure.digest
+
+
+def _runs(windows: Sequence[Window], size: int) -> list[_Run]:
+    """Runs of at most `size` windows that touch each other."""
+    runs: list[list[Window]] = []
+    for window in windows:
+        last = runs[-1] if runs else None
+        if last is not None and len(last) < size and last[-1].upper == window.lower:
+            last.append(window)
+        else:
+            runs.append([window])
+    return [tuple(run) for run in runs]
+
+
+def _batches(runs: Sequence[_Run]) -> list[Sequence[_Run]]:
+    return [runs[start : start + _AT_ONCE] for start in range(0, len(runs), _AT_ONCE)]
+
+
+def _drifted(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
+    """Which of the windows lack rows, one by one until enough are named."""
+    drifted: list[Window] = []
+    for window in windows:
+        if ports.lake.compare(spec, (window,)).missing:
+            drifted.append(window)
+        if len(drifted) == _NAMED:
+            break
+    return tuple(drifted)
+
+
+def _only_in_lake(found: Comparison) -> str:
+    return f"{found.extra} rows are only in the lake, changed or deleted in the source since"
+
+
+def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) -> list[Window]:
+    """What lies below a time grid's first key is one window of its own."""
+    cursor = spec.cursor
+    if grid is None or cursor is None or not wanted:
+        return list(wanted)
+    windows: list[Window] = []
+    for part in wanted:
+        keyed = _keyed(grid, part, cursor.type)
+        first = keyed[0].lower if keyed else part.upper
+        if first is None or part.lower is None or part.lower < first:
+            windows.append(Window(part.lower, first))
+        windows += keyed
+    return list(dict.fromkeys(windows))
+
+
+def _keyed(grid: Grid, part: Window, kind: CursorType) -> list[Window]:
+    """The windows of the grid's keys that `part` touches; none where it has no keys there, or too many."""
+    until = _end(grid, part)
+    if until is None or (isinstance(grid, IntegerGrid) and part.lower is None):
+        return []
+    try:
+        return [window_of(grid, key, kind) for key in touched(grid, part, until)]
+    except TooManyPartitions:
+        return []
+
+
+def _end(grid: Grid, part: Window) -> datetime | int | None:
+    """What closes the grid; None where Python's calendar has no such moment."""
+    if part.upper is None or not part.upper.is_finite:
+        return None
+    try:
+        return int(part.upper.text) if isinstance(grid, IntegerGrid) else part.upper.moment()
+    except ValueError:
+        return None
+
+
+def _cut(windows: Sequence[Window], by: Sequence[Window]) -> tuple[Window, ...]:
+    """The parts of `windows` that lie within one of `by`, in the order of `by`'s pieces."""
+    parts: list[Window] = []
+    for piece in by:
+        for window in windows:
+            lower = (
+                window.lower
+                if piece.lower is None or (window.lower is not None and piece.lower < window.lower)
+                else piece.lower
+            )
+            limited = window.clamp_upper(piece.upper)
+            if limited.upper is not None and lower is not None and limited.upper <= lower:
+                continue
+            parts.append(Window(lower, limited.upper))
+    return tuple(parts)
