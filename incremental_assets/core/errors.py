@@ -3,7 +3,8 @@
 IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError                                               exit 1
-├── wait and retry      Busy (exit 4), SourceUnreachable, LeaseLost              exit 1
+├── wait and retry      Busy (exit 4), SourceUnreachable, CheckpointsUnreachable,
+│                       LeaseLost                                                exit 1
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused                  exit 1
 ├── look at the data    StageBroken, CommitMissing                               exit 1
@@ -86,6 +87,15 @@ class Busy(IncrementalAssetsError):
 
 class SourceUnreachable(IncrementalAssetsError):
     """The database does not answer, or refuses the connection."""
+
+
+class CheckpointsUnreachable(IncrementalAssetsError):
+    """The checkpoint database does not answer, is locked, or refuses. `where` is its address without a password."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(
+            f"the checkpoint database {where} could not be used ({reason}); what was recorded stands, try again when it answers"
+        )
 
 
 class LeaseLost(IncrementalAssetsError):

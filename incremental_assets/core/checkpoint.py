@@ -1,0 +1,63 @@
+"""Many rows of progress -> where the table stands. What every checkpoint table must answer, however it finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from incremental_assets.core.ports import Event, EventKind, OpenIntent, Position
+
+TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT, EventKind.RESET)
+"""Events that say which target is ours. A reset names none: whatever lies there is looked at afresh."""
+
+FINISHED_KINDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
+"""Events with which a sync ends."""
+
+CLOSING_KINDS = (EventKind.LANDED, EventKind.ABANDONED)
+"""Events that close the intent of their own sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Announced:
+    seq: int
+    batch_id: str
+    run_id: str
+    staged: bool = False
+
+
+def fold(events: Iterable[Event]) -> Position:
+    """The position after these events of one table, oldest first."""
+    position, announced = Position(), None
+    for event in events:
+        position = _advance(position, event)
+        announced = _follow(announced, event)
+    left = OpenIntent(announced.seq, announced.batch_id, announced.staged) if announced else None
+    return replace(position, open=left)
+
+
+def _advance(position: Position, event: Event) -> Position:
+    return replace(
+        position,
+        app_id=event.app_id or position.app_id,
+        last_seq=position.last_seq if event.seq is None else max(position.last_seq, event.seq),
+        state=event.state or position.state,
+        target=event.target if event.kind in TARGET_KINDS else position.target,
+        last_report=(event.report if event.kind in FINISHED_KINDS else None) or position.last_report,
+    )
+
+
+def _follow(announced: _Announced | None, event: Event) -> _Announced | None:
+    """The intent that is open after `event`. One at most: whatever was open is closed before the next is announced."""
+    if event.kind is EventKind.INTENT and event.seq is not None:
+        return _Announced(event.seq, event.batch_id, event.run_id)
+    if announced is None:
+        return None
+    if event.seq == announced.seq:
+        if event.kind is EventKind.STAGED:
+            return replace(announced, staged=True)
+        if event.kind in CLOSING_KINDS:
+            return None
+    # A run that failed before its batch was staged has sent nothing to the lake. After that its commit may be on its way.
+    if event.kind is EventKind.FAILED and event.run_id == announced.run_id and not announced.staged:
+        return None
+    return announced
