@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.resolve import Resolved, resolve_all
-
 from incremental_assets.core.ports import Ports, Progress, silent
+from incremental_assets.core.resolve import Resolved, resolve_all
 from resources.checkpoints import open_checkpoints
 from resources.lake import open_lake, open_reader, open_stage
 from resources.source import address, open_probe
-from resources.spark import SparkResource
 
 if TYPE_CHECKING:
     from incremental_assets.engine.checkpoints import SqlCheckpoints
+    from pyspark.sql import SparkSession
 
     from incremental_assets.core.config import Configuration
     from incremental_assets.engine.probe import SqlProbe
+    from resources.spark import SparkResource
 
 
 class Runtime:
@@ -25,11 +25,22 @@ class Runtime:
 
     def __init__(self, configuration: Configuration, spark: SparkResource | None = None) -> None:
         self.configuration = configuration
-        self.spark = spark or SparkResource(remote=configuration.spark.remote, master=configuration.spark.master)
+        self._spark = spark
         self._lock = threading.RLock()
         self._checkpoints: SqlCheckpoints | None = None
         self._probes: dict[str, SqlProbe] = {}
         self._ports: dict[str, Ports] = {}
+
+    @property
+    def spark(self) -> SparkResource:
+        """Where the session comes from. Imported here: it is a Dagster resource, and a look at the checkpoints needs no Dagster."""
+        from resources.spark import SparkResource
+
+        with self._lock:
+            if self._spark is None:
+                spark = self.configuration.spark
+                self._spark = SparkResource(remote=spark.remote, master=spark.master)
+            return self._spark
 
     @property
     def checkpoints(self) -> SqlCheckpoints:
@@ -50,7 +61,7 @@ class Runtime:
         """All that a sync of this source's tables needs."""
         with self._lock:
             if source not in self._ports:
-                probe, root, session = self.probe(source), self.configuration.lake, self.spark.session
+                probe, root, session = self.probe(source), self.configuration.lake, self._session
                 where = address(self.configuration.source(source), self.configuration.path)
                 self._ports[source] = Ports(
                     probe=probe,
@@ -78,4 +89,8 @@ class Runtime:
             self._checkpoints = None
             self._probes.clear()
             self._ports.clear()
-        self.spark.close()
+            if self._spark is not None:
+                self._spark.close()
+
+    def _session(self) -> SparkSession:
+        return self.spark.session()
