@@ -25,6 +25,10 @@ from incremental_assets.core.table import Column
 
 NULL = "~"
 SEPARATOR = ","
+KEY = "_sync_key"
+"""Column of a row-by-row comparison: the key as people read it, or the row's hash where there is no key."""
+HASH = "_sync_hash"
+"""Column of a row-by-row comparison: the row's hash."""
 
 
 def spark_row_hash(columns: Sequence[Column]) -> str:
@@ -54,7 +58,7 @@ def spark_name(name: str) -> str:
 def _canonical(column: Column) -> str:
     value, kind = spark_name(column.name), column.spark_type
     if kind in ("float", "double"):
-        return f"format_string('%a', CAST({value} AS DOUBLE))"
+        return f"IF({value} IS NULL, NULL, format_string('%a', CAST({value} AS DOUBLE)))"
     if kind == "date":
         return f"CAST(unix_date({value}) AS STRING)"
     if kind == "timestamp":

@@ -12,6 +12,7 @@ from sqlalchemy import event
 
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.facts import SourceFacts, Wanted
 from incremental_assets.core.measure import Measure
 from incremental_assets.core.plan import Observation, SyncPlan
 from incremental_assets.core.ports import Look
@@ -21,6 +22,7 @@ from incremental_assets.engine.dialects import postgresql_connect, postgresql_lo
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql_bound import take_bound
 from incremental_assets.engine.dialects.postgresql_catalogue import read_catalogue
+from incremental_assets.engine.dialects.postgresql_doctor import read_facts
 from incremental_assets.engine.dialects.postgresql_errors import explained
 from incremental_assets.engine.dialects.postgresql_measure import measure
 from incremental_assets.engine.dialects.postgresql_numbers import SnapshotSession, open_snapshot
@@ -73,6 +75,11 @@ class SqlProbe:
         """Rows and hash of each window, counted by the source in one statement."""
         with self._cursor() as asked, explained(self._address, spec.id):
             return measure(asked, spec, windows)
+
+    def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
+        """What `doctor` must know of the source and of some tables."""
+        with self._cursor() as asked, explained(self._address):
+            return read_facts(asked, wanted)
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[SnapshotSession]:

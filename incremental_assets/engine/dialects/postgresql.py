@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from incremental_assets.core.plan import SyncPlan
-from incremental_assets.engine.dialects import postgresql_connect, postgresql_read
+from incremental_assets.core.table import TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.engine.dialects import postgresql_connect, postgresql_measure, postgresql_read
 from incremental_assets.engine.dialects.base import Address, ReadQuery
 
 
@@ -24,6 +27,10 @@ class PostgreSQL:
         """Driver, credentials, deadlines, TLS, fetch size."""
         return postgresql_connect.jdbc_properties(address)
 
-    def session_init(self, snapshot_id: str, statement_timeout: timedelta = timedelta(minutes=15)) -> str:
-        """Spark's `sessionInitStatement`: the shared snapshot, then the settings under which values print the same."""
+    def session_init(self, snapshot_id: str | None = None, statement_timeout: timedelta = timedelta(minutes=15)) -> str:
+        """Spark's `sessionInitStatement`: the shared snapshot if there is one, then the settings under which values print the same."""
         return postgresql_connect.session_init(snapshot_id, statement_timeout)
+
+    def row_hashes_query(self, spec: TableSpec, windows: Sequence[Window]) -> str:
+        """Key and hash of every row of the windows, in the columns KEY and HASH of engine/measure.py, to find the rows that differ."""
+        return postgresql_measure.row_hashes_sql(spec, windows)

@@ -27,19 +27,24 @@ _SETTINGS = {
     # Compiling the expressions of a thousand light questions takes longer than answering them.
     "jit": "off",
 }
+# The setting exists since PostgreSQL 17, so it is looked up. In a DO block, as the JDBC driver describes every statement before it runs
+# the first, and to describe a SELECT takes the snapshot that SET TRANSACTION SNAPSHOT must still be free to set.
+_NO_TRANSACTION_TIMEOUT = (
+    "DO $$ BEGIN PERFORM set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'; END $$"
+)
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 
 
 def settings(statement_timeout: timedelta) -> str:
     """The statements that every session of ours begins with."""
     known = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
-    # Exists since PostgreSQL 17, so it is looked up first.
-    no_deadline = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'"
-    return f"{known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {no_deadline}"
+    return f"{known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {_NO_TRANSACTION_TIMEOUT}"
 
 
-def session_init(snapshot_id: str, statement_timeout: timedelta) -> str:
+def session_init(snapshot_id: str | None, statement_timeout: timedelta) -> str:
     """What a parallel reader runs first: the shared snapshot, which must come before any query, then the settings."""
+    if snapshot_id is None:
+        return settings(statement_timeout)
     if not _SNAPSHOT.fullmatch(snapshot_id):
         raise ValueError(f"{snapshot_id!r} is no name of a snapshot")
     snapshot = f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT '{snapshot_id}'"

@@ -24,12 +24,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     relation,
 )
 from incremental_assets.engine.dialects.postgresql_types import as_days, as_micros, as_text, unholdable
-from incremental_assets.engine.measure import NULL, SEPARATOR
-
-KEY = "_sync_key"
-"""Column of `row_hashes_sql`: the key as people read it, or the row's hash where there is no key."""
-HASH = "_sync_hash"
-"""Column of `row_hashes_sql`: the row's hash, a bigint."""
+from incremental_assets.engine.measure import HASH, KEY, NULL, SEPARATOR
 
 
 def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
@@ -117,7 +112,11 @@ def _number(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
 def _canonical(each: Column) -> str:
     value, kind = column(each.name), each.spark_type
     if kind in ("float", "double"):
-        return _hexadecimal(f"encode(float8send(CAST({value} AS double precision)), 'hex')")
+        return (
+            f"CASE WHEN {value} IS NOT NULL THEN "
+            + _hexadecimal(f"encode(float8send(CAST({value} AS double precision)), 'hex')")
+            + " END"
+        )
     if kind == "date":
         return f"CAST({as_days(value)} AS text)"
     if kind in ("timestamp", "timestamp_ntz"):

@@ -83,9 +83,7 @@ def numbers_sql(plan: SyncPlan, values: Parameters) -> str:
 
 def provisional_window(plan: SyncPlan) -> Window:
     """What the next sync would read of this snapshot."""
-    upper = plan.window.upper
-    lower = plan.fingerprint_lower
-    return Window(upper, upper) if lower is not None and upper is not None and upper < lower else Window(lower, upper)
+    return Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
 
 
 def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters) -> str:

@@ -1,0 +1,114 @@
+"""What `doctor` asks PostgreSQL, and the SQL that an administrator runs to mend what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from incremental_assets.core.facts import SourceFacts, TableFacts, Wanted
+from incremental_assets.engine.dialects.base import Address
+from incremental_assets.engine.dialects.postgresql_sql import identifier
+
+_SOURCE = """
+SELECT current_setting('server_version'), current_user, current_setting('server_encoding'),
+       (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), pg_has_role('pg_read_all_stats', 'USAGE'),
+       current_setting('track_activities')::boolean, pg_is_in_recovery()
+"""
+
+# Asked of pg_class by name, as a cast to regclass fails on what may not be seen.
+_TABLES = """
+SELECT w.place, has_schema_privilege(n.oid, 'USAGE'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'),
+       c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'), row_security_active(c.oid),
+       greatest(c.reltuples, 0)::bigint, CASE WHEN c.relkind IN ('r', 'm') THEN pg_table_size(c.oid) ELSE 0 END
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (schema, name, place)
+JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+
+# Views and foreign tables carry no index of their own, so none is missed there.
+_CURSORS = """
+SELECT w.place, c.relkind IN ('r', 'p', 'm') AND NOT EXISTS (
+           SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL),
+       coalesce((SELECT max(s.seqcache) FROM pg_depend AS d JOIN pg_sequence AS s ON s.seqrelid = d.objid
+                 WHERE d.classid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid = a.attnum), 1)
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
+JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
+"""
+
+
+def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> SourceFacts:
+    """The source as this user finds it, with one entry per wanted table, in their order."""
+    source = asked.execute(_SOURCE).fetchone() or ()
+    names = [each.table for each in wanted]
+    found = {
+        row[0]: row[1:]
+        for row in asked.execute(_TABLES, ([t.schema for t in names], [t.name for t in names])).fetchall()
+    }
+    cursors = [(each.table, column) for each in wanted for column in each.cursors]
+    asked_for = ([t.schema for t, _ in cursors], [t.name for t, _ in cursors], [column for _, column in cursors])
+    fitted = {
+        cursors[place - 1]: (missing, cache) for place, missing, cache in asked.execute(_CURSORS, asked_for).fetchall()
+    }
+    tables = [
+        TableFacts(each) if place not in found else _table(each, found[place], fitted)
+        for place, each in enumerate(wanted, 1)
+    ]
+    return SourceFacts(*source, tables=tuple(tables))
+
+
+def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None) -> str:
+    """Statements for an administrator, without any password; empty when nothing is missing. Without facts, everything that a new role needs."""
+    user, database = identifier(address.user), identifier(address.database)
+    lines: list[str] = []
+    if facts is None:
+        lines += [
+            f"CREATE ROLE {user} LOGIN;",
+            f"-- then give it a password in psql: \\password {user}",
+            f"GRANT CONNECT ON DATABASE {database} TO {user};",
+        ]
+    if facts is None or not facts.sees_transactions:
+        lines.append(f"GRANT pg_read_all_stats TO {user};")
+    tables = (
+        [TableFacts(each, exists=True) for each in wanted]
+        if facts is None
+        else [each for each in facts.tables if each.exists]
+    )
+    schemas = dict.fromkeys(each.wanted.table.schema for each in tables if not each.usable)
+    lines += [f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {user};" for schema in schemas]
+    lines += [f"GRANT SELECT ON {_name(each)} TO {user};" for each in tables if not each.readable]
+    lines += [
+        f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {_name(each)} FROM {user};"
+        for each in tables
+        if each.writable and facts and not facts.is_superuser
+    ]
+    lines += [
+        f"CREATE INDEX CONCURRENTLY ON {_name(each)} ({identifier(column)});"
+        for each in tables
+        for column in each.unindexed
+    ]
+    return "\n".join(lines)
+
+
+def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[bool, int]]) -> TableFacts:
+    usable, readable, writable, filtered, rows, size = row
+    fits = {column: fitted.get((wanted.table, column), (False, 1)) for column in wanted.cursors}
+    return TableFacts(
+        wanted=wanted,
+        exists=True,
+        usable=usable,
+        readable=readable,
+        writable=writable,
+        filtered=filtered,
+        unindexed=tuple(column for column, (missing, _) in fits.items() if missing),
+        cached_sequence=max((cache for _, cache in fits.values()), default=1),
+        rows=rows,
+        bytes=size,
+    )
+
+
+def _name(facts: TableFacts) -> str:
+    table = facts.wanted.table
+    return f"{identifier(table.schema)}.{identifier(table.name)}"
