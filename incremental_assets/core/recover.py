@@ -54,6 +54,8 @@ def _take_over(spec: TableSpec, request: Request, position: Position, left: Open
         lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
         ports.lake.fence(spec, fence, position.state)
         commit = ports.lake.find(spec, left.batch_id)
+    # Discarded first: once the sequence is closed, nobody would look for its batch again.
+    ports.stage.discard(spec.id, left.batch_id)
     if commit is None or commit.state is None:
         lease.record(Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id, detail="its run ended before it landed"))
     else:
@@ -74,7 +76,6 @@ def _take_over(spec: TableSpec, request: Request, position: Position, left: Open
         version = fenced.version if fenced else commit.version
         landed = (commit.table_id, version)
         lease.record(Event(spec.id, EventKind.LANDED, request.run_id, left.seq, left.batch_id, position.app_id, commit.state, report, landed))
-    ports.stage.discard(spec.id, left.batch_id)
     return ports.checkpoints.position(spec.id)
 
 

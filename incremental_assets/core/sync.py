@@ -58,10 +58,10 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
             batch = ports.stage.write(decision, snapshot)
             state = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
         _check_shrink(decision, batch)
+        lease.record(Event(spec.id, EventKind.STAGED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, detail=batch.digest))
     except BaseException:
         ports.stage.discard(spec.id, ticket.batch_id)
         raise
-    lease.record(Event(spec.id, EventKind.STAGED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, detail=batch.digest))
     watch.enter("apply")
     unmoved = batch.rows == 0 and target is not None and not decision.overwrites
     commit = None if unmoved else ports.lake.apply(decision, batch, state)
@@ -85,8 +85,9 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
         warnings=batch.warnings,
     )
     landed = (commit.table_id, commit.version) if commit else (target.table_id, target.version) if target else None
-    lease.record(Event(spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state, report, landed))
+    # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, ticket.batch_id)
+    lease.record(Event(spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state, report, landed))
     watch.enter("landed")
     return report
 

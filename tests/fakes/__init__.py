@@ -3,7 +3,7 @@
 from tests.fakes.checkpoints import FakeCheckpoints, FakeLease, Memory, fold
 from tests.fakes.database import Locked, SimulatedDatabase, Transaction
 from tests.fakes.lake import DeltaTable, FakeLake
-from tests.fakes.rows import Row, digest
+from tests.fakes.rows import Row, digest, ordered
 from tests.fakes.source import FakeProbe, FakeSnapshot, FakeSource
 from tests.fakes.stage import FakeStage
 from tests.fakes.world import Killed, Process, Sleeper, World
@@ -28,4 +28,5 @@ __all__ = [
     "World",
     "digest",
     "fold",
+    "ordered",
 ]

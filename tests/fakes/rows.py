@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,7 +22,7 @@ def cursor_of(spec: TableSpec, row: Row) -> CursorValue | None:
     value = row[spec.cursor.column]
     if value is None and spec.cursor.fallback is not None:
         value = row[spec.cursor.fallback]
-    return None if value is None else CursorValue.parse(spec.cursor.type, str(value))
+    return None if value is None else _parse(spec.cursor.type, str(value))
 
 
 def key_of(spec: TableSpec, row: Row) -> tuple[object, ...]:
@@ -65,6 +66,11 @@ def digest(rows: Iterable[Row]) -> str:
     return str(sum(_hash(sorted(row.items())) for row in rows))
 
 
+def ordered(rows: Iterable[Row]) -> list[Row]:
+    """Rows in an order of their own, so that two tables can be compared."""
+    return sorted(rows, key=lambda row: repr(sorted(row.items())))
+
+
 def version_digest(versions: Iterable[tuple[int, int]]) -> str:
     """A sum of hashes of row versions."""
     return str(sum(_hash(version) for version in versions))
@@ -90,6 +96,10 @@ def without(rows: Sequence[Row], present: Sequence[Row]) -> list[Row]:
 
 def _same(row: Row, there: Row) -> bool:
     return all(row[name] == there[name] for name in row.keys() & there.keys())
+
+
+# Stories compare the same few stamps thousands of times.
+_parse = functools.lru_cache(maxsize=10_000)(CursorValue.parse)
 
 
 def _hash(value: object) -> int:

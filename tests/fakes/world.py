@@ -37,8 +37,8 @@ class Process:
         """Every moment met so far."""
         self.kill_at: int | None = None
         """The number of the moment at which it is killed, counted from 0."""
-        self.at: dict[str, Callable[[], object]] = {}
-        """What the world does meanwhile, by moment: once."""
+        self.at: dict[str | int, Callable[[], object]] = {}
+        """What the world does meanwhile, once, by a moment's name or number. What it raises is an error of that port."""
         self.on_death: Callable[[], object] = lambda: None
 
     def meet(self, moment: str) -> None:
@@ -47,7 +47,7 @@ class Process:
             raise Killed(self.name)
         number = len(self.moments)
         self.moments.append(moment)
-        happening = self.at.pop(moment, None)
+        happening = self.at.pop(moment, None) or self.at.pop(number, None)
         if happening is not None:
             happening()
         if number == self.kill_at:

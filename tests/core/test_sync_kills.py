@@ -1,0 +1,196 @@
+"""Whatever moment a sync dies, errs or sleeps at, one more sync brings the target to the source: nothing lost, nothing twice, nothing left over."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.sync import sync_table
+from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.core.window import Window
+from tests.fakes import Killed, Process, World, ordered
+from tests.scenario import ORDERS, monday, order, orders, shop
+
+TERMS = {
+    "upsert by a stamp": orders(Strategy.UPSERT),
+    "append by a stamp": orders(Strategy.APPEND),
+    "upsert by a sequence": orders(Strategy.UPSERT, cursor="id"),
+    "append by a sequence": orders(Strategy.APPEND, cursor="id"),
+    "full_refresh": orders(Strategy.FULL_REFRESH),
+}
+
+
+@dataclass
+class Story:
+    """A world just before the sync that something happens to, and what is asked of that sync."""
+
+    world: World
+    request: Request
+
+
+def first_load(spec: TableSpec) -> Story:
+    world = World(shop())
+    monday(world.database).commit()
+    return Story(world, Request("the-sync"))
+
+
+def later_sync(spec: TableSpec) -> Story:
+    world = World(shop())
+    clerk = monday(world.database)
+    world.sync(spec)
+    clerk.commit()
+    world.database.tick(86_400)
+    order(world.database, "alan", world.database.stamp())
+    order(world.database, "mary", world.database.stamp())
+    return Story(world, Request("the-sync"))
+
+
+def backfill(spec: TableSpec) -> Story:
+    story = later_sync(spec)
+    window = None
+    if spec.cursor is not None and spec.cursor.column == "id":
+        window = Window(CursorValue.parse(spec.cursor.type, "2"), CursorValue.parse(spec.cursor.type, "6"))
+    elif spec.is_incremental and spec.cursor is not None:
+        window = Window(
+            CursorValue.parse(spec.cursor.type, "2024-01-29T00:00:00Z"),
+            CursorValue.parse(spec.cursor.type, "2024-01-31T00:00:00Z"),
+        )
+    return Story(story.world, Request("the-sync", Mode.BACKFILL, window))
+
+
+def backfill_of_a_new_table(spec: TableSpec) -> Story:
+    return Story(first_load(spec).world, backfill(spec).request)
+
+
+def full_refresh(spec: TableSpec) -> Story:
+    return Story(later_sync(spec).world, Request("the-sync", Mode.FULL_REFRESH))
+
+
+def takeover(last_moment: str) -> Callable[[TableSpec], Story]:
+    def story(spec: TableSpec) -> Story:
+        before = later_sync(spec)
+        dying = before.world.process()
+        dying.at[last_moment] = dying.kill
+        with pytest.raises(Killed):
+            before.world.sync(spec, process=dying)
+        order(before.world.database, "late", before.world.database.stamp())
+        return before
+
+    return story
+
+
+SITUATIONS = {
+    "a first load": first_load,
+    "a later sync": later_sync,
+    "a backfill": backfill,
+    "a backfill of a new table": backfill_of_a_new_table,
+    "a full refresh": full_refresh,
+    "taking over what died with its batch staged": takeover("before commit"),
+    "taking over what died with its commit made": takeover("after commit"),
+    "taking over what died while it staged": takeover("staging"),
+}
+CASES = [
+    pytest.param(spec, situation, id=f"{terms}, {name}")
+    for terms, spec in TERMS.items()
+    for name, situation in SITUATIONS.items()
+]
+
+SLEEPY = ("a first load", "a later sync", "a backfill of a new table")
+SLEEPY_CASES = [case for case in CASES if str(case.id).endswith(SLEEPY)]
+
+
+def run(story: Story, spec: TableSpec, process: Process) -> None:
+    sync_table(spec, story.request, story.world.ports(process))
+
+
+def assert_whole(world: World, spec: TableSpec, moment: str) -> None:
+    if spec.strategy is Strategy.FULL_REFRESH:
+        world.database.tick(2 * 86_400)
+    world.sync(spec)
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS)), moment
+    assert world.stage.batches == {}, f"a staged batch was left over: {moment}"
+    assert world.memory.leases == {}, f"a lease was left over: {moment}"
+    assert world.checkpoints.position(ORDERS).open is None, moment
+    sequences = world.lake.sequences(ORDERS)
+    assert sequences == sorted(set(sequences)), f"sequences only grow: {moment}"
+
+
+@pytest.mark.parametrize(("spec", "situation"), CASES)
+def test_a_sync_killed_at_any_moment_is_made_good_by_the_next(
+    spec: TableSpec, situation: Callable[[TableSpec], Story]
+) -> None:
+    for number in itertools.count():
+        story = situation(spec)
+        process = story.world.process()
+        process.kill_at = number
+        try:
+            run(story, spec, process)
+        except Killed:
+            assert_whole(story.world, spec, f"killed {process.moments[-1]}, number {number}")
+        else:
+            assert process.alive
+            assert number > 20
+            return
+
+
+@pytest.mark.parametrize(("spec", "situation"), CASES)
+def test_an_error_of_any_port_is_made_good_by_the_next_sync(
+    spec: TableSpec, situation: Callable[[TableSpec], Story]
+) -> None:
+    def err() -> None:
+        raise OSError("no space left on device")
+
+    for number in itertools.count():
+        story = situation(spec)
+        process = story.world.process()
+        process.at[number] = err
+        try:
+            run(story, spec, process)
+        except OSError:
+            met = next(name for at, name in enumerate(process.moments) if at == number)
+            assert_whole(story.world, spec, f"failed {met}, number {number}")
+        else:
+            assert number in process.at
+            return
+
+
+@pytest.mark.parametrize(("spec", "situation"), SLEEPY_CASES)
+def test_a_run_that_sleeps_past_its_lease_and_wakes_after_another_has_no_effect(
+    spec: TableSpec, situation: Callable[[TableSpec], Story]
+) -> None:
+    for number in itertools.count():
+        story = situation(spec)
+        sleeper = story.world.asleep(spec, number, story.request)
+        if not sleeper.is_asleep:
+            assert sleeper.error is None
+            return
+        story.world.pass_time(90_000)
+        order(story.world.database, "meanwhile", story.world.database.stamp())
+        story.world.sync(spec)
+        sleeper.wake()
+        assert_whole(story.world, spec, f"slept at moment {number}")
+
+
+@pytest.mark.parametrize(("spec", "situation"), SLEEPY_CASES)
+def test_a_run_that_wakes_while_another_takes_over_has_no_effect(
+    spec: TableSpec, situation: Callable[[TableSpec], Story]
+) -> None:
+    """The sleeper wakes at each moment of the run that takes over from it, having slept just before its commit."""
+    for number in itertools.count():
+        story = situation(spec)
+        sleeper = story.world.asleep(spec, "before commit", story.request)
+        assert sleeper.is_asleep
+        story.world.pass_time(90_000)
+        order(story.world.database, "meanwhile", story.world.database.stamp())
+        process = story.world.process()
+        process.at[number] = sleeper.wake
+        try:
+            story.world.sync(spec, process=process)
+        finally:
+            sleeper.wake()
+        if number in process.at:
+            return
+        assert_whole(story.world, spec, f"woke at moment {number}")
