@@ -1,8 +1,8 @@
-"""Many one-row questions in few statements."""
+"""Questions that are answered by one row: one alone, or many in few statements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,14 @@ _AT_ONCE = 100
 """Questions in one statement: planned in some milliseconds, and each saves a round trip."""
 _LIGHT = "30s"
 """How long the tables of one statement may take together."""
+
+
+def one_row(asked: psycopg.RawCursor[Any], sql: str, values: Sequence[str] = ()) -> tuple[Any, ...]:
+    """The answer to a question that has exactly one."""
+    row = asked.execute(sql, values or None).fetchone()
+    if row is None:
+        raise ValueError("the database answered a question of one row with none")
+    return tuple(row)
 
 
 def answers(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]) -> Answers:
@@ -63,7 +71,7 @@ def _raise_if_lost(asked: psycopg.RawCursor[Any], error: psycopg.Error) -> None:
 
 @contextmanager
 def _deadline(asked: psycopg.RawCursor[Any]) -> Iterator[None]:
-    (before,) = asked.execute("SELECT current_setting('statement_timeout')").fetchone() or ("0",)
+    (before,) = one_row(asked, "SELECT current_setting('statement_timeout')")
     asked.execute("SELECT set_config('statement_timeout', $1, false)", (_LIGHT,))
     yield
     # Where a question failed for good the connection is lost, and the setting with it.

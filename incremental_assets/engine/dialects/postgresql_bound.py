@@ -16,6 +16,7 @@ import psycopg
 
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.state import Identity
+from incremental_assets.engine.dialects.postgresql_batch import one_row
 from incremental_assets.engine.dialects.postgresql_connect import READER
 
 _CLOCK = "SELECT clock_timestamp(), pg_is_in_recovery()"
@@ -67,8 +68,10 @@ _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
     """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
-    clock, is_replica = _row(asked, _CLOCK)
-    started, pid, user, application, database, hidden_pid, hidden_user, hidden_state, me = _row(asked, _OPEN, READER)
+    clock, is_replica = one_row(asked, _CLOCK)
+    started, pid, user, application, database, hidden_pid, hidden_user, hidden_state, me = one_row(
+        asked, _OPEN, (READER,)
+    )
     prepared = asked.execute(_PREPARED).fetchone()
     return Bound(
         clock=clock.astimezone(UTC),
@@ -79,13 +82,6 @@ def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
         zone=_zone(asked),
         identity=_identity(asked),
     )
-
-
-def _row(asked: psycopg.RawCursor[Any], sql: str, *values: str) -> tuple[Any, ...]:
-    row = asked.execute(sql, values or None).fetchone()
-    if row is None:
-        raise ValueError("the database answered a question of one row with none")
-    return tuple(row)
 
 
 def _holder(pid: int, user: str | None, application: str, database: str | None) -> str:
@@ -109,7 +105,7 @@ def _blind(is_replica: bool, pid: int | None, user: str | None, state: str | Non
 
 def _identity(asked: psycopg.RawCursor[Any]) -> Identity | None:
     try:
-        system, database, timeline, position = _row(asked, _IDENTITY)
+        system, database, timeline, position = one_row(asked, _IDENTITY)
     except psycopg.errors.InsufficientPrivilege:
         return None
     return Identity(system=system, database=database, timeline=timeline, position=position)
@@ -117,7 +113,7 @@ def _identity(asked: psycopg.RawCursor[Any]) -> Identity | None:
 
 def _zone(asked: psycopg.RawCursor[Any]) -> str:
     """What a fresh session of the application would have, as far as it can be known from here."""
-    ours, of_database, is_overridden, of_log = _row(asked, _ZONE)
+    ours, of_database, is_overridden, of_log = one_row(asked, _ZONE)
     if is_overridden or os.environ.get("PGTZ"):
         # initdb writes the zone of the log and that of the sessions alike.
         ours = of_database or of_log

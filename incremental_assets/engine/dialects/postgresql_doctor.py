@@ -9,6 +9,7 @@ import psycopg
 
 from incremental_assets.core.facts import SourceFacts, TableFacts, Wanted
 from incremental_assets.engine.dialects.base import Address
+from incremental_assets.engine.dialects.postgresql_batch import one_row
 from incremental_assets.engine.dialects.postgresql_sql import identifier
 
 _SOURCE = """
@@ -41,7 +42,7 @@ JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND
 
 def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> SourceFacts:
     """The source as this user finds it, with one entry per wanted table, in their order."""
-    source = asked.execute(_SOURCE).fetchone() or ()
+    version, user, encoding, is_superuser, sees, tracks, is_replica = one_row(asked, _SOURCE)
     names = [each.table for each in wanted]
     found = {
         row[0]: row[1:]
@@ -56,7 +57,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
         TableFacts(each) if place not in found else _table(each, found[place], fitted)
         for place, each in enumerate(wanted, 1)
     ]
-    return SourceFacts(*source, tables=tuple(tables))
+    return SourceFacts(version, user, encoding, is_superuser, sees, tracks, is_replica, tuple(tables))
 
 
 def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None) -> str:

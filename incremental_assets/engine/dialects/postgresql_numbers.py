@@ -13,6 +13,7 @@ from incremental_assets.core.plan import Mode, SyncPlan
 from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableSpec
 from incremental_assets.core.window import Window
+from incremental_assets.engine.dialects.postgresql_batch import one_row
 from incremental_assets.engine.dialects.postgresql_read import rejected, where
 from incremental_assets.engine.dialects.postgresql_sql import (
     ALIAS,
@@ -47,10 +48,10 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSess
     """Begin the transaction that owns the snapshot, and ask it for the plan's numbers."""
     spec = plan.spec
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    (snapshot_id,) = asked.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
+    (snapshot_id,) = one_row(asked, "SELECT pg_export_snapshot()")
     values = Parameters()
     sql = numbers_sql(plan, values)
-    rows, rejected_rows, highest, lowest, nulls, *marks = asked.execute(sql, values.values or None).fetchone() or ()
+    rows, rejected_rows, highest, lowest, nulls, *marks = one_row(asked, sql, values.values)
     return SnapshotSession(
         snapshot_id=snapshot_id,
         rows=rows,
