@@ -25,6 +25,11 @@ class Look:
 
     spec: TableSpec
     state: State | None
+    """None as well where it is of other terms: its values then belong to another cursor."""
+
+    def __post_init__(self) -> None:
+        if self.state is not None and self.state.terms != self.spec.terms:
+            object.__setattr__(self, "state", None)
 
 
 class Probe(Protocol):
@@ -129,7 +134,10 @@ class Lake(Protocol):
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
-        """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again."""
+        """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again.
+
+        Makes the table if there is none: the sleeping run may be about to. Without `state` the newest one in the log stays in force.
+        """
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """The commit that landed a batch, if it did."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.plan import Mode, Request, Ticket
-from incremental_assets.core.ports import Event, EventKind, Lease, OpenIntent, Ports, Position, Target
+from incremental_assets.core.ports import Commit, Event, EventKind, Lease, OpenIntent, Ports, Position, Target
 from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.table import TableSpec
 
@@ -15,76 +16,139 @@ def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Po
     """Where the table stands once an intent left open is closed, and a lost checkpoint table rebuilt from the lake."""
     position = ports.checkpoints.position(spec.id)
     if position.open is not None:
-        return _take_over(spec, request, position, position.open, lease, ports)
+        return _take_over(spec, request, position, lease, ports)
     if position.state is None:
         return agree(spec, request, position, ports.lake.inspect(spec, None), lease)
     return position
 
 
 def agree(spec: TableSpec, request: Request, position: Position, target: Target | None, lease: Lease) -> Position:
-    """The position, rebuilt from the lake where the lake knows more. Raises TargetChanged where somebody else changed the table."""
+    """The position, rebuilt from the lake where the lake knows more. Raises TargetChanged where somebody else changed the table.
+
+    After a reset there is no `position.target`: the table is then taken as it is found.
+    """
     refreshes = request.mode is Mode.FULL_REFRESH
+    relied = None if refreshes else position.target
     if target is None:
-        if position.target is not None and not refreshes:
+        if relied is not None:
             raise _changed(spec, "the table is gone from the lake")
-        return position
+        # Nothing can have landed in a table that is not there, whatever is remembered of one.
+        return position if position.state is None else replace(position, state=None)
     if not target.app_id:
-        raise TargetChanged(f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away")
-    knows_less = target.seq > position.last_seq or (position.state is None and target.state is not None)
-    if position.app_id and position.app_id != target.app_id and position.state is not None and not refreshes:
-        raise _changed(spec, "another table lies in its place")
-    if position.target is not None and not refreshes and not knows_less:
-        table_id, version = position.target
-        if target.table_id != table_id:
-            raise _changed(spec, "the table was made anew")
-        if target.version < version:
-            raise _changed(spec, f"the table is at version {target.version}, before the {version} of the last sync: it was restored from an older copy")
-    if target.foreign and not refreshes:
+        raise TargetChanged(
+            f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
+        )
+    knows_less = _knows_less(position, target)
+    if relied is not None:
+        if position.app_id not in ("", target.app_id):
+            raise _changed(spec, "another table lies in its place")
+        if not knows_less:
+            _check_version(spec, relied, target)
+    if target.foreign and not refreshes and (relied is not None or position.state is None):
         raise _changed(spec, f"the rows were changed by another hand ({target.foreign})")
-    return _rebuild(spec, request, target, lease) if knows_less else position
+    return _rebuild(spec, request, position, target, lease) if knows_less else position
 
 
-def _take_over(spec: TableSpec, request: Request, position: Position, left: OpenIntent, lease: Lease, ports: Ports) -> Position:
+def check_untouched(spec: TableSpec, request: Request, before: Target | None, now: Target | None) -> None:
+    """Raises TargetChanged if another hand was in the table while the batch was read. `now` is asked about the commits since `before`."""
+    if before is None or request.mode is Mode.FULL_REFRESH:
+        return
+    if now is None:
+        raise _changed(spec, "the table is gone from the lake")
+    _check_version(spec, (before.table_id, before.version), now)
+    if now.foreign:
+        raise _changed(spec, f"the rows were changed by another hand ({now.foreign})")
+
+
+def _knows_less(position: Position, target: Target) -> bool:
+    """Whether the checkpoint table is lost, or an older copy: every sequence is announced there before the lake sees it."""
+    if position.state is None:
+        return target.seq > position.last_seq or target.state is not None
+    if position.app_id not in ("", target.app_id):
+        return False
+    return target.seq > position.last_seq or (target.state is not None and target.state.seq > position.state.seq)
+
+
+def _check_version(spec: TableSpec, relied: tuple[str, int], target: Target) -> None:
+    table_id, version = relied
+    if target.table_id != table_id:
+        raise _changed(spec, "the table was made anew")
+    if target.version < version:
+        raise _changed(
+            spec,
+            f"the table is at version {target.version}, before the {version} of the last sync: it was restored from an older copy",
+        )
+
+
+def _take_over(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> Position:
     """Fence first, then look whether the batch landed. What never landed is read anew: later rows are then seen as well."""
-    commit = None
-    if left.staged:
-        target = ports.lake.inspect(spec, None)
-        seq = 1 + max(position.last_seq, target.seq if target else -1)
-        fence = Ticket(position.app_id, seq, uuid.uuid4().hex)
+    left = position.open
+    if left is None:
+        return position
+    target = ports.lake.inspect(spec, position.target[1] if position.target else None)
+    if target is not None and target.seq > position.last_seq:
+        # An older copy of the checkpoint table. The lake has gone on since, and what landed there fences.
+        position = agree(spec, request, position, target, lease)
+    elif left.staged:
+        fence = Ticket(position.app_id, 1 + position.last_seq, uuid.uuid4().hex)
         lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
-        ports.lake.fence(spec, fence, position.state)
-        commit = ports.lake.find(spec, left.batch_id)
+        # It carries no state: the newest in the log is the one in force, and the sleeping run may write that at this moment.
+        ports.lake.fence(spec, fence, None)
+    commit = ports.lake.find(spec, left.batch_id)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
-    if commit is None or commit.state is None:
-        lease.record(Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id, detail="its run ended before it landed"))
-    else:
-        report = SyncReport(
-            table=spec.id,
-            run_id=request.run_id,
-            strategy=spec.strategy,
-            mode=request.mode,
-            status=Status.LANDED,
-            previous_watermark=position.state.watermark if position.state else None,
-            new_watermark=commit.state.watermark,
-            seq=left.seq,
-            rows=commit.rows,
-            target_version=commit.version,
-            reason="found in the lake after its run had ended",
-        )
-        fenced = ports.lake.inspect(spec, None)
-        version = fenced.version if fenced else commit.version
-        landed = (commit.table_id, version)
-        lease.record(Event(spec.id, EventKind.LANDED, request.run_id, left.seq, left.batch_id, position.app_id, commit.state, report, landed))
+    lease.record(_closing(spec, request, position, left, commit))
     return ports.checkpoints.position(spec.id)
 
 
-def _rebuild(spec: TableSpec, request: Request, target: Target, lease: Lease) -> Position:
+def _closing(spec: TableSpec, request: Request, position: Position, left: OpenIntent, commit: Commit | None) -> Event:
+    """What closes a sequence that was left open: abandoned, or landed with its own numbers."""
+    names = Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id)
+    if commit is None or commit.state is None:
+        return replace(names, detail="its run ended before it landed")
+    report = SyncReport(
+        table=spec.id,
+        run_id=request.run_id,
+        strategy=spec.strategy,
+        mode=request.mode,
+        status=Status.LANDED,
+        previous_watermark=position.state.watermark if position.state else None,
+        new_watermark=commit.state.watermark,
+        seq=left.seq,
+        rows=commit.rows,
+        target_version=commit.version,
+        reason="found in the lake after its run had ended",
+    )
+    if position.state is not None and commit.state.seq <= position.state.seq:
+        return replace(names, kind=EventKind.LANDED, report=report)
+    # At its own version, not at the fence's: what another hand did in between is still to be seen.
+    return replace(
+        names, kind=EventKind.LANDED, state=commit.state, report=report, target=(commit.table_id, commit.version)
+    )
+
+
+def _rebuild(spec: TableSpec, request: Request, position: Position, target: Target, lease: Lease) -> Position:
     """Without a state in the lake's log (it was cleaned) the table is read again from the start, under sequences above all that were used."""
+    state, detail = target.state, "rebuilt from the lake"
+    if state is None:
+        detail = "the lake's log no longer holds a position: the table is read again from the start"
+        state = position.state.forgotten(target.seq) if position.state else None
     where = (target.table_id, target.version)
-    detail = "rebuilt from the lake" if target.state else "the lake's log no longer holds a position: the table is read again from the start"
-    lease.record(Event(spec.id, EventKind.REBUILT, request.run_id, target.seq, app_id=target.app_id, state=target.state, target=where, detail=detail))
-    return Position(app_id=target.app_id, last_seq=target.seq, state=target.state, target=where)
+    lease.record(
+        Event(
+            spec.id,
+            EventKind.REBUILT,
+            request.run_id,
+            target.seq,
+            app_id=target.app_id,
+            state=state,
+            target=where,
+            detail=detail,
+        )
+    )
+    return replace(
+        position, app_id=target.app_id, last_seq=max(position.last_seq, target.seq), state=state, target=where
+    )
 
 
 def _changed(spec: TableSpec, what: str) -> TargetChanged:

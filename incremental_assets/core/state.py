@@ -13,7 +13,7 @@ from typing import Any
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.table import Strategy, Terms
-from incremental_assets.core.window import Window
+from incremental_assets.core.window import Window, merge
 
 VERSION = 1
 
@@ -65,9 +65,31 @@ class State:
     """Rows of the last whole read, against which a shrunken source is noticed."""
     coverage: tuple[Window, ...] = ()
 
-    def with_watermark(self, watermark: CursorValue | None) -> State:
-        """The same state at another watermark."""
-        return replace(self, watermark=watermark)
+    def rewound(self, terms: Terms, watermark: CursorValue | None) -> State:
+        """What `reset` leaves: the next sync reads from `watermark` (None: from `start`) on these terms, whichever source answers.
+
+        An append looks for its rows among those that landed, so `max_cursor_read` stays, unless it belongs to another cursor.
+        """
+        same = self.terms.cursor == terms.cursor
+        covered = tuple(window.clamp_upper(watermark) for window in self.coverage if same and watermark is not None)
+        return replace(
+            self,
+            terms=terms,
+            watermark=watermark,
+            max_cursor_read=self.max_cursor_read if same else None,
+            settling=None,
+            fingerprint=None,
+            identity=None,
+            clock=None,
+            rows=None,
+            coverage=merge(covered),
+        )
+
+    def forgotten(self, seq: int) -> State:
+        """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
+        return replace(
+            self.rewound(self.terms, None), seq=seq, batch_id="", max_cursor_read=None, identity=self.identity
+        )
 
     def to_json(self) -> str:
         """One line of JSON, stable in its order."""
@@ -79,7 +101,8 @@ class State:
             "terms": {"strategy": self.terms.strategy, "key": list(self.terms.key), "cursor": self.terms.cursor},
             "watermark": _dump(self.watermark),
             "max_cursor_read": _dump(self.max_cursor_read),
-            "settling": self.settling and {"highest": _dump(self.settling.highest), "clock": self.settling.clock.isoformat()},
+            "settling": self.settling
+            and {"highest": _dump(self.settling.highest), "clock": self.settling.clock.isoformat()},
             "fingerprint": self.fingerprint
             and {
                 "lower": _dump(self.fingerprint.lower),
@@ -108,7 +131,9 @@ class State:
             raise CheckpointsTooNew(
                 f"the state of a sync is written in version {document['version']} and this program reads up to {VERSION}: upgrade incremental-assets"
             )
-        terms, settling, fingerprint, identity = (document[name] for name in ("terms", "settling", "fingerprint", "identity"))
+        terms, settling, fingerprint, identity = (
+            document[name] for name in ("terms", "settling", "fingerprint", "identity")
+        )
         return cls(
             app_id=document["app_id"],
             seq=document["seq"],
@@ -118,7 +143,9 @@ class State:
             max_cursor_read=_load(document["max_cursor_read"]),
             settling=settling and Settling(_some(settling["highest"]), _clock(settling["clock"])),
             fingerprint=fingerprint
-            and Fingerprint(_load(fingerprint["lower"]), fingerprint["rows"], fingerprint["highest"], fingerprint["digest"]),
+            and Fingerprint(
+                _load(fingerprint["lower"]), fingerprint["rows"], fingerprint["highest"], fingerprint["digest"]
+            ),
             identity=identity and Identity(**identity),
             clock=document["clock"] and _clock(document["clock"]),
             rows=document["rows"],

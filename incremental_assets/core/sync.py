@@ -10,7 +10,7 @@ from dataclasses import replace
 from incremental_assets.core.errors import Busy, CursorIsNull, IncrementalAssetsError, Refused
 from incremental_assets.core.plan import Nothing, Request, SyncPlan, Ticket, plan
 from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, Ports, Position, Snapshot, Target
-from incremental_assets.core.recover import agree, recover
+from incremental_assets.core.recover import agree, check_untouched, recover
 from incremental_assets.core.report import RowCounts, Status, SyncReport
 from incremental_assets.core.table import NullPolicy, TableId, TableSpec
 
@@ -31,11 +31,23 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             if agreed is not position or target is not None:
                 unseen = observation if agreed is position else replace(observation, fingerprint=None)
                 decision = plan(spec, request, agreed.state, _ticket(agreed, target), unseen)
-            return _land(decision, target, lease, ports, watch) if isinstance(decision, SyncPlan) else _idle(spec, request, decision, lease, watch)
+            return (
+                _land(decision, target, lease, ports, watch)
+                if isinstance(decision, SyncPlan)
+                else _idle(spec, request, decision, lease, watch)
+            )
         except BaseException as error:
             # A staged intent stays open: its commit may be on its way, and the next run looks.
             with contextlib.suppress(IncrementalAssetsError):
-                lease.record(Event(spec.id, EventKind.FAILED, request.run_id, report=failed(spec, request, error, watch.seconds), detail=sentence(error)))
+                lease.record(
+                    Event(
+                        spec.id,
+                        EventKind.FAILED,
+                        request.run_id,
+                        report=failed(spec, request, error, watch.seconds),
+                        detail=sentence(error),
+                    )
+                )
             raise
 
 
@@ -58,7 +70,18 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
             batch = ports.stage.write(decision, snapshot)
             state = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
         _check_shrink(decision, batch)
-        lease.record(Event(spec.id, EventKind.STAGED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, detail=batch.digest))
+        check_untouched(spec, request, target, ports.lake.inspect(spec, target.version) if target else None)
+        lease.record(
+            Event(
+                spec.id,
+                EventKind.STAGED,
+                request.run_id,
+                ticket.seq,
+                ticket.batch_id,
+                ticket.app_id,
+                detail=batch.digest,
+            )
+        )
     except BaseException:
         ports.stage.discard(spec.id, ticket.batch_id)
         raise
@@ -87,7 +110,11 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
     landed = (commit.table_id, commit.version) if commit else (target.table_id, target.version) if target else None
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, ticket.batch_id)
-    lease.record(Event(spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state, report, landed))
+    lease.record(
+        Event(
+            spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state, report, landed
+        )
+    )
     watch.enter("landed")
     return report
 
@@ -181,5 +208,3 @@ class Stopwatch:
         """Every stage entered so far and how long it took."""
         ends = [begun for _, begun in self._marks[1:]] + [time.monotonic()]
         return tuple((stage, end - begun) for (stage, begun), end in zip(self._marks, ends, strict=True))
-
-

@@ -132,7 +132,7 @@ def test_a_sync_killed_at_any_moment_is_made_good_by_the_next(
             assert_whole(story.world, spec, f"killed {process.moments[-1]}, number {number}")
         else:
             assert process.alive
-            assert number > 20
+            assert number > 10
             return
 
 

@@ -1,0 +1,396 @@
+"""What a dead run, a lost or an older checkpoint table, or another hand in the lake has left, and what the next sync makes of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.errors import SourceExchanged, TargetChanged, TermsChanged
+from incremental_assets.core.plan import Mode, Ticket
+from incremental_assets.core.ports import Event, EventKind
+from incremental_assets.core.report import Status
+from incremental_assets.core.table import Strategy, TableSpec
+from tests.fakes import Killed, Memory, World, ordered
+from tests.scenario import ORDERS, order, orders, shop
+
+UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
+BOTH = pytest.mark.parametrize("spec", [UPSERT, APPEND], ids=["upsert", "append"])
+
+
+def three_orders() -> World:
+    world = World(shop())
+    for customer in ("ada", "grace", "barbara"):
+        order(world.database, customer, world.database.stamp())
+        world.database.tick(60)
+    return world
+
+
+def one_more(world: World, customer: str = "alan") -> None:
+    world.database.tick(3600)
+    order(world.database, customer, world.database.stamp())
+    world.database.tick(60)
+
+
+def die(world: World, spec: TableSpec, moment: str, mode: Mode = Mode.SYNC) -> None:
+    process = world.process()
+    process.at[moment] = process.kill
+    with pytest.raises(Killed):
+        world.sync(spec, process=process, mode=mode)
+
+
+def assert_equal(world: World) -> None:
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def reset(world: World, spec: TableSpec, to: str | None = None) -> None:
+    """What the verb `reset` records."""
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    watermark = None if to is None else CursorValue.parse(CursorType.TIMESTAMP, to)
+    world.memory.events.append(Event(ORDERS, EventKind.RESET, "reset", state=state.rewound(spec.terms, watermark)))
+
+
+# --- a first load that died ------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("moment", "story"),
+    [
+        ("before staged", ["intent", "abandoned"]),
+        ("before apply", ["intent", "staged", "fence", "abandoned"]),
+        ("after create", ["intent", "staged", "fence", "abandoned"]),
+        ("after commit", ["intent", "staged", "fence", "landed"]),
+    ],
+)
+def test_a_first_load_that_died_is_looked_for_behind_a_fence(spec: TableSpec, moment: str, story: list[str]) -> None:
+    world = three_orders()
+    die(world, spec, moment)
+    one_more(world)
+    world.sync(spec)
+    assert world.checkpoints.kinds(ORDERS) == [*story, "intent", "staged", "landed"]
+    assert_equal(world)
+
+
+def test_the_fence_makes_the_table_when_there_is_none_so_that_the_sleeper_has_nothing_left_to_make() -> None:
+    world = three_orders()
+    sleeper = world.asleep(APPEND, "before apply")
+    world.pass_time(61)
+    taking = world.process()
+    taking.at["after abandoned"] = taking.kill
+    with pytest.raises(Killed):
+        world.sync(APPEND, process=taking)
+    sleeper.wake()
+    assert world.rows(ORDERS) == []
+    world.sync(APPEND)
+    assert_equal(world)
+
+
+def test_what_a_dead_run_landed_is_told_with_its_own_numbers() -> None:
+    world = three_orders()
+    die(world, UPSERT, "after commit")
+    world.sync(UPSERT)
+    (found,) = [
+        event.report
+        for event in world.memory.events
+        if event.kind is EventKind.LANDED and event.report and event.report.seq == 0
+    ]
+    assert found is not None
+    assert (found.status, found.rows.read, found.rows.inserted) == (Status.LANDED, 3, 3)
+    assert found.reason == "found in the lake after its run had ended"
+
+
+# --- the fence leaves the newest state in force ----------------------------------------------------
+
+
+@BOTH
+def test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(
+    spec: TableSpec,
+) -> None:
+    world = three_orders()
+    world.sync(spec)
+    one_more(world)
+    die(world, spec, "after commit")
+    taking = world.process()
+    taking.at["before observe"] = taking.kill
+    with pytest.raises(Killed):
+        world.sync(spec, process=taking)
+    landed = world.checkpoints.position(ORDERS).state
+    world.memory.events.clear()
+    world.sync(spec)
+    rebuilt = next(event.state for event in world.memory.events if event.kind is EventKind.REBUILT)
+    assert rebuilt == landed
+    assert_equal(world)
+
+
+# --- a lost or an older checkpoint table -------------------------------------------------------------
+
+
+@BOTH
+def test_a_lost_checkpoint_table_is_rebuilt_from_the_lake(spec: TableSpec) -> None:
+    world = three_orders()
+    world.sync(spec)
+    known = world.checkpoints.position(ORDERS)
+    world.memory.events.clear()
+    world.sync(spec)
+    assert world.checkpoints.position(ORDERS).state == known.state
+    one_more(world)
+    assert world.sync(spec).rows.inserted == 1
+    assert_equal(world)
+
+
+@BOTH
+def test_without_a_state_in_the_lakes_log_the_table_is_read_again_from_the_start(spec: TableSpec) -> None:
+    world = three_orders()
+    world.sync(spec)
+    world.memory.events.clear()
+    world.lake.forget_states(ORDERS)
+    one_more(world)
+    report = world.sync(spec)
+    assert (report.rows.read, report.rows.inserted) == (4, 1)
+    assert report.seq == 1
+    assert_equal(world)
+
+
+@BOTH
+@pytest.mark.parametrize("last", list(range(1, 10)))
+def test_a_checkpoint_table_restored_from_any_older_copy_loses_nothing_and_lands_nothing_twice(
+    spec: TableSpec, last: int
+) -> None:
+    world = three_orders()
+    world.sync(spec)
+    one_more(world, "alan")
+    world.sync(spec)
+    one_more(world, "mary")
+    world.sync(spec)
+    assert len(world.memory.events) == 9
+    del world.memory.events[last:]
+    one_more(world, "edsger")
+    world.sync(spec)
+    assert_equal(world)
+    sequences = world.lake.sequences(ORDERS)
+    assert sequences == sorted(set(sequences))
+    assert world.sync(spec).status is Status.IDLE
+
+
+@BOTH
+def test_an_older_copy_beside_a_cleaned_log_is_read_again_from_the_start_even_if_that_dies_at_once(
+    spec: TableSpec,
+) -> None:
+    world = three_orders()
+    world.sync(spec)
+    older = list(world.memory.events)
+    one_more(world, "alan")
+    world.sync(spec)
+    world.memory.events[:] = older
+    world.lake.forget_states(ORDERS)
+    one_more(world, "mary")
+    die(world, spec, "after rebuilt")
+    world.sync(spec)
+    assert_equal(world)
+
+
+@BOTH
+def test_an_older_copy_that_ends_in_an_intent_staged_long_ago_does_not_forget_what_landed_since(
+    spec: TableSpec,
+) -> None:
+    world = three_orders()
+    world.sync(spec)
+    one_more(world, "alan")
+    world.sync(spec)
+    one_more(world, "mary")
+    world.sync(spec)
+    del world.memory.events[5:]
+    assert world.checkpoints.kinds(ORDERS)[-1] == "staged"
+    world.lake.forget_states(ORDERS)
+    one_more(world, "edsger")
+    world.sync(spec)
+    assert_equal(world)
+
+
+# --- another hand in the lake ------------------------------------------------------------------------
+
+
+def test_a_delete_by_another_hand_stops_the_sync_with_advice_and_nothing_is_written() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.lake.foreign(ORDERS, "DELETE", world.lake.tables[ORDERS].rows[1:])
+    one_more(world)
+    with pytest.raises(TargetChanged, match=r"DELETE.*--full-refresh.*reset"):
+        world.sync(UPSERT)
+    assert len(world.rows(ORDERS)) == 2
+
+
+def test_a_table_optimized_by_another_hand_goes_on() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.lake.foreign(ORDERS, "OPTIMIZE")
+    one_more(world)
+    assert world.sync(UPSERT).rows.inserted == 1
+
+
+def test_a_delete_by_another_hand_while_a_batch_is_being_staged_stops_the_sync() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    one_more(world)
+    process = world.process()
+    process.at["staging"] = lambda: world.lake.foreign(ORDERS, "DELETE", world.lake.tables[ORDERS].rows[1:])
+    with pytest.raises(TargetChanged, match="DELETE"):
+        world.sync(UPSERT, process=process)
+    assert len(world.rows(ORDERS)) == 2
+    assert world.stage.batches == {}
+
+
+def test_a_delete_by_another_hand_before_a_takeover_is_not_covered_up_by_its_fence() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    one_more(world)
+    die(world, UPSERT, "after commit")
+    world.lake.foreign(ORDERS, "DELETE", world.lake.tables[ORDERS].rows[1:])
+    one_more(world, "mary")
+    with pytest.raises(TargetChanged, match="DELETE"):
+        world.sync(UPSERT)
+
+
+def test_a_table_that_is_gone_is_never_made_anew_of_the_delta_alone() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.lake.drop(ORDERS)
+    one_more(world)
+    with pytest.raises(TargetChanged, match="gone"):
+        world.sync(UPSERT)
+    assert ORDERS not in world.lake.tables
+
+
+def test_a_table_of_another_maker_is_left_alone() -> None:
+    world = three_orders()
+    world.lake.fence(UPSERT, Ticket("", 0, "theirs"), None)
+    with pytest.raises(TargetChanged, match="did not make"):
+        world.sync(UPSERT)
+    assert len(world.lake.tables[ORDERS].log) == 2
+
+
+@pytest.mark.parametrize("cure", ["full refresh", "reset"])
+@pytest.mark.parametrize(
+    "harm", ["rows deleted", "table gone", "made anew by this program", "restored from an older copy"]
+)
+@BOTH
+def test_either_advice_is_a_way_on(spec: TableSpec, harm: str, cure: str) -> None:
+    world = three_orders()
+    world.sync(spec)
+    one_more(world)
+    world.sync(spec)
+    table = world.lake.tables[ORDERS]
+    match harm:
+        case "rows deleted":
+            world.lake.foreign(ORDERS, "DELETE", table.rows[1:])
+        case "table gone":
+            world.lake.drop(ORDERS)
+        case "made anew by this program":
+            world.lake.drop(ORDERS)
+            world.lake.fence(spec, Ticket("another-app", 0, "first"), None)
+        case "restored from an older copy":
+            del table.log[-1]
+            table.transactions[table.app_id] = 0
+    one_more(world, "mary")
+    with pytest.raises(TargetChanged):
+        world.sync(spec)
+    if cure == "reset":
+        reset(world, spec)
+        world.sync(spec)
+    else:
+        world.sync(spec, mode=Mode.FULL_REFRESH)
+    assert_equal(world)
+    one_more(world, "edsger")
+    assert world.sync(spec).rows.inserted == 1
+    assert_equal(world)
+
+
+def test_a_reset_to_a_moment_reads_the_whole_table_when_it_is_gone_from_the_lake() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.lake.drop(ORDERS)
+    reset(world, UPSERT, to="2024-01-29T09:01:30Z")
+    world.sync(UPSERT)
+    assert_equal(world)
+
+
+# --- reset ---------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_reset_reads_again_although_nothing_has_moved(spec: TableSpec) -> None:
+    world = three_orders()
+    world.sync(spec)
+    assert world.sync(spec).status is Status.IDLE
+    reset(world, spec, to="2024-01-29T09:01:00Z")
+    report = world.sync(spec)
+    assert (report.status, report.rows.read, report.rows.inserted) == (Status.LANDED, 2, 0)
+    assert_equal(world)
+
+
+def test_a_reset_accepts_an_exchanged_source_as_its_message_says() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.database.exchange()
+    with pytest.raises(SourceExchanged, match="reset"):
+        world.sync(UPSERT)
+    reset(world, UPSERT)
+    assert world.sync(UPSERT).status is Status.LANDED
+    assert world.sync(UPSERT).status is Status.IDLE
+
+
+@pytest.mark.parametrize(
+    "now",
+    [orders(Strategy.UPSERT, cursor="id"), APPEND, orders(Strategy.FULL_REFRESH)],
+    ids=["cursor", "append", "whole"],
+)
+@pytest.mark.parametrize("cure", ["full refresh", "reset"])
+def test_changed_terms_are_refused_and_either_advice_is_a_way_on(now: TableSpec, cure: str) -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    one_more(world)
+    with pytest.raises(TermsChanged, match=r"strategy upsert -> |cursor updated_at:timestamp -> id:integer"):
+        world.sync(now)
+    if cure == "reset":
+        reset(world, now)
+        world.sync(now)
+    else:
+        world.sync(now, mode=Mode.FULL_REFRESH)
+    assert_equal(world)
+    one_more(world, "mary")
+    if now.strategy is Strategy.FULL_REFRESH:
+        world.database.tick(86_400)
+    world.sync(now)
+    assert_equal(world)
+
+
+# --- events ----------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_failed_after_its_batch_was_staged_is_taken_over_although_it_said_that_it_failed() -> None:
+    world = three_orders()
+    process = world.process()
+
+    def err() -> None:
+        raise OSError("connection reset")
+
+    process.at["after commit"] = err
+    with pytest.raises(OSError, match="reset"):
+        world.sync(APPEND, process=process)
+    assert world.checkpoints.kinds(ORDERS) == ["intent", "staged", "failed"]
+    one_more(world)
+    world.sync(APPEND)
+    assert world.checkpoints.kinds(ORDERS)[3:5] == ["fence", "landed"]
+    assert_equal(world)
+
+
+def test_two_checkpoint_databases_never_share_a_table() -> None:
+    world = three_orders()
+    sleeper = world.asleep(APPEND, "before apply")
+    other = replace(world, memory=Memory())
+    other.lake = world.lake
+    other.sync(APPEND)
+    sleeper.wake()
+    assert isinstance(sleeper.error, TargetChanged)
+    assert_equal(world)
