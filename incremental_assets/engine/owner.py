@@ -1,0 +1,75 @@
+"""Which process holds a lease, and whether it is still there."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_LINUX = sys.platform.startswith("linux")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One process. `machine` says where its pid means something; `started` tells it from a later process of the same pid."""
+
+    host: str
+    machine: str
+    pid: int
+    started: str
+
+    @classmethod
+    def here(cls) -> Owner:
+        """This process."""
+        pid = os.getpid()
+        return cls(socket.gethostname(), _machine(), pid, _started(pid) or "")
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the process has certainly ended. One that cannot be seen from here may be alive."""
+        if self.machine != _machine() or not self.started:
+            return False
+        if _started(self.pid) == self.started:
+            return False
+        return _started(self.pid) is not None or not _answers(self.pid)
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} on {self.host}"
+
+
+def _machine() -> str:
+    """This boot and this name space of pids: containers share host names, and a name may belong to two machines."""
+    if not _LINUX:
+        return socket.gethostname()
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _started(pid: int) -> str | None:
+    """When the process began, in text to be compared; None if it is not seen. A process that only waits to be reaped has ended."""
+    if _LINUX:
+        try:
+            # After the name, which may hold anything: state is the first field, the start in ticks since boot the twentieth.
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            return None
+        return "ended" if fields[0] in "ZX" else fields[19]
+    try:
+        process = psutil.Process(pid)
+        return "ended" if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
+    except psutil.AccessDenied:
+        return None
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _answers(pid: int) -> bool:
+    """Whether there is a process of that number, be it another user's."""
+    return psutil.pid_exists(pid)
