@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from incremental_assets.core.ports import Lake, Probe, Source, Stage
+    from incremental_assets.core.ports import Lake, Source, Stage
     from incremental_assets.engine.dialects.base import Address
+    from incremental_assets.engine.probe import SqlProbe
 
 Session = Callable[[], "SparkSession"]
 
@@ -28,7 +29,7 @@ def open_stage(root: str, session: Session) -> Stage:
     return ParquetStage(root, session)
 
 
-def open_reader(probe: Probe, address: Address, session: Session) -> Source:
+def open_reader(probe: SqlProbe, address: Address, session: Session) -> Source:
     """The source, read for real."""
     from incremental_assets.engine.reader import SparkSource
 

@@ -12,10 +12,10 @@ from resources.lake import open_lake, open_reader, open_stage
 from resources.source import address, open_probe
 
 if TYPE_CHECKING:
-    from incremental_assets.engine.checkpoints import SqlCheckpoints
     from pyspark.sql import SparkSession
 
     from incremental_assets.core.config import Configuration
+    from incremental_assets.engine.checkpoints import SqlCheckpoints
     from incremental_assets.engine.probe import SqlProbe
     from resources.spark import SparkResource
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import threading
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource
+from pydantic import Field
 
 if TYPE_CHECKING:
     from dagster_pyspark import LazyPySparkResource
     from pyspark.sql import SparkSession
 
-_lock = threading.Lock()
-_opened: dict[tuple[str, str | None], SparkSession] = {}
-"""Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
+    from incremental_assets.engine.session import Session, SparkSettings
 
 
 class SparkResource(ConfigurableResource):
@@ -21,16 +20,14 @@ class SparkResource(ConfigurableResource):
 
     remote: str = "auto"
     master: str | None = None
+    memory: str | None = None
+    """Heap of the driver on this machine, such as `4g`."""
+    conf: dict[str, str] = Field(default_factory=dict)
+    """More settings of Spark, which win over ours."""
 
     def session(self) -> SparkSession:
         """The session, opened by the first thread that asks."""
-        from incremental_assets.engine.session import open_session
-
-        with _lock:
-            terms = (self.remote, self.master)
-            if terms not in _opened:
-                _opened[terms] = open_session(remote=self.remote, master=self.master)
-            return _opened[terms]
+        return self._door()()
 
     def lazy(self) -> LazyPySparkResource:
         """The same session as `dagster_pyspark` hands it out, for assets of one's own that were written for it."""
@@ -44,11 +41,21 @@ class SparkResource(ConfigurableResource):
     @property
     def is_open(self) -> bool:
         """Whether a session has been needed so far."""
-        return (self.remote, self.master) in _opened
+        return self._door().is_open
 
     def close(self) -> None:
         """Stop the session if there is one."""
-        with _lock:
-            session = _opened.pop((self.remote, self.master), None)
-        if session is not None:
-            session.stop()
+        self._door().close()
+
+    def _door(self) -> Session:
+        from incremental_assets.engine.session import SparkSettings
+
+        return _session(SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items()))))
+
+
+@cache
+def _session(settings: SparkSettings) -> Session:
+    """Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
+    from incremental_assets.engine.session import Session
+
+    return Session(settings)

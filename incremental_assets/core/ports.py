@@ -54,15 +54,25 @@ class Probe(Protocol):
 class Snapshot(Protocol):
     """One snapshot of the source, held open for all parallel reads and for its own numbers."""
 
-    rows: int
-    """Rows of the plan's window that the source counts itself, NULL cursors included where they are read."""
-    nulls: int
-    """Rows of the table without a cursor."""
-    highest: CursorValue | None
-    """The largest cursor in the window."""
-    fingerprint: Fingerprint | None
-    frame: Any
-    """The rows, as the stage takes them (a Spark DataFrame, or the fake's list)."""
+    @property
+    def rows(self) -> int:
+        """Rows of the plan's window that the source counts itself, NULL cursors included where they are read."""
+
+    @property
+    def nulls(self) -> int:
+        """Rows of the table without a cursor."""
+
+    @property
+    def highest(self) -> CursorValue | None:
+        """The largest cursor in the window."""
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        """Of what the next sync would read."""
+
+    @property
+    def frame(self) -> Any:
+        """The rows, as the stage takes them (a Spark DataFrame, or the fake's list)."""
 
 
 class Source(Protocol):

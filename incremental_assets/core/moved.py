@@ -1,0 +1,106 @@
+"""Which tables a sync would have to read now, and the partitions that it would touch: pure, from one look at the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.partition import (
+    CURRENT,
+    MOST_KEYS,
+    Grid,
+    IntegerGrid,
+    TimeGrid,
+    integer_keys,
+    keys,
+    touched,
+)
+from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.ports import Position
+from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.core.window import Window
+
+_UNUSED = Ticket("", 0, "")
+_REQUEST = Request(run_id="")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A table with something to read, and the window in which it lies."""
+
+    spec: TableSpec
+    window: Window
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A table that would refuse to sync, and why: asking for a run would not help."""
+
+    table: TableId
+    sentence: str
+
+
+def look_over(
+    specs: Sequence[TableSpec], positions: Mapping[TableId, Position], observations: Sequence[Observation]
+) -> tuple[tuple[Moved, ...], tuple[Stopped, ...]]:
+    """The tables that have moved, and those that may not go on; the rest is idle."""
+    moved, stopped = [], []
+    for spec, seen in zip(specs, observations, strict=True):
+        state = positions[spec.id].state if spec.id in positions else None
+        try:
+            decision = plan(spec, _REQUEST, state, _UNUSED, seen)
+        except IncrementalAssetsError as error:
+            stopped.append(Stopped(spec.id, str(error)))
+            continue
+        if isinstance(decision, SyncPlan):
+            moved.append(Moved(spec, decision.window, seen))
+    return tuple(moved), tuple(stopped)
+
+
+def partition_keys(grid: Grid | None, found: Moved, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
+    """The keys that the table's next sync touches, ascending; empty where the grid has none yet.
+
+    `now` is the orchestrator's clock: a source that is ahead must not name a key that does not exist yet. `known` are the keys of an
+    integer grid so far.
+    """
+    if grid is None:
+        return (CURRENT,)
+    if isinstance(grid, TimeGrid):
+        until = min(found.observation.bound.clock, now)
+        # A window that lies beyond the clock, or below the grid, is loaded all the same and announced by the open key.
+        return touched(grid, found.window, until) or keys(grid, until)[-1:]
+    highest = found.observation.highest
+    if highest is None:
+        return ()
+    last = int(highest.text)
+    first = min(_first(grid, found.window.lower, last, known), last)
+    return integer_keys(grid, first, last)
+
+
+def new_keys(grid: Grid | None, wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The keys of an integer grid that do not exist yet, from the last one there is upwards: without gaps, and never below the first."""
+    if not isinstance(grid, IntegerGrid) or not wanted:
+        return ()
+    begin = _bounds(known[-1])[1] if known else _bounds(wanted[0])[0]
+    end = _bounds(wanted[-1])[1]
+    return integer_keys(grid, begin, end - 1) if begin < end else ()
+
+
+def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Sequence[str]) -> int:
+    """Where the touched keys begin: never below the first key there is, as keys are only ever added at the upper end."""
+    begin = _bounds(known[0])[0] if known else None
+    if lower is not None:
+        return int(lower.text) if begin is None else max(begin, int(lower.text))
+    if begin is not None:
+        return begin
+    # Numbers usually count from 1. Where they begin so high that the grid from 0 on has too many keys, it begins with the open one.
+    return min(0, last) if abs(last) // grid.size < MOST_KEYS else last
+
+
+def _bounds(key: str) -> tuple[int, int]:
+    lower, upper = (int(part.replace("m", "-")) for part in key.split("-"))
+    return lower, upper

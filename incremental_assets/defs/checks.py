@@ -1,0 +1,112 @@
+"""Checks of what has landed, as an op of their own: run from the UI, by their job, or after a sync that was started with them.
+
+In a run on partitions the reconciliation looks at those windows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSpec,
+    Failure,
+    In,
+    Nothing,
+    Out,
+    ResourceParam,
+    op,
+)
+
+from incremental_assets.core.audit import applicable, audit
+from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.partition import Grid, window_of
+from incremental_assets.core.table import TableSpec
+from incremental_assets.core.terms import terms_of
+from incremental_assets.core.verdict import Check, Verdict, unanswered
+from incremental_assets.core.window import Window
+from incremental_assets.defs import metadata
+from incremental_assets.defs.assets import selected
+from incremental_assets.defs.names import asset_key, plain, pool, table_of
+from incremental_assets.defs.opened import Opened
+from incremental_assets.defs.tables import Known, View
+
+RANGE_TAGS = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+PARTITION_TAG = "dagster/partition"
+
+_ASKS = {
+    Check.FRESHNESS: "How old is the oldest row of the source that has not landed, on the source's clock? A held-back watermark warns.",
+    Check.DUPLICATES: "Is any key there more than once?",
+    Check.RECONCILIATION: "Is every row that has settled in the source there as it is, by count and hash of each window?",
+    Check.SCHEMA: "Are the columns those of the source?",
+}
+
+
+def check_assets(view: View) -> AssetChecksDefinition:
+    """Every check of every table of the source, in one op that runs those which are selected."""
+    specs = {plain(known.id.schema, known.id.name, check): _spec(known, check) for known in view.tables for check in applicable(known.terms)}
+    inputs = {plain(known.id.schema, known.id.name): asset_key(known.id) for known in view.tables}
+
+    @op(
+        name=plain("check", view.name),
+        ins={name: In(Nothing) for name in inputs},
+        out={name: Out(Nothing, is_required=False) for name in specs},
+        pool=pool(view.name),
+    )
+    def check(context: AssetCheckExecutionContext, runtime: ResourceParam[Opened]) -> Iterator[AssetCheckResult]:
+        """Answers as they are reached; what could not be asked has not passed."""
+        try:
+            for verdict in _verdicts(view, context.selected_asset_check_keys, context.run.tags, runtime):
+                yield _result(verdict)
+        except IncrementalAssetsError as error:
+            raise Failure(str(error)) from None
+
+    return AssetChecksDefinition.create(
+        keys_by_input_name=inputs, node_def=check, check_specs_by_output_name=specs, can_subset=True
+    )
+
+
+def _spec(known: Known, check: Check) -> AssetCheckSpec:
+    # A key that is there twice multiplies in every join, so that what lies downstream had better wait.
+    return AssetCheckSpec(str(check), asset=asset_key(known.id), description=_ASKS[check], blocking=check is Check.DUPLICATES)
+
+
+def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str], runtime: Opened) -> Iterator[Verdict]:
+    wanted = {(table_of(key.asset_key), Check(key.name)) for key in keys}
+    chosen, missing = selected(runtime.specs(view.name), {key.asset_key for key in keys})
+    schemes = {known.id: known.scheme for known in view.tables}
+
+    def windows_of(spec: TableSpec) -> Sequence[Window] | None:
+        grid = schemes[spec.id].grid
+        return None if grid is None or spec.cursor is None else windows_of_run(grid, spec.cursor.type, tags)
+
+    for table, sentence in missing.items():
+        yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)
+    terms = partial(terms_of, view.config)
+    for verdict in audit(chosen, {check for _, check in wanted}, terms, runtime.ports(view.name), windows_of):
+        if (verdict.table, verdict.check) in wanted:
+            yield verdict
+
+
+def windows_of_run(grid: Grid, kind: CursorType, tags: Mapping[str, str]) -> Sequence[Window] | None:
+    """The range of partitions that a run is about, None for a run that is about none."""
+    first, last = (tags.get(tag, tags.get(PARTITION_TAG)) for tag in RANGE_TAGS)
+    if first is None or last is None:
+        return None
+    return (Window(window_of(grid, first, kind).lower, window_of(grid, last, kind).upper),)
+
+
+def _result(verdict: Verdict) -> AssetCheckResult:
+    return AssetCheckResult(
+        passed=verdict.passed,
+        asset_key=asset_key(verdict.table),
+        check_name=str(verdict.check),
+        severity=metadata.severity_of(verdict),
+        description=verdict.detail,
+        metadata=metadata.of_verdict(verdict),
+    )

@@ -1,0 +1,33 @@
+"""One job per partition scheme, since no run can have two, and one that checks all tables of a source."""
+
+from __future__ import annotations
+
+from dagster import AssetSelection, define_asset_job
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from incremental_assets.defs.names import asset_key, plain
+from incremental_assets.defs.partitions import Scheme, definition
+from incremental_assets.defs.tables import View
+
+
+def sync_jobs(view: View) -> dict[Scheme, UnresolvedAssetJobDefinition]:
+    """What the sensor runs: the tables of one scheme, without the checks that read whole tables."""
+    return {
+        scheme: define_asset_job(
+            name=f"{scheme.op}_job",
+            selection=AssetSelection.assets(*(asset_key(known.id) for known in tables)).without_checks(),
+            description=f"Syncs tables of {view.name}; tagged `mode: sync` it goes on from their watermarks, else it reads its partitions again.",
+            partitions_def=definition(scheme),
+        )
+        for scheme, tables in view.by_scheme().items()
+    }
+
+
+def check_job(view: View) -> UnresolvedAssetJobDefinition:
+    """Every check of every table."""
+    keys = [asset_key(known.id) for known in view.tables]
+    return define_asset_job(
+        name=plain("check", view.name, "job"),
+        selection=AssetSelection.checks_for_assets(*keys),
+        description=f"Asks whether the copies of {view.name} are fresh, unique, and equal to their source.",
+    )

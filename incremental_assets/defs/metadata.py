@@ -1,0 +1,126 @@
+"""Reports and verdicts as Dagster shows them: the only place that names metadata keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dagster import (
+    AssetCheckSeverity,
+    CodeReferencesMetadataValue,
+    LocalFileCodeReference,
+    MetadataValue,
+    TableColumn,
+    TableColumnConstraints,
+    TableColumnDep,
+    TableColumnLineage,
+    TableSchema,
+)
+
+from incremental_assets.core.config import Severity
+from incremental_assets.core.report import SyncReport
+from incremental_assets.core.table import Column, TableId, TableShape, TableSpec
+from incremental_assets.core.verdict import Verdict
+from incremental_assets.core.window import Window
+from incremental_assets.defs.names import source_key
+
+Metadata = Mapping[str, Any]
+
+_OWN_COLUMNS = (
+    TableColumn(name="_sync_run_id", type="string", description="The run that landed the row."),
+    TableColumn(name="_sync_seq", type="bigint", description="The sequence of the sync that landed it: a higher one read a later snapshot."),
+    TableColumn(name="_sync_at", type="timestamp", description="When it landed."),
+)
+
+
+def of_table(table: TableId, uri: str, shape: TableShape | None) -> Metadata:
+    """What is known of a copy before it is made."""
+    known: dict[str, Any] = {
+        "dagster/table_name": str(table),
+        "dagster/storage_kind": "deltalake",
+        "dagster/uri": uri,
+    }
+    return known | (_columns_of(shape.id, shape.columns, shape.primary_key) if shape else {})
+
+
+def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadata:
+    """What is known of the table in the database."""
+    known: dict[str, Any] = {"dagster/table_name": f"{table.schema}.{table.name}", "dagster/storage_kind": dialect}
+    if shape is None:
+        return known
+    columns = [_column(column, column.source_type, shape.primary_key) for column in shape.columns]
+    return known | {"dagster/column_schema": TableSchema(columns=columns), "rows_estimated": shape.rows}
+
+
+def of_place(file: Path, line: int) -> Metadata:
+    """Where the table is configured."""
+    where = LocalFileCodeReference(file_path=str(file), line_number=max(1, line), label=file.name)
+    return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[where])}
+
+
+def of_report(report: SyncReport, spec: TableSpec | None) -> Metadata:
+    """One sync of one table, in numbers that plot and texts that explain."""
+    told: dict[str, Any] = {
+        "mode": str(report.mode),
+        "strategy": str(report.strategy),
+        "window": str(report.window) if report.window else None,
+        "guarantee": str(report.guarantee) if report.guarantee else None,
+        "guarantee_reason": report.guarantee_reason or None,
+        "previous_watermark": _text(report.previous_watermark),
+        "new_watermark": _text(report.new_watermark),
+        "settled": _text(report.settled),
+        "rows_read": report.rows.read,
+        "rows_inserted": report.rows.inserted,
+        "rows_updated": report.rows.updated,
+        "rows_deleted": report.rows.deleted,
+        "rows_unchanged": report.rows.unchanged,
+        "rows_late": report.rows.late,
+        "rows_quarantined": report.rows.quarantined,
+        "delta_version": report.target_version,
+        "sequence": report.seq,
+        "seconds": round(report.seconds, 3),
+        "warnings": MetadataValue.md("\n".join(f"* {warning}" for warning in report.warnings)) if report.warnings else None,
+    }
+    told |= {f"seconds_{stage}": round(seconds, 3) for stage, seconds in report.stages}
+    if spec is not None:
+        told |= _columns_of(spec.id, spec.columns, spec.key)
+        if report.window is not None and not spec.is_incremental:
+            told["dagster/row_count"] = report.rows.read - report.rows.quarantined
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def of_verdict(verdict: Verdict) -> Metadata:
+    """One check: a run over a range records it without a partition, so that the window is told here."""
+    told: dict[str, Any] = {
+        "measured": verdict.measured,
+        "threshold": verdict.threshold,
+        "window": str(verdict.window) if verdict.window else None,
+        "drifted_windows": MetadataValue.md(_listed(verdict.drifted)) if verdict.drifted else None,
+        "samples": MetadataValue.json(list(verdict.samples)) if verdict.samples else None,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def severity_of(verdict: Verdict) -> AssetCheckSeverity:
+    """Dagster's word for it."""
+    return AssetCheckSeverity.ERROR if verdict.severity is Severity.ERROR else AssetCheckSeverity.WARN
+
+
+def _columns_of(table: TableId, columns: tuple[Column, ...], key: tuple[str, ...]) -> dict[str, Any]:
+    lineage = {column.name: [TableColumnDep(asset_key=source_key(table), column_name=column.name)] for column in columns}
+    schema = TableSchema(columns=[*(_column(column, column.spark_type, key) for column in columns), *_OWN_COLUMNS])
+    return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}
+
+
+def _column(column: Column, kind: str, key: tuple[str, ...]) -> TableColumn:
+    constraints = TableColumnConstraints(nullable=column.nullable, unique=key == (column.name,))
+    return TableColumn(name=column.name, type=kind, description=column.comment or None, constraints=constraints)
+
+
+def _listed(windows: tuple[Window, ...]) -> str:
+    return "\n".join(f"* `{window}`" for window in windows)
+
+
+def _text(value: object | None) -> str | None:
+    return None if value is None else str(value)

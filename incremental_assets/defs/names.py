@@ -1,0 +1,38 @@
+"""Keys and names in Dagster. A key holds the source's own spelling; names of ops, outputs and jobs allow letters, digits and `_` only."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from dagster import AssetKey
+
+from incremental_assets.core.table import TableId
+
+
+def asset_key(table: TableId) -> AssetKey:
+    """`[source, schema, table]`: the copy in the lake."""
+    return AssetKey([table.source, table.schema, table.name])
+
+
+def source_key(table: TableId) -> AssetKey:
+    """`[source, "source", schema, table]`: the table in the database."""
+    return AssetKey([table.source, "source", table.schema, table.name])
+
+
+def table_of(key: AssetKey) -> TableId:
+    """The inverse of `asset_key`."""
+    source, schema, name = key.path
+    return TableId(source, schema, name)
+
+
+def plain(*parts: str) -> str:
+    """One name out of several. Where a character is lost, a hash keeps it apart from names that lose another one."""
+    text = "__".join(parts)
+    safe = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return safe if safe == text else f"{safe}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def pool(source: str) -> str:
+    """One op at a time per source: `parallel` is then true across runs as well."""
+    return f"source_{source}"

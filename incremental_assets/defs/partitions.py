@@ -1,0 +1,72 @@
+"""Grids of the core as Dagster's partitions, and keys of a run as windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dagster import (
+    DailyPartitionsDefinition,
+    DynamicPartitionsDefinition,
+    HourlyPartitionsDefinition,
+    MonthlyPartitionsDefinition,
+    PartitionsDefinition,
+    StaticPartitionsDefinition,
+    WeeklyPartitionsDefinition,
+)
+
+from incremental_assets.core.config import SourceConfig, TableConfig
+from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid, window_of
+from incremental_assets.core.window import Window, merge
+from incremental_assets.defs.names import plain
+
+_OPEN_WINDOW = 1
+"""`end_offset`: the hour, day, week or month that is still open is a key too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """One way to partition, shared by the tables of one op and one job. `name` tells it apart within its source."""
+
+    source: str
+    name: str
+    grid: Grid | None
+    dynamic: str = ""
+    """The name under which Dagster keeps the keys of an integer grid."""
+
+    @property
+    def op(self) -> str:
+        """The op, and with `sync_` before it the job, that syncs these tables."""
+        return plain("sync", self.source, self.name)
+
+
+def scheme_of(source: SourceConfig, terms: TableConfig) -> Scheme:
+    """Tables share a scheme if they share a grid; keys of integers are one table's own."""
+    grid = terms.partitions
+    if grid is None:
+        return Scheme(source.name, CURRENT, None)
+    if isinstance(grid, TimeGrid):
+        return Scheme(source.name, f"{grid.every}_{grid.start:%Y%m%d}", grid)
+    return Scheme(source.name, plain(terms.schema, terms.name), grid, dynamic=str(terms.id(source.name)))
+
+
+def definition(scheme: Scheme) -> PartitionsDefinition:
+    """Dagster's own definition, whose keys are spelled as the core spells them."""
+    grid = scheme.grid
+    if grid is None:
+        return StaticPartitionsDefinition([CURRENT])
+    if isinstance(grid, IntegerGrid):
+        return DynamicPartitionsDefinition(name=scheme.dynamic)
+    if grid.every is Every.HOUR:
+        return HourlyPartitionsDefinition(f"{grid.start}-00:00", timezone="UTC", end_offset=_OPEN_WINDOW)
+    if grid.every is Every.DAY:
+        return DailyPartitionsDefinition(str(grid.start), timezone="UTC", end_offset=_OPEN_WINDOW)
+    if grid.every is Every.WEEK:
+        return WeeklyPartitionsDefinition(str(grid.start), timezone="UTC", end_offset=_OPEN_WINDOW)
+    return MonthlyPartitionsDefinition(str(grid.start), timezone="UTC", end_offset=_OPEN_WINDOW)
+
+
+def windows(grid: Grid, keys: Sequence[str], cursor: CursorType) -> tuple[Window, ...]:
+    """What the keys stand for, as few windows as possible: contiguous keys are one read."""
+    return merge(window_of(grid, key, cursor) for key in keys)

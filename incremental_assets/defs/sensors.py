@@ -1,0 +1,158 @@
+"""Has the source moved? One sensor per source, with light questions and without Spark.
+
+It asks for one run per partition scheme and range of partitions, tagged `mode: sync`. No `run_key`: Dagster remembers the key of a
+failed run too, and would never run it again; the checkpoint table knows what has landed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from dagster import (
+    AddDynamicPartitionsRequest,
+    AssetCheckEvaluation,
+    DagsterInstance,
+    DagsterRunStatus,
+    DefaultSensorStatus,
+    ResourceParam,
+    RunRequest,
+    RunsFilter,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    sensor,
+)
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from incremental_assets.core.errors import IncrementalAssetsError, TooManyPartitions
+from incremental_assets.core.moved import Moved, Stopped, new_keys, partition_keys
+from incremental_assets.core.plan import Mode
+from incremental_assets.core.table import TableId
+from incremental_assets.core.verdict import Verdict
+from incremental_assets.defs import metadata
+from incremental_assets.defs.assets import MODE_TAG
+from incremental_assets.defs.checks import RANGE_TAGS
+from incremental_assets.defs.jobs import sync_jobs
+from incremental_assets.defs.names import asset_key, plain
+from incremental_assets.defs.opened import Opened
+from incremental_assets.defs.partitions import Scheme
+from incremental_assets.defs.tables import View
+from incremental_assets.defs.tick import Memory, Tick, look
+
+SOURCE_TAG = "incremental_assets/source"
+_IN_FLIGHT = [
+    DagsterRunStatus.QUEUED,
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+]
+
+
+def sync_sensor(view: View) -> SensorDefinition:
+    """Looks at the source `every` so often, and asks for runs of what has moved."""
+    jobs = sync_jobs(view)
+
+    @sensor(
+        name=plain("sync", view.name, "sensor"),
+        jobs=list(jobs.values()),
+        minimum_interval_seconds=max(1, round(view.config.every.total_seconds())),
+        default_status=DefaultSensorStatus.RUNNING,
+        description=f"Asks {view.name} whether its tables have moved, and for runs of those that have.",
+    )
+    def tick(context: SensorEvaluationContext, runtime: ResourceParam[Opened]) -> SensorResult | SkipReason:
+        """One look, unless a sync of this source is still in flight or the source is left in peace for a while."""
+        now, memory = datetime.now(UTC), Memory.read(context.cursor)
+        if now.timestamp() < memory.wait_until:
+            until = datetime.fromtimestamp(memory.wait_until, UTC)
+            return SkipReason(f"{memory.error} (failed {memory.failures} times; asked again at {until:%H:%M:%S}Z)")
+        running = _in_flight(context.instance, view)
+        if running:
+            return SkipReason(f"run {running} is still syncing {view.name}")
+        try:
+            resolved = runtime.specs(view.name)
+            defined = {known.id for known in view.tables}
+            seen = look(view.config, [spec for spec in resolved.specs if spec.id in defined], runtime, memory, now)
+        except IncrementalAssetsError as error:
+            failed = memory.failed(str(error), view.config.every, now)
+            return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write())
+        new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
+        requests, dynamic, without = _requests(view, jobs, seen.moved, context.instance, now)
+        stopped = (*seen.stopped, *without, *(Stopped(problem.table, str(problem.error)) for problem in resolved.problems))
+        return SensorResult(
+            run_requests=requests,
+            skip_reason=None if requests else SkipReason(_told(seen, stopped, new)),
+            cursor=seen.memory.write(),
+            dynamic_partitions_requests=dynamic,
+            asset_events=[_evaluation(verdict) for verdict in seen.verdicts],
+        )
+
+    return tick
+
+
+def _in_flight(instance: DagsterInstance, view: View) -> str:
+    """The id of a sync of this source that has not ended, or nothing."""
+    records = instance.get_run_records(RunsFilter(tags=sync_tags(view), statuses=_IN_FLIGHT), limit=1)
+    return records[0].dagster_run.run_id if records else ""
+
+
+def sync_tags(view: View) -> dict[str, str]:
+    """What tells a sync of this source from every other run."""
+    return {MODE_TAG: str(Mode.SYNC), SOURCE_TAG: view.name}
+
+
+def _requests(
+    view: View, jobs: Mapping[Scheme, UnresolvedAssetJobDefinition], moved: Sequence[Moved], instance: DagsterInstance, now: datetime
+) -> tuple[list[RunRequest], list[AddDynamicPartitionsRequest], list[Stopped]]:
+    """One run per scheme and range of partitions: a table that lags behind announces no other table's months again."""
+    schemes = {known.id: known.scheme for known in view.tables}
+    groups: dict[tuple[Scheme, str, str], list[TableId]] = {}
+    dynamic: list[AddDynamicPartitionsRequest] = []
+    stopped: list[Stopped] = []
+    for each in moved:
+        table, scheme = each.spec.id, schemes[each.spec.id]
+        known = instance.get_dynamic_partitions(scheme.dynamic) if scheme.dynamic else ()
+        try:
+            keys = partition_keys(scheme.grid, each, now, known)
+            added = new_keys(scheme.grid, keys, known)
+        except TooManyPartitions as error:
+            stopped.append(Stopped(table, f"{table}: {error}"))
+            continue
+        if not keys:
+            stopped.append(Stopped(table, f"{table}: its partitions begin in the future; begin earlier with `from`"))
+            continue
+        if added:
+            dynamic.append(AddDynamicPartitionsRequest(scheme.dynamic, added))
+        groups.setdefault((scheme, keys[0], keys[-1]), []).append(table)
+    requests = [
+        RunRequest(
+            job_name=jobs[scheme].name,
+            asset_selection=[asset_key(table) for table in sorted(tables)],
+            tags={**sync_tags(view), **dict(zip(RANGE_TAGS, (first, last), strict=True))},
+        )
+        for (scheme, first, last), tables in groups.items()
+    ]
+    return requests, dynamic, stopped
+
+
+def _told(seen: Tick, stopped: Sequence[Stopped], new: Sequence[str]) -> str:
+    """Why there is nothing to run, as the tick's history shows it."""
+    told = ["nothing moved"] if not (seen.waiting or stopped) else []
+    told += [f"{table} failed last time and waits" for table in seen.waiting]
+    told += [each.sentence for each in stopped]
+    if new:
+        told.append(f"{len(new)} tables are new ({', '.join(new[:5])}{', …' if len(new) > 5 else ''}): reload the code location to see them")
+    return "; ".join(told)
+
+
+def _evaluation(verdict: Verdict) -> AssetCheckEvaluation:
+    return AssetCheckEvaluation(
+        asset_key=asset_key(verdict.table),
+        check_name=str(verdict.check),
+        passed=verdict.passed,
+        severity=metadata.severity_of(verdict),
+        description=verdict.detail,
+        metadata=metadata.of_verdict(verdict),
+    )

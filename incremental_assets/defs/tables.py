@@ -1,0 +1,118 @@
+"""What the definitions know when they load: the configuration, and the catalogue last seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dagster import AssetSpec
+
+from incremental_assets.core.config import SourceConfig, TableConfig
+from incremental_assets.core.naming import table_path
+from incremental_assets.core.partition import IntegerGrid
+from incremental_assets.core.table import Strategy, TableId, TableShape
+from incremental_assets.core.terms import all_terms
+from incremental_assets.defs import metadata
+from incremental_assets.defs.names import asset_key, source_key
+from incremental_assets.defs.partitions import Scheme, scheme_of
+
+_KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
+"""Where Dagster's word for a database, and so its picture, is another one than ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One table: its terms, and its shape if it has ever been seen."""
+
+    id: TableId
+    terms: TableConfig
+    scheme: Scheme
+    shape: TableShape | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One source as the definitions show it."""
+
+    config: SourceConfig
+    file: Path
+    lake: str
+    tables: tuple[Known, ...]
+
+    @classmethod
+    def of(cls, config: SourceConfig, file: Path, lake: str, shapes: Iterable[TableShape]) -> View:
+        """Listed tables, and those that only the catalogue shows."""
+        seen = {shape.id: shape for shape in shapes}
+        tables = []
+        for terms in all_terms(config, seen.values()):
+            table = terms.id(config.name)
+            tables.append(Known(table, terms, scheme_of(config, terms), seen.get(table)))
+        return cls(config, file, lake, tuple(tables))
+
+    @property
+    def name(self) -> str:
+        """The source's name, which is the group of its assets."""
+        return self.config.name
+
+    @property
+    def kind(self) -> str:
+        """The database, in Dagster's word for it."""
+        return _KINDS.get(self.config.dialect, self.config.dialect)
+
+    def by_scheme(self) -> Mapping[Scheme, tuple[Known, ...]]:
+        """The tables that one op syncs and one job runs."""
+        schemes = dict.fromkeys(known.scheme for known in self.tables)
+        return {scheme: tuple(known for known in self.tables if known.scheme == scheme) for scheme in schemes}
+
+    def external(self) -> tuple[AssetSpec, ...]:
+        """The tables in the database, where lineage starts."""
+        return tuple(
+            AssetSpec(
+                source_key(known.id),
+                description=known.shape.comment or None if known.shape else None,
+                metadata=metadata.of_source(known.id, self.config.dialect, known.shape),
+                group_name=self.name,
+                kinds={self.kind},
+            )
+            for known in self.tables
+        )
+
+    def spec(self, known: Known) -> AssetSpec:
+        """The copy in the lake."""
+        place = metadata.of_place(self.file, known.terms.line or self.config.line)
+        return AssetSpec(
+            asset_key(known.id),
+            description=_description(known),
+            metadata={**metadata.of_table(known.id, table_path(self.lake, known.id), known.shape), **place},
+            group_name=self.name,
+            owners=known.terms.owners,
+            tags=known.terms.tags,
+            kinds={self.kind, "pyspark", "deltalake"},
+        )
+
+
+def _description(known: Known) -> str:
+    """What people read before they click on a partition."""
+    comment = known.shape.comment if known.shape else ""
+    told = [comment, f"Copy of `{known.id.schema}.{known.id.name}`, {_STRATEGIES[known.terms.strategy]}.", _partitions(known.terms)]
+    return "\n\n".join(line for line in told if line)
+
+
+_STRATEGIES = {
+    Strategy.APPEND: "every version of every row that a sync saw (`append`)",
+    Strategy.UPSERT: "one row per key, as the latest snapshot showed it (`upsert`)",
+    Strategy.FULL_REFRESH: "the table as it was when it was last read whole (`full_refresh`)",
+}
+
+
+def _partitions(terms: TableConfig) -> str:
+    cursor = terms.cursor
+    if cursor is None or terms.partitions is None:
+        return "The one partition, `current`, is the whole table; to materialize it reads it again, whether that is due or not."
+    if isinstance(terms.partitions, IntegerGrid):
+        return f"A partition is a range of `{cursor.column}`. To materialize one reads that range again and leaves the watermark alone."
+    return (
+        f"A partition is a window of `{cursor.column}`: a row lives in the window of its latest version, and moves on when it changes. "
+        "To materialize one reads that window again and leaves the watermark alone."
+    )

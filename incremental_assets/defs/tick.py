@@ -1,0 +1,154 @@
+"""What one tick of a sensor decides: pure but for the questions to the source, and without a word of Dagster.
+
+The memory is disposable: it says what was asked for and told, never what has landed. Lost or not understood, it starts empty.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from incremental_assets.core.config import Freshness, SourceConfig
+from incremental_assets.core.moved import Moved, Stopped, look_over
+from incremental_assets.core.plan import Observation
+from incremental_assets.core.ports import Look, Position, Probe
+from incremental_assets.core.report import Status
+from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.core.terms import terms_of
+from incremental_assets.core.verdict import Verdict, freshness
+from incremental_assets.defs.opened import Opened
+
+VERSION = 1
+_LONGEST_WAIT = timedelta(hours=1)
+_TELL_AGAIN = timedelta(hours=1)
+"""A freshness that stays as it is is told this often, so that the page of an asset does not look forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The sensor's cursor. `waiting`: tables whose last sync failed, how often they were asked for since, and until when they wait."""
+
+    failures: int = 0
+    wait_until: float = 0.0
+    error: str = ""
+    waiting: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    stale: Mapping[str, str] = field(default_factory=dict)
+    """Severity of each table that is not fresh."""
+    told_at: float = 0.0
+
+    @classmethod
+    def read(cls, text: str | None) -> Memory:
+        """Of this version and whole, or empty."""
+        try:
+            document = json.loads(text or "")
+            if document.pop("v") != VERSION:
+                return cls()
+            waiting = {table: (int(count), float(until)) for table, (count, until) in document.pop("waiting").items()}
+            stale = {str(table): str(severity) for table, severity in document.pop("stale").items()}
+            return cls(int(document["failures"]), float(document["wait_until"]), str(document["error"]), waiting, stale, float(document["told_at"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return cls()
+
+    def write(self) -> str:
+        """One line."""
+        document: dict[str, Any] = {
+            "v": VERSION,
+            "failures": self.failures,
+            "wait_until": self.wait_until,
+            "error": self.error,
+            "waiting": dict(self.waiting),
+            "stale": dict(self.stale),
+            "told_at": self.told_at,
+        }
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+    def failed(self, sentence: str, every: timedelta, now: datetime) -> Memory:
+        """The source did not answer: each time in a row doubles the wait."""
+        wait = delay(every, self.failures)
+        return Memory(self.failures + 1, now.timestamp() + wait, sentence, self.waiting, self.stale, self.told_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What is to be asked for and told."""
+
+    memory: Memory
+    moved: tuple[Moved, ...] = ()
+    waiting: tuple[str, ...] = ()
+    stopped: tuple[Stopped, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+def delay(every: timedelta, times: int) -> float:
+    """Seconds to wait after so many failures before this one."""
+    return min(every.total_seconds() * 2 ** min(times, 20), _LONGEST_WAIT.total_seconds())
+
+
+def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memory: Memory, now: datetime) -> Tick:
+    """One look at all tables of a source. Raises SourceUnreachable, SourceRefused."""
+    positions = runtime.checkpoints.positions()
+    looks = [Look(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
+    probe = runtime.probe(source.name)
+    observations = probe.observe(looks)
+    moved, stopped = look_over(specs, positions, observations)
+    asked, waiting = _asked_for(source, moved, positions, memory, now)
+    busy = {*(each.spec.id for each in moved), *(each.table for each in stopped)}
+    verdicts = _fresh(source, looks, busy, observations, probe)
+    told, stale, told_at = _worth_telling(verdicts, memory, now)
+    return Tick(
+        memory=Memory(waiting=waiting, stale=stale, told_at=told_at),
+        moved=asked,
+        waiting=tuple(sorted(str(each.spec.id) for each in moved if each not in asked)),
+        stopped=stopped,
+        verdicts=told,
+    )
+
+
+def _asked_for(
+    source: SourceConfig, moved: Sequence[Moved], positions: Mapping[TableId, Position], memory: Memory, now: datetime
+) -> tuple[tuple[Moved, ...], dict[str, tuple[int, float]]]:
+    """A table whose last sync failed is asked for again, each time later."""
+    asked, waiting = [], {}
+    for each in moved:
+        name, table = str(each.spec.id), each.spec.id
+        last = positions[table].last_report if table in positions else None
+        if last is None or last.status is not Status.FAILED:
+            asked.append(each)
+            continue
+        times, until = memory.waiting.get(name, (0, 0.0))
+        if now.timestamp() < until:
+            waiting[name] = (times, until)
+        else:
+            asked.append(each)
+            waiting[name] = (times + 1, now.timestamp() + delay(source.every, times))
+    return tuple(asked), waiting
+
+
+def _fresh(
+    source: SourceConfig, looks: Sequence[Look], busy: Collection[TableId], observations: Sequence[Observation], probe: Probe
+) -> list[Verdict]:
+    """Nothing of an idle table waits to land, so that the source is asked only about the others."""
+    limits = {look.spec.id: terms_of(source, look.spec.id).freshness for look in looks}
+    limited = [look for look in looks if limits[look.spec.id] != Freshness()]
+    waiting = [look for look in limited if look.spec.id in busy]
+    lags = dict(zip((look.spec.id for look in waiting), probe.lag(waiting) if waiting else (), strict=True))
+    bound = observations[0].bound if observations else None
+    return [
+        freshness(table, limits[table], lags.get(table, 0.0), bound if look.spec.is_incremental else None)
+        for look in limited
+        for table in (look.spec.id,)
+    ]
+
+
+def _worth_telling(
+    verdicts: Sequence[Verdict], memory: Memory, now: datetime
+) -> tuple[tuple[Verdict, ...], dict[str, str], float]:
+    """What has changed since it was last told, and everything once an hour."""
+    stale = {str(verdict.table): str(verdict.severity) for verdict in verdicts if not verdict.passed}
+    if now.timestamp() - memory.told_at >= _TELL_AGAIN.total_seconds():
+        return tuple(verdicts), stale, now.timestamp()
+    news = [verdict for verdict in verdicts if stale.get(str(verdict.table)) != memory.stale.get(str(verdict.table))]
+    return tuple(news), stale, memory.told_at
