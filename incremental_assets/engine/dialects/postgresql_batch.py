@@ -28,9 +28,9 @@ def one_row(asked: psycopg.RawCursor[Any], sql: str, values: Sequence[str] = ())
     return tuple(row)
 
 
-def answers(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]) -> Answers:
-    """One row per question. Of several, one that fails is left out: its table is then synced, which says what is wrong with it."""
-    if len(questions) < 2:
+def answers(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question], *, alone: bool) -> Answers:
+    """One row per question. Unless it is asked `alone`, one that fails is left out: its table is then synced, which says what is wrong."""
+    if alone or not questions:
         return _ask(asked, questions)
     found: Answers = {}
     with _deadline(asked):

@@ -58,7 +58,7 @@ def lag(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[float, ..
             and (look.state is None or lags[index] > 0)
         ):
             questions[index] = _oldest_unread(look, seen.bound)
-    for index, (seconds,) in answers(asked, questions).items():
+    for index, (seconds,) in answers(asked, questions, alone=len(looks) == 1).items():
         if seconds is not None:
             lags[index] = max(0.0, float(seconds))
     return tuple(lags)
@@ -73,7 +73,7 @@ def _maxima(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> list[Cursor
         for index, look in enumerate(looks)
         if look.spec.is_incremental and cursor_of(look.spec).type is CursorType.INTEGER
     }
-    found = answers(asked, numbered)
+    found = answers(asked, numbered, alone=len(looks) == 1)
     return [parse_cursor(look.spec, found[index][0]) if index in found else None for index, look in enumerate(looks)]
 
 
@@ -87,9 +87,8 @@ def _fingerprints(
     windows = {
         index: window for index, look in enumerate(looks) if (window := _kept_window(look, seen[index])) is not None
     }
-    found = answers(
-        asked, {index: _fingerprint_question(looks[index].spec, window) for index, window in windows.items()}
-    )
+    questions = {index: _fingerprint_question(looks[index].spec, window) for index, window in windows.items()}
+    found = answers(asked, questions, alone=len(looks) == 1)
     return [
         fingerprint(look.spec, windows[index].lower, found[index]) if index in found else None
         for index, look in enumerate(looks)

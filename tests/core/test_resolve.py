@@ -1,0 +1,135 @@
+"""The configuration met with the catalogue: what fits, and the sentence where something does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.config_values import SourceConfig, TableConfig
+from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.errors import ColumnMissing, CursorMistyped, NameRefused, NoPrimaryKey, TableMissing
+from incremental_assets.core.resolve import resolve, resolve_all
+from incremental_assets.core.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
+
+TYPES = {
+    "id": ("bigint", "bigint"),
+    "day": ("date", "date"),
+    "at": ("timestamp without time zone", "timestamp_ntz"),
+    "updated_at": ("timestamp with time zone", "timestamp"),
+    "number": ("numeric(20,0)", "decimal(20,0)"),
+    "price": ("numeric(15,2)", "decimal(15,2)"),
+    "note": ("text", "string"),
+}
+
+
+def shape(
+    name: str = "orders", schema: str = "public", columns: tuple[str, ...] = tuple(TYPES), **changes: object
+) -> TableShape:
+    made = tuple(Column(column, *TYPES.get(column, ("text", "string")), Fidelity.EXACT) for column in columns)
+    return TableShape(TableId("shop", schema, name), made, **changes)  # type: ignore[arg-type]
+
+
+def config(
+    name: str = "orders", strategy: Strategy = Strategy.APPEND, cursor: Cursor | None = None, **changes: object
+) -> TableConfig:
+    return TableConfig("public", name, strategy, cursor, **changes)  # type: ignore[arg-type]
+
+
+def source(*tables: TableConfig, **changes: object) -> SourceConfig:
+    return SourceConfig("shop", "postgresql", "localhost", 5432, "shop", "reader", tables=tables, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("day", CursorType.DATE),
+        ("at", CursorType.DATETIME),
+        ("updated_at", CursorType.TIMESTAMP),
+        ("id", CursorType.INTEGER),
+        ("number", CursorType.INTEGER),
+    ],
+)
+def test_a_cursor_of_the_columns_own_type_fits(column: str, kind: CursorType) -> None:
+    assert resolve(config(cursor=Cursor(column, kind)), shape()).cursor == Cursor(column, kind)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "cure"),
+    [
+        ("updated_at", CursorType.DATETIME, "write `timestamp`"),
+        ("at", CursorType.TIMESTAMP, "write `datetime`"),
+        ("at", CursorType.DATE, "write `datetime`"),
+        ("day", CursorType.TIMESTAMP, "write `date`"),
+        ("id", CursorType.TIMESTAMP, "write `integer`"),
+        ("price", CursorType.INTEGER, "choose another column"),
+        ("note", CursorType.TIMESTAMP, "choose another column"),
+    ],
+)
+def test_a_cursor_of_another_type_is_refused_with_the_one_that_fits(column: str, kind: CursorType, cure: str) -> None:
+    with pytest.raises(CursorMistyped, match=cure) as caught:
+        resolve(config(cursor=Cursor(column, kind)), shape())
+    assert TYPES[column][0] in str(caught.value)
+
+
+def test_a_fallback_is_of_the_cursors_type() -> None:
+    with pytest.raises(CursorMistyped, match="a fallback is of the cursor's own type"):
+        resolve(config(cursor=Cursor("updated_at", CursorType.TIMESTAMP, fallback="day")), shape())
+
+
+@pytest.mark.parametrize("role", ["cursor", "fallback", "key"])
+def test_a_column_that_does_not_exist_is_refused_with_the_likeliest_first(role: str) -> None:
+    cursor = {
+        "cursor": Cursor("updatedat", CursorType.TIMESTAMP),
+        "fallback": Cursor("updated_at", CursorType.TIMESTAMP, fallback="Updated_At"),
+    }.get(role)
+    key = ("updated",) if role == "key" else None
+    with pytest.raises(ColumnMissing, match=f"the {role} column .* choose one of: updated_at"):
+        resolve(config(cursor=cursor, primary_key=key), shape())
+
+
+def test_a_key_is_found_in_the_catalogue_and_is_enforced_there() -> None:
+    spec = resolve(
+        config(strategy=Strategy.UPSERT, cursor=Cursor("updated_at", CursorType.TIMESTAMP)),
+        shape(primary_key=("id", "day")),
+    )
+    assert (spec.key, spec.key_enforced) == (("id", "day"), True)
+
+
+@pytest.mark.parametrize(
+    ("key", "enforced"), [(("day", "id"), True), (("number",), True), (("id",), False), (("id", "day", "note"), False)]
+)
+def test_a_given_key_is_enforced_where_the_source_enforces_just_that_key(key: tuple[str, ...], enforced: bool) -> None:
+    found = shape(primary_key=("id", "day"), unique_keys=(("number",),))
+    assert resolve(config(strategy=Strategy.UPSERT, primary_key=key), found).key_enforced is enforced
+
+
+def test_an_upsert_without_a_key_is_refused() -> None:
+    with pytest.raises(NoPrimaryKey, match="name it with `primary_key"):
+        resolve(config(strategy=Strategy.UPSERT), shape())
+
+
+@pytest.mark.parametrize(("columns", "told"), [(("Id", "ID"), "differ by case alone"), (("_Sync_seq",), "_sync_")])
+def test_names_that_the_lake_cannot_hold_are_refused(columns: tuple[str, ...], told: str) -> None:
+    with pytest.raises(NameRefused, match=told):
+        resolve(config(), shape(columns=columns))
+
+
+def test_unlisted_tables_are_read_whole_unless_they_are_ignored() -> None:
+    shapes = (shape(), shape("returns"), shape("other", schema="audit"))
+    listed = config(cursor=Cursor("updated_at", CursorType.TIMESTAMP))
+    whole = resolve_all(source(listed), shapes)
+    assert [(str(spec.id), spec.strategy) for spec in whole.specs] == [
+        ("shop.public.orders", Strategy.APPEND),
+        ("shop.public.returns", Strategy.FULL_REFRESH),
+    ]
+    assert [spec.id.name for spec in resolve_all(source(listed, unlisted="ignore"), shapes).specs] == ["orders"]
+
+
+def test_one_table_that_cannot_be_synced_does_not_stop_the_others() -> None:
+    resolved = resolve_all(
+        source(config("ordres"), config("returns", Strategy.UPSERT), config()), (shape(), shape("returns"))
+    )
+    assert [spec.id.name for spec in resolved.specs] == ["orders"]
+    missing, keyless = resolved.problems
+    assert isinstance(missing.error, TableMissing)
+    assert "did you mean public.orders" in str(missing.error)
+    assert isinstance(keyless.error, NoPrimaryKey)
