@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.ports import Event, EventKind, OpenIntent, Position
 
-TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT, EventKind.RESET)
-"""Events that say which target is ours. A reset names none: whatever lies there is looked at afresh."""
+TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT)
+"""Events that say which target is ours. After a RESET none is: whatever lies there is taken as it is found."""
 
 FINISHED_KINDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
 """Events with which a sync ends."""
@@ -41,9 +41,15 @@ def _advance(position: Position, event: Event) -> Position:
         app_id=event.app_id or position.app_id,
         last_seq=position.last_seq if event.seq is None else max(position.last_seq, event.seq),
         state=event.state or position.state,
-        target=event.target if event.kind in TARGET_KINDS else position.target,
+        target=_target(position, event),
         last_report=(event.report if event.kind in FINISHED_KINDS else None) or position.last_report,
     )
+
+
+def _target(position: Position, event: Event) -> tuple[str, int] | None:
+    if event.kind is EventKind.RESET:
+        return None
+    return (event.target if event.kind in TARGET_KINDS else None) or position.target
 
 
 def _follow(announced: _Announced | None, event: Event) -> _Announced | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sqlalchemy import (
-    Alias,
     ColumnElement,
+    FromClause,
     ScalarSelect,
     Select,
     Subquery,
@@ -53,7 +53,10 @@ def standing(asked: Subquery, greatest: Greatest) -> Select[Any]:
         asked,
         _newest(asked, checkpoints.c.state.is_not(None)).label("state_id"),
         _newest(asked, checkpoints.c.app_id != literal_column("''")).label("app_id_id"),
-        _newest_of(asked, greatest, TARGET_KINDS).label("target_id"),
+        greatest(
+            _newest_of(asked, greatest, TARGET_KINDS, checkpoints.c.target_table_id.is_not(None)),
+            _newest_of(asked, greatest, (EventKind.RESET,)),
+        ).label("target_id"),
         _newest_of(asked, greatest, FINISHED_KINDS, checkpoints.c.report.is_not(None)).label("report_id"),
         _newest(asked, checkpoints.c.event == EventKind.INTENT.value).label("intent_id"),
         select(func.max(checkpoints.c.seq))
@@ -125,7 +128,7 @@ def _newest_of(
     )
 
 
-def _followed(intent: Alias, *kinds: EventKind) -> ColumnElement[bool]:
+def _followed(intent: FromClause, *kinds: EventKind) -> ColumnElement[bool]:
     """Whether an event of these kinds carries the intent's sequence."""
     return exists().where(
         same_table(checkpoints.c, intent.c),
@@ -134,7 +137,7 @@ def _followed(intent: Alias, *kinds: EventKind) -> ColumnElement[bool]:
     )
 
 
-def _failed(intent: Alias) -> ColumnElement[bool]:
+def _failed(intent: FromClause) -> ColumnElement[bool]:
     """Whether the intent's own run failed after it."""
     return exists().where(
         same_table(checkpoints.c, intent.c),
