@@ -1,1 +1,86 @@
-"""Incremental sync of database tables into Delta Lake, as partitioned Dagster assets."""
+"""Incremental sync of database tables into Delta Lake, as partitioned Dagster assets.
+
+The names below are what other programs may rely on. Each is imported when it is first asked for, so that `import incremental_assets`
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from incremental_assets.core.audit import audit
+    from incremental_assets.core.config import Configuration, SourceConfig, TableConfig, load
+    from incremental_assets.core.cursor import CursorType, CursorValue
+    from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
+    from incremental_assets.core.many import sync_many
+    from incremental_assets.core.plan import Mode, Request
+    from incremental_assets.core.ports import Checkpoints, Lake, Ports, Probe, Source, Stage
+    from incremental_assets.core.report import RowCounts, Status, SyncReport
+    from incremental_assets.core.resolve import Resolved, resolve_all
+    from incremental_assets.core.sync import sync_table
+    from incremental_assets.core.table import Strategy, TableId, TableShape, TableSpec
+    from incremental_assets.core.verdict import Check, Verdict
+    from incremental_assets.core.window import Window
+
+__all__ = [
+    "Check",
+    "Checkpoints",
+    "Configuration",
+    "ConfigurationError",
+    "CursorType",
+    "CursorValue",
+    "IncrementalAssetsError",
+    "Lake",
+    "Mode",
+    "Ports",
+    "Probe",
+    "Request",
+    "Resolved",
+    "RowCounts",
+    "Source",
+    "SourceConfig",
+    "Stage",
+    "Status",
+    "Strategy",
+    "SyncReport",
+    "TableConfig",
+    "TableId",
+    "TableShape",
+    "TableSpec",
+    "Verdict",
+    "Window",
+    "audit",
+    "load",
+    "resolve_all",
+    "sync_many",
+    "sync_table",
+]
+
+_HOMES = {
+    "audit": ("audit",),
+    "config": ("Configuration", "SourceConfig", "TableConfig", "load"),
+    "cursor": ("CursorType", "CursorValue"),
+    "errors": ("ConfigurationError", "IncrementalAssetsError"),
+    "many": ("sync_many",),
+    "plan": ("Mode", "Request"),
+    "ports": ("Checkpoints", "Lake", "Ports", "Probe", "Source", "Stage"),
+    "report": ("RowCounts", "Status", "SyncReport"),
+    "resolve": ("Resolved", "resolve_all"),
+    "sync": ("sync_table",),
+    "table": ("Strategy", "TableId", "TableShape", "TableSpec"),
+    "verdict": ("Check", "Verdict"),
+    "window": ("Window",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"incremental_assets.core.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 Session = Callable[[], "SparkSession"]
 
 
-def open_lake(root: str, session: Session) -> Lake:
-    """Delta tables below `root`."""
+def open_lake(root: str, session: Session, address: Address) -> Lake:
+    """Delta tables below `root`, and where the source is that they are compared with."""
     from incremental_assets.engine.lake import DeltaLake
 
-    return DeltaLake(root, session)
+    return DeltaLake(root, session, address)
 
 
 def open_stage(root: str, session: Session) -> Stage:

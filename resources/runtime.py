@@ -67,7 +67,7 @@ class Runtime:
                     probe=probe,
                     source=open_reader(probe, where, session),
                     stage=open_stage(root, session),
-                    lake=open_lake(root, session),
+                    lake=open_lake(root, session, where),
                     checkpoints=self.checkpoints,
                 )
             kept = self._ports[source]

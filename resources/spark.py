@@ -50,7 +50,9 @@ class SparkResource(ConfigurableResource):
     def _door(self) -> Session:
         from incremental_assets.engine.session import SparkSettings
 
-        return _session(SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items()))))
+        return _session(
+            SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items())))
+        )
 
 
 @cache

@@ -4,8 +4,6 @@ A run tagged `mode: sync` goes on from the watermark, and its partitions only sa
 tag reads their windows again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -54,7 +52,10 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
 
     @multi_asset(
         name=scheme.op,
-        outs={names[known.id]: AssetOut.from_spec(view.spec(known), dagster_type=Nothing, is_required=False) for known in tables},
+        outs={
+            names[known.id]: AssetOut.from_spec(view.spec(known), dagster_type=Nothing, is_required=False)
+            for known in tables
+        },
         ins={f"source__{names[known.id]}": AssetIn(source_key(known.id), dagster_type=Nothing) for known in tables},
         internal_asset_deps={names[known.id]: {source_key(known.id)} for known in tables},
         partitions_def=definition(scheme),
@@ -68,7 +69,9 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         try:
             chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
             failures += missing.values()
-            yield from _landed(context, _reports(context, view, scheme, chosen, runtime), {spec.id: spec for spec in chosen}, failures)
+            yield from _landed(
+                context, _reports(context, view, scheme, chosen, runtime), {spec.id: spec for spec in chosen}, failures
+            )
         except IncrementalAssetsError as error:
             failures.append(str(error))
         if failures:
@@ -97,12 +100,16 @@ def _reports(
         return
     parts: dict[TableId, list[SyncReport]] = {spec.id: [] for spec in specs}
     for requests in rounds:
-        for report in as_they_land(specs, lambda spec, asked=requests: asked[spec.id], ports, view.config.parallel.tables):  # type: ignore[misc]
+        for report in as_they_land(
+            specs, lambda spec, asked=requests: asked[spec.id], ports, view.config.parallel.tables
+        ):  # type: ignore[misc]
             parts[report.table].append(report)
     yield from (_together(reports) for reports in parts.values())
 
 
-def _requests(context: AssetExecutionContext, scheme: Scheme, specs: Sequence[TableSpec]) -> list[Mapping[TableId, Request]]:
+def _requests(
+    context: AssetExecutionContext, scheme: Scheme, specs: Sequence[TableSpec]
+) -> list[Mapping[TableId, Request]]:
     """What is asked of each table; one mapping per contiguous range of partitions."""
     tags = context.run.tags
     mode = Mode(tags.get(MODE_TAG, Mode.BACKFILL))
@@ -116,14 +123,19 @@ def _requests(context: AssetExecutionContext, scheme: Scheme, specs: Sequence[Ta
 
 
 def _landed(
-    context: AssetExecutionContext, reports: Iterator[SyncReport], specs: Mapping[TableId, TableSpec], failures: list[str]
+    context: AssetExecutionContext,
+    reports: Iterator[SyncReport],
+    specs: Mapping[TableId, TableSpec],
+    failures: list[str],
 ) -> Iterator[MaterializeResult]:
     """A result for each table that landed; an idle one announces nothing."""
     with closing(reports):  # type: ignore[type-var]
         for report in reports:
             if report.status is Status.LANDED:
                 context.log.info(_line(report))
-                yield MaterializeResult(asset_key=asset_key(report.table), metadata=metadata.of_report(report, specs[report.table]))
+                yield MaterializeResult(
+                    asset_key=asset_key(report.table), metadata=metadata.of_report(report, specs[report.table])
+                )
             elif report.status is Status.IDLE:
                 context.log.info("%s: %s", report.table, report.reason)
             elif report.status is Status.BUSY and report.mode is Mode.SYNC:

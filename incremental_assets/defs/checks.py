@@ -3,8 +3,6 @@
 In a run on partitions the reconciliation looks at those windows only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -49,7 +47,11 @@ _ASKS = {
 
 def check_assets(view: View) -> AssetChecksDefinition:
     """Every check of every table of the source, in one op that runs those which are selected."""
-    specs = {plain(known.id.schema, known.id.name, check): _spec(known, check) for known in view.tables for check in applicable(known.terms)}
+    specs = {
+        plain(known.id.schema, known.id.name, check): _spec(known, check)
+        for known in view.tables
+        for check in applicable(known.terms)
+    }
     inputs = {plain(known.id.schema, known.id.name): asset_key(known.id) for known in view.tables}
 
     @op(
@@ -73,7 +75,9 @@ def check_assets(view: View) -> AssetChecksDefinition:
 
 def _spec(known: Known, check: Check) -> AssetCheckSpec:
     # A key that is there twice multiplies in every join, so that what lies downstream had better wait.
-    return AssetCheckSpec(str(check), asset=asset_key(known.id), description=_ASKS[check], blocking=check is Check.DUPLICATES)
+    return AssetCheckSpec(
+        str(check), asset=asset_key(known.id), description=_ASKS[check], blocking=check is Check.DUPLICATES
+    )
 
 
 def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str], runtime: Opened) -> Iterator[Verdict]:

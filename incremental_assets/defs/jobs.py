@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dagster import AssetSelection, define_asset_job
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
@@ -9,8 +11,11 @@ from incremental_assets.defs.names import asset_key, plain
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import View
 
+Job = UnresolvedAssetJobDefinition
+Jobs = Mapping[Scheme, Job]
 
-def sync_jobs(view: View) -> dict[Scheme, UnresolvedAssetJobDefinition]:
+
+def sync_jobs(view: View) -> Jobs:
     """What the sensor runs: the tables of one scheme, without the checks that read whole tables."""
     return {
         scheme: define_asset_job(
@@ -23,7 +28,7 @@ def sync_jobs(view: View) -> dict[Scheme, UnresolvedAssetJobDefinition]:
     }
 
 
-def check_job(view: View) -> UnresolvedAssetJobDefinition:
+def check_job(view: View) -> Job:
     """Every check of every table."""
     keys = [asset_key(known.id) for known in view.tables]
     return define_asset_job(

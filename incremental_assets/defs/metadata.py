@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dagster import (
     AssetCheckSeverity,
+    BetaWarning,
     CodeReferencesMetadataValue,
     LocalFileCodeReference,
     MetadataValue,
@@ -29,7 +31,11 @@ Metadata = Mapping[str, Any]
 
 _OWN_COLUMNS = (
     TableColumn(name="_sync_run_id", type="string", description="The run that landed the row."),
-    TableColumn(name="_sync_seq", type="bigint", description="The sequence of the sync that landed it: a higher one read a later snapshot."),
+    TableColumn(
+        name="_sync_seq",
+        type="bigint",
+        description="The sequence of the sync that landed it: a higher one read a later snapshot.",
+    ),
     TableColumn(name="_sync_at", type="timestamp", description="When it landed."),
 )
 
@@ -55,8 +61,11 @@ def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadat
 
 def of_place(file: Path, line: int) -> Metadata:
     """Where the table is configured."""
-    where = LocalFileCodeReference(file_path=str(file), line_number=max(1, line), label=file.name)
-    return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[where])}
+    with warnings.catch_warnings():
+        # Once per table at every load would be news to nobody.
+        warnings.simplefilter("ignore", BetaWarning)
+        where = LocalFileCodeReference(file_path=str(file), line_number=max(1, line), label=file.name)
+        return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[where])}
 
 
 def of_report(report: SyncReport, spec: TableSpec | None) -> Metadata:
@@ -80,7 +89,9 @@ def of_report(report: SyncReport, spec: TableSpec | None) -> Metadata:
         "delta_version": report.target_version,
         "sequence": report.seq,
         "seconds": round(report.seconds, 3),
-        "warnings": MetadataValue.md("\n".join(f"* {warning}" for warning in report.warnings)) if report.warnings else None,
+        "warnings": MetadataValue.md("\n".join(f"* {warning}" for warning in report.warnings))
+        if report.warnings
+        else None,
     }
     told |= {f"seconds_{stage}": round(seconds, 3) for stage, seconds in report.stages}
     if spec is not None:
@@ -108,7 +119,9 @@ def severity_of(verdict: Verdict) -> AssetCheckSeverity:
 
 
 def _columns_of(table: TableId, columns: tuple[Column, ...], key: tuple[str, ...]) -> dict[str, Any]:
-    lineage = {column.name: [TableColumnDep(asset_key=source_key(table), column_name=column.name)] for column in columns}
+    lineage = {
+        column.name: [TableColumnDep(asset_key=source_key(table), column_name=column.name)] for column in columns
+    }
     schema = TableSchema(columns=[*(_column(column, column.spark_type, key) for column in columns), *_OWN_COLUMNS])
     return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}
 

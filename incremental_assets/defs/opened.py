@@ -26,4 +26,3 @@ class Opened(Protocol):
 
     def specs(self, source: str) -> Resolved:
         """Every table as it is to be synced, and why each of the others cannot be."""
-

@@ -4,9 +4,7 @@ It asks for one run per partition scheme and range of partitions, tagged `mode: 
 failed run too, and would never run it again; the checkpoint table knows what has landed.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dagster import (
@@ -24,7 +22,6 @@ from dagster import (
     SkipReason,
     sensor,
 )
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from incremental_assets.core.errors import IncrementalAssetsError, TooManyPartitions
 from incremental_assets.core.moved import Moved, Stopped, new_keys, partition_keys
@@ -34,7 +31,7 @@ from incremental_assets.core.verdict import Verdict
 from incremental_assets.defs import metadata
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
-from incremental_assets.defs.jobs import sync_jobs
+from incremental_assets.defs.jobs import Jobs
 from incremental_assets.defs.names import asset_key, plain
 from incremental_assets.defs.opened import Opened
 from incremental_assets.defs.partitions import Scheme
@@ -51,9 +48,8 @@ _IN_FLIGHT = [
 ]
 
 
-def sync_sensor(view: View) -> SensorDefinition:
-    """Looks at the source `every` so often, and asks for runs of what has moved."""
-    jobs = sync_jobs(view)
+def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
+    """Looks at the source `every` so often, and asks for runs of what has moved. `jobs` are those of the definitions themselves."""
 
     @sensor(
         name=plain("sync", view.name, "sensor"),
@@ -80,7 +76,11 @@ def sync_sensor(view: View) -> SensorDefinition:
             return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write())
         new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
         requests, dynamic, without = _requests(view, jobs, seen.moved, context.instance, now)
-        stopped = (*seen.stopped, *without, *(Stopped(problem.table, str(problem.error)) for problem in resolved.problems))
+        stopped = (
+            *seen.stopped,
+            *without,
+            *(Stopped(problem.table, str(problem.error)) for problem in resolved.problems),
+        )
         return SensorResult(
             run_requests=requests,
             skip_reason=None if requests else SkipReason(_told(seen, stopped, new)),
@@ -104,7 +104,7 @@ def sync_tags(view: View) -> dict[str, str]:
 
 
 def _requests(
-    view: View, jobs: Mapping[Scheme, UnresolvedAssetJobDefinition], moved: Sequence[Moved], instance: DagsterInstance, now: datetime
+    view: View, jobs: Jobs, moved: Sequence[Moved], instance: DagsterInstance, now: datetime
 ) -> tuple[list[RunRequest], list[AddDynamicPartitionsRequest], list[Stopped]]:
     """One run per scheme and range of partitions: a table that lags behind announces no other table's months again."""
     schemes = {known.id: known.scheme for known in view.tables}
@@ -143,7 +143,9 @@ def _told(seen: Tick, stopped: Sequence[Stopped], new: Sequence[str]) -> str:
     told += [f"{table} failed last time and waits" for table in seen.waiting]
     told += [each.sentence for each in stopped]
     if new:
-        told.append(f"{len(new)} tables are new ({', '.join(new[:5])}{', …' if len(new) > 5 else ''}): reload the code location to see them")
+        told.append(
+            f"{len(new)} tables are new ({', '.join(new[:5])}{', …' if len(new) > 5 else ''}): reload the code location to see them"
+        )
     return "; ".join(told)
 
 

@@ -95,7 +95,11 @@ class View:
 def _description(known: Known) -> str:
     """What people read before they click on a partition."""
     comment = known.shape.comment if known.shape else ""
-    told = [comment, f"Copy of `{known.id.schema}.{known.id.name}`, {_STRATEGIES[known.terms.strategy]}.", _partitions(known.terms)]
+    told = [
+        comment,
+        f"Copy of `{known.id.schema}.{known.id.name}`, {_STRATEGIES[known.terms.strategy]}.",
+        _partitions(known.terms),
+    ]
     return "\n\n".join(line for line in told if line)
 
 

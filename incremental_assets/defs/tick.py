@@ -48,7 +48,14 @@ class Memory:
                 return cls()
             waiting = {table: (int(count), float(until)) for table, (count, until) in document.pop("waiting").items()}
             stale = {str(table): str(severity) for table, severity in document.pop("stale").items()}
-            return cls(int(document["failures"]), float(document["wait_until"]), str(document["error"]), waiting, stale, float(document["told_at"]))
+            return cls(
+                int(document["failures"]),
+                float(document["wait_until"]),
+                str(document["error"]),
+                waiting,
+                stale,
+                float(document["told_at"]),
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
@@ -128,7 +135,11 @@ def _asked_for(
 
 
 def _fresh(
-    source: SourceConfig, looks: Sequence[Look], busy: Collection[TableId], observations: Sequence[Observation], probe: Probe
+    source: SourceConfig,
+    looks: Sequence[Look],
+    busy: Collection[TableId],
+    observations: Sequence[Observation],
+    probe: Probe,
 ) -> list[Verdict]:
     """Nothing of an idle table waits to land, so that the source is asked only about the others."""
     limits = {look.spec.id: terms_of(source, look.spec.id).freshness for look in looks}

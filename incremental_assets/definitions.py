@@ -1,0 +1,61 @@
+"""Composition root: reads the configuration, binds what opens it, and hands Dagster its definitions.
+
+Loading asks no source and starts no JVM. Tables that the configuration does not list, and the columns of all of them, come from the
+catalogue last seen, which is kept with the checkpoints.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from dagster import Definitions, definitions
+
+from incremental_assets.core.config import Configuration, load
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.table import TableShape
+from incremental_assets.defs.build import build
+from incremental_assets.defs.opened import RESOURCE
+from resources.runtime import Runtime
+
+CONFIG = "INCREMENTAL_ASSETS_CONFIG"
+"""The environment variable that names another file than the shipped one."""
+
+_log = logging.getLogger(__name__)
+
+
+def config_path() -> Path:
+    """The configuration to read."""
+    return Path(os.environ.get(CONFIG) or Path(__file__).with_name("sources.yaml"))
+
+
+@definitions
+def defs() -> Definitions:
+    """What `workspace.yaml` loads: nothing happens before Dagster asks for it."""
+    return of(Runtime(_loaded()))
+
+
+def of(runtime: Runtime) -> Definitions:
+    """Everything that a configuration describes, around one runtime."""
+    return build(runtime.configuration, catalogues(runtime), {RESOURCE: runtime, "spark": runtime.spark})
+
+
+def catalogues(runtime: Runtime) -> dict[str, tuple[TableShape, ...]]:
+    """What the sources looked like when they were last seen; nothing for one that never was."""
+    try:
+        return {
+            source.name: runtime.checkpoints.catalogue(source.name) or () for source in runtime.configuration.sources
+        }
+    except IncrementalAssetsError as error:
+        # The listed tables can be shown without it, and the page of a run says the same once it matters.
+        _log.warning("tables that are not listed are not shown: %s", error)
+        return {}
+
+
+def _loaded() -> Configuration:
+    try:
+        return load(config_path())
+    except IncrementalAssetsError as error:
+        # Dagster shows a broken code location with its traceback: `from None` keeps that to the mistakes themselves.
+        raise error from None
