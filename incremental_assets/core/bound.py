@@ -70,7 +70,10 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
 
 
 def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
-    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked: it began before the clock of that time."""
+    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked: it began before the clock of that time.
+
+    The guard is for a source whose clock was put back a little in between, so that such a begin reads later than that clock.
+    """
     holdback = spec.holdback if isinstance(spec.holdback, int) else 0
     guarantee, reason = _guarantee(bound, bool(holdback))
     now = Settling(highest, bound.clock) if highest is not None else None
@@ -81,7 +84,11 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     if guarantee is not Guarantee.SETTLED:
         value = _after(now.highest, holdback) if now else watermark
         return Settled(value, guarantee, reason)
-    done = [pair for pair in (earlier, now) if pair is not None and (bound.oldest is None or bound.oldest > pair.clock)]
+    done = [
+        pair
+        for pair in (earlier, now)
+        if pair is not None and (bound.oldest is None or bound.oldest > pair.clock + GUARD)
+    ]
     value = max((_after(pair.highest, holdback) for pair in done), default=watermark)
     waiting = next((pair for pair in (earlier, now) if pair is not None and pair not in done), None)
     return Settled(value, guarantee, reason, waiting)
@@ -97,7 +104,10 @@ def _guarantee(bound: Bound, holds_back: bool) -> tuple[Guarantee, str]:
     if bound.prepared is not None:
         return Guarantee.SETTLED, f"the watermark waits for the prepared transaction {bound.prepared}"
     if bound.oldest is not None:
-        return Guarantee.SETTLED, f"every transaction but those since {bound.oldest:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over"
+        return (
+            Guarantee.SETTLED,
+            f"every transaction but those since {bound.oldest:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over",
+        )
     return Guarantee.SETTLED, "no transaction was open"
 
 
@@ -119,7 +129,10 @@ def highest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorVa
         return CursorValue.of(cursor.type, instant)
     readings = [_local(cursor, bound, instant)]
     instantly = timedelta(microseconds=1)
-    readings += [_local(cursor, bound, turn - instantly) for turn in _turns(cursor, bound, instant - timedelta(hours=26), timedelta(hours=26))]
+    readings += [
+        _local(cursor, bound, turn - instantly)
+        for turn in _turns(cursor, bound, instant - timedelta(hours=26), timedelta(hours=26))
+    ]
     highest = max(readings)
     return CursorValue.of(cursor.type, highest + timedelta(days=1) if cursor.type is CursorType.DATE else highest)
 
@@ -132,7 +145,8 @@ def _turns(cursor: Cursor, bound: Bound, begin: datetime, span: timedelta) -> li
     """The instants in `(begin, begin + span]` at which the zone's clocks are put back; zones turn on quarter hours."""
     zone = ZoneInfo(cursor.zone or bound.zone)
     quarter = timedelta(minutes=15)
-    first = begin.astimezone(UTC).replace(minute=begin.minute - begin.minute % 15, second=0, microsecond=0)
+    begin = begin.astimezone(UTC)
+    first = begin.replace(minute=begin.minute - begin.minute % 15, second=0, microsecond=0)
     steps = [first + quarter * step for step in range(span // quarter + 2)]
     offsets = [step.astimezone(zone).utcoffset() or timedelta() for step in steps]
     pairs = zip(steps[1:], offsets[:-1], offsets[1:], strict=True)
