@@ -94,7 +94,11 @@ class SyncPlan:
     def landed(self, rows: int, highest: CursorValue | None, fingerprint: Fingerprint | None) -> State:
         """The state after this plan has landed, from what its snapshot showed."""
         before = self.previous
-        read = [value for value in (before.max_cursor_read if before and not self.overwrites else None, highest) if value is not None]
+        read = [
+            value
+            for value in (before.max_cursor_read if before and not self.overwrites else None, highest)
+            if value is not None
+        ]
         whole = self.overwrites or not self.spec.is_incremental
         covered = () if whole or before is None else before.coverage
         state = State(
@@ -128,7 +132,9 @@ class SyncPlan:
         return (self.window.clamp_upper(self.settled.value),)
 
 
-def plan(spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation) -> SyncPlan | Nothing:
+def plan(
+    spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation
+) -> SyncPlan | Nothing:
     """The plan of one sync, or Nothing; stops if the source or the terms are not those that landed."""
     bound, cursor = observation.bound, spec.cursor
     check_identity(spec, request, state, bound)
@@ -138,15 +144,28 @@ def plan(spec: TableSpec, request: Request, state: State | None, ticket: Ticket,
     # A full refresh starts from nothing: an exchanged source may lie before the old watermark.
     known = None if request.mode is Mode.FULL_REFRESH else state
     settled = settle(spec, cursor, bound, observation.highest, known)
-    previous = state.watermark if state else None
-    watermark = previous if request.mode is Mode.BACKFILL else _later(known.watermark if known else None, settled.value)
     window = reading(spec, request, state, observation)
+    # What is not read yet has not settled, should the highest number have fallen since it was held back.
+    settled = replace(settled, value=_at_most(settled.value, window.upper))
+    previous = state.watermark if state else None
+    # Below `start` nothing is ever asked for, so that a first sync stands there at least.
+    stands = known.watermark if known is not None and known.watermark is not None else spec.start
+    watermark = previous if request.mode is Mode.BACKFILL else _later(stands, settled.value)
     if request.mode is Mode.SYNC and state is not None:
-        moved = state.fingerprint is None or observation.fingerprint != state.fingerprint
-        if not moved or window.is_empty:
+        idle = replace(
+            state,
+            watermark=watermark,
+            settling=settled.settling,
+            identity=bound.identity,
+            coverage=merge((*state.coverage, window.clamp_upper(settled.value)))
+            if settled.value is not None
+            else state.coverage,
+        )
+        if window.is_empty or not _has_moved(state, window, observation):
             changed = watermark != previous or settled.settling != state.settling
-            idle = replace(state, watermark=watermark, settling=settled.settling, identity=bound.identity) if changed else None
-            return Nothing("nothing moved", settled.guarantee, settled.reason, settled.value, previous, idle)
+            return Nothing(
+                "nothing moved", settled.guarantee, settled.reason, settled.value, previous, idle if changed else None
+            )
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     return SyncPlan(
         spec=spec,
@@ -163,10 +182,17 @@ def plan(spec: TableSpec, request: Request, state: State | None, ticket: Ticket,
     )
 
 
-def _plan_whole(spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation) -> SyncPlan | Nothing:
+def _plan_whole(
+    spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation
+) -> SyncPlan | Nothing:
     bound = observation.bound
     settled = Settled(None, Guarantee.SETTLED, "the whole table is read in one snapshot")
-    if request.mode is Mode.SYNC and state is not None and state.clock is not None and bound.clock - state.clock < spec.refresh_every:
+    if (
+        request.mode is Mode.SYNC
+        and state is not None
+        and state.clock is not None
+        and bound.clock - state.clock < spec.refresh_every
+    ):
         due = state.clock + spec.refresh_every
         return Nothing(f"not due before {due:%Y-%m-%d %H:%M}Z", settled.guarantee, settled.reason, None, None)
     return SyncPlan(
@@ -214,6 +240,18 @@ def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:
     if spec.future is FuturePolicy.WAIT and cursor.type.is_time:
         return highest_reading(cursor, bound, bound.clock)
     return None
+
+
+def _has_moved(state: State, window: Window, observation: Observation) -> bool:
+    """Whether the source may show other rows than those that landed. A fingerprint says nothing of rows below where it begins."""
+    kept = state.fingerprint
+    if kept is None or observation.fingerprint != kept:
+        return True
+    return kept.lower is not None and (window.lower is None or window.lower < kept.lower)
+
+
+def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:
+    return value if value is None or limit is None else min(value, limit)
 
 
 def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:

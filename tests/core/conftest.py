@@ -1,0 +1,5 @@
+"""The pure tests search as long as the profile says."""
+
+from tests import profiles
+
+profiles.load()

@@ -1,0 +1,369 @@
+"""What one sync reads and where its watermark goes, decided before anything is touched."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.errors import SourceExchanged, TermsChanged
+from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.state import Fingerprint, Identity, Settling, State
+from incremental_assets.core.table import FuturePolicy, Strategy, TableSpec
+from incremental_assets.core.window import Window
+from tests.scenario import countries, orders
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+SHOP = Identity("7001", "shop", 1, 1000)
+SYNC, REFRESH = Request("run"), Request("run", Mode.FULL_REFRESH)
+
+
+def moment(text: str | None) -> CursorValue | None:
+    return None if text is None else CursorValue.parse(CursorType.TIMESTAMP, f"2024-01-31T{text}Z")
+
+
+def number(value: int | None) -> CursorValue | None:
+    return None if value is None else CursorValue(CursorType.INTEGER, str(value))
+
+
+def marks(lower: CursorValue | None, digest: str = "17") -> Fingerprint:
+    return Fingerprint(lower, 1, "x", digest)
+
+
+def seen(
+    clock: datetime = NOON,
+    *,
+    oldest: datetime | None = None,
+    highest: int | None = None,
+    fingerprint: Fingerprint | None = None,
+    identity: Identity | None = SHOP,
+    prepared: str | None = None,
+) -> Observation:
+    return Observation(Bound(clock, oldest, "", prepared, "", "UTC", identity), number(highest), fingerprint)
+
+
+def landed(spec: TableSpec, watermark: CursorValue | None = None, **changes: object) -> State:
+    kept = State("app", 3, "batch", spec.terms, watermark=watermark, identity=SHOP, clock=NOON - timedelta(hours=1))
+    return replace(kept, **changes)  # type: ignore[arg-type]
+
+
+def planned(spec: TableSpec, state: State | None, observation: Observation, request: Request = SYNC) -> SyncPlan:
+    found = plan(spec, request, state, Ticket("app", 4, "next"), observation)
+    assert isinstance(found, SyncPlan)
+    return found
+
+
+def nothing(spec: TableSpec, state: State, observation: Observation) -> Nothing:
+    found = plan(spec, SYNC, state, Ticket("app", 4, "next"), observation)
+    assert isinstance(found, Nothing)
+    return found
+
+
+# --- the window and the watermark --------------------------------------------------------------------
+
+
+def test_a_first_sync_reads_everything_and_stands_where_the_source_has_settled() -> None:
+    found = planned(orders(), None, seen())
+    assert (found.window, found.new_watermark) == (Window(None, None), moment("11:59:58"))
+
+
+def test_a_later_sync_reads_from_the_watermark_to_whatever_the_snapshot_shows() -> None:
+    found = planned(orders(), landed(orders(), moment("11:00:00")), seen())
+    assert found.window == Window(moment("11:00:00"), None)
+
+
+def test_a_transaction_left_open_holds_the_watermark_and_not_the_rows() -> None:
+    found = planned(orders(), landed(orders(), moment("11:00:00")), seen(oldest=NOON - timedelta(minutes=30)))
+    assert (found.window.upper, found.new_watermark) == (None, moment("11:29:58"))
+
+
+def test_a_transaction_older_than_the_watermark_does_not_take_it_back() -> None:
+    found = planned(orders(), landed(orders(), moment("11:00:00")), seen(oldest=NOON - timedelta(hours=5)))
+    assert found.new_watermark == moment("11:00:00")
+
+
+def test_lookback_reads_below_the_watermark_and_does_not_move_it() -> None:
+    spec = orders(lookback=timedelta(minutes=15))
+    found = planned(spec, landed(spec, moment("11:00:00")), seen())
+    assert (found.window.lower, found.previous_watermark, found.fingerprint_lower) == (
+        moment("10:45:00"),
+        moment("11:00:00"),
+        moment("11:44:58"),
+    )
+
+
+def test_start_is_never_read_below_not_even_by_lookback() -> None:
+    spec = orders(start="2024-01-31T10:50:00Z", lookback=timedelta(minutes=15))
+    assert planned(spec, None, seen()).window.lower == moment("10:50:00")
+    assert planned(spec, landed(spec, moment("11:00:00")), seen()).window.lower == moment("10:50:00")
+
+
+def test_start_is_never_read_below_although_the_source_has_not_settled_that_far() -> None:
+    spec = orders(start="2024-01-31T10:00:00Z")
+    first = planned(spec, None, seen(oldest=NOON - timedelta(hours=5)))
+    state = first.landed(1, moment("11:00:00"), None)
+    assert planned(spec, state, seen()).window.lower == moment("10:00:00")
+
+
+def test_a_watermark_reset_below_start_goes_below_start() -> None:
+    spec = orders(start="2024-01-31T10:00:00Z")
+    assert planned(spec, landed(spec, moment("09:00:00")), seen()).window.lower == moment("09:00:00")
+
+
+def test_holdback_reads_and_settles_no_higher_than_it_says() -> None:
+    spec = orders(holdback=timedelta(minutes=15))
+    found = planned(spec, landed(spec, moment("11:00:00")), seen())
+    assert (found.window, found.new_watermark) == (Window(moment("11:00:00"), moment("11:45:00")), moment("11:45:00"))
+
+
+def test_future_rows_that_wait_are_those_past_the_sources_clock() -> None:
+    spec = orders(future=FuturePolicy.WAIT)
+    found = planned(spec, landed(spec, moment("11:00:00")), seen())
+    assert (found.window.upper, found.future_above) == (moment("12:00:00"), moment("12:00:00"))
+
+
+def test_the_watermark_never_passes_what_was_read_even_if_the_highest_number_has_fallen() -> None:
+    """100 was deleted; 85 was still open when 100 was seen, and lies between what a holdback lets be read now and then."""
+    spec = orders(Strategy.APPEND, cursor="id", holdback=10)
+    earlier = Settling(CursorValue(CursorType.INTEGER, "100"), NOON - timedelta(hours=1))
+    found = planned(spec, landed(spec, number(50), settling=earlier), seen(highest=80))
+    assert (found.window.upper, found.new_watermark) == (number(71), number(71))
+    empty = nothing(spec, landed(spec, number(75), settling=earlier), seen(highest=80))
+    assert empty.state is None or empty.state.watermark == number(75)
+
+
+spans = st.sampled_from([0, timedelta(minutes=15), timedelta(days=3)])
+minutes = st.integers(-600, 600).map(lambda count: NOON + timedelta(minutes=count))
+
+
+@given(
+    watermark=minutes,
+    clock=minutes,
+    oldest=st.none() | minutes,
+    prepared=st.sampled_from([None, "gx"]),
+    lookback=spans,
+    holdback=spans,
+    future=st.sampled_from(FuturePolicy),
+)
+def test_the_watermark_only_grows_and_passes_neither_the_bound_nor_what_is_read(
+    watermark: datetime,
+    clock: datetime,
+    oldest: datetime | None,
+    prepared: str | None,
+    lookback: Span,
+    holdback: Span,
+    future: FuturePolicy,
+) -> None:
+    spec = orders(lookback=lookback, holdback=holdback, future=future)
+    before = CursorValue.of(CursorType.TIMESTAMP, watermark)
+    found = plan(spec, SYNC, landed(spec, before), Ticket("app", 4, "b"), seen(clock, oldest=oldest, prepared=prepared))
+    after = found.new_watermark if isinstance(found, SyncPlan) else found.state.watermark if found.state else before
+    assert after is not None
+    assert after >= before
+    if after > before:
+        assert after <= CursorValue.of(CursorType.TIMESTAMP, min(clock, oldest or clock))
+        assert prepared is None
+        assert isinstance(found, SyncPlan)
+        assert found.window.upper is None or after <= found.window.upper
+        assert found.fingerprint_lower is not None
+        assert found.window.lower is None or found.window.lower <= found.fingerprint_lower
+
+
+# --- nothing moved -------------------------------------------------------------------------------------
+
+
+def test_an_equal_fingerprint_means_nothing_to_do_and_the_watermark_moves_to_the_bound() -> None:
+    spec, mark = orders(), marks(moment("11:00:00"))
+    found = nothing(spec, landed(spec, moment("11:00:00"), fingerprint=mark), seen(fingerprint=mark))
+    assert found.state is not None
+    assert found.state.watermark == moment("11:59:58")
+
+
+def test_what_settled_while_nothing_moved_is_covered_without_a_gap() -> None:
+    spec, mark = orders(), marks(moment("11:00:00"))
+    state = landed(spec, moment("11:00:00"), fingerprint=mark, coverage=(Window(None, moment("11:00:00")),))
+    found = nothing(spec, state, seen(fingerprint=mark))
+    assert found.state is not None
+    assert found.state.coverage == (Window(None, moment("11:59:58")),)
+    following = planned(spec, found.state, seen(NOON + timedelta(hours=1)))
+    assert following.landed(1, None, None).coverage == (Window(None, moment("12:59:58")),)
+
+
+def test_nothing_is_recorded_while_even_the_bound_stands_still() -> None:
+    spec, mark = orders(), marks(moment("11:00:00"))
+    state = landed(spec, moment("11:00:00"), fingerprint=mark)
+    assert nothing(spec, state, seen(oldest=NOON - timedelta(hours=5), fingerprint=mark)).state is None
+
+
+def test_another_fingerprint_means_that_something_moved() -> None:
+    spec = orders()
+    state = landed(spec, moment("11:00:00"), fingerprint=marks(moment("11:00:00"), "17"))
+    assert planned(spec, state, seen(fingerprint=marks(moment("11:00:00"), "18"))).window.lower == moment("11:00:00")
+
+
+def test_without_a_kept_fingerprint_everything_may_have_moved() -> None:
+    assert planned(orders(), landed(orders(), moment("11:00:00")), seen()).window.lower == moment("11:00:00")
+
+
+def test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing() -> None:
+    """The lookback was raised since: rows below the old reach may have come late."""
+    spec, mark = orders(lookback=timedelta(hours=2)), marks(moment("10:45:00"))
+    state = landed(spec, moment("11:00:00"), fingerprint=mark)
+    assert planned(spec, state, seen(fingerprint=mark)).window.lower == moment("09:00:00")
+
+
+def test_numbers_that_settle_while_nothing_moves_are_kept_as_settled() -> None:
+    spec, mark = orders(Strategy.APPEND, cursor="id"), marks(number(31))
+    waiting = Settling(CursorValue(CursorType.INTEGER, "40"), NOON - timedelta(hours=1))
+    found = nothing(
+        spec, landed(spec, number(31), fingerprint=mark, settling=waiting), seen(highest=40, fingerprint=mark)
+    )
+    assert found.state is not None
+    assert (found.state.watermark, found.state.settling) == (number(41), None)
+
+
+# --- a table that is read whole ---------------------------------------------------------------------------
+
+
+def test_a_whole_table_is_read_when_it_is_due_and_on_request() -> None:
+    spec = countries()
+    state = landed(spec, clock=NOON - timedelta(hours=23))
+    assert nothing(spec, state, seen()).reason == "not due before 2024-01-31 13:00Z"
+    assert planned(spec, state, seen(NOON + timedelta(hours=1))).overwrites
+    assert planned(spec, state, seen(), REFRESH).overwrites
+    assert planned(spec, state, seen(), Request("run", Mode.BACKFILL)).overwrites
+
+
+# --- full refresh and backfill ------------------------------------------------------------------------------
+
+
+def test_a_full_refresh_starts_from_start_and_may_take_the_watermark_back() -> None:
+    spec = orders(start="2024-01-31T08:00:00Z")
+    state = landed(
+        spec, moment("13:00:00"), max_cursor_read=moment("13:00:00"), coverage=(Window(None, moment("13:00:00")),)
+    )
+    found = planned(spec, state, seen(), REFRESH)
+    assert (found.window.lower, found.new_watermark) == (moment("08:00:00"), moment("11:59:58"))
+    after = found.landed(5, moment("10:00:00"), None)
+    assert (after.max_cursor_read, after.coverage) == (
+        moment("10:00:00"),
+        (Window(moment("08:00:00"), moment("11:59:58")),),
+    )
+
+
+def test_a_full_refresh_takes_on_new_terms_and_forgets_the_old_cursors_values() -> None:
+    spec = orders(cursor="id")
+    state = landed(
+        orders(), moment("11:00:00"), max_cursor_read=moment("11:00:00"), coverage=(Window(None, moment("11:00:00")),)
+    )
+    after = planned(spec, state, seen(highest=40), REFRESH).landed(5, number(40), None)
+    assert (after.terms, after.watermark, after.max_cursor_read) == (spec.terms, number(41), number(40))
+
+
+def backfill(lower: str, upper: str) -> Request:
+    return Request("run", Mode.BACKFILL, Window(moment(lower), moment(upper)))
+
+
+def test_a_backfill_reads_its_window_and_leaves_all_that_the_next_sync_goes_by_alone() -> None:
+    spec = orders()
+    waiting = marks(moment("11:00:00"))
+    state = landed(spec, moment("11:00:00"), fingerprint=waiting, max_cursor_read=moment("10:59:00"))
+    found = planned(spec, state, seen(), backfill("08:00:00", "09:00:00"))
+    after = found.landed(5, moment("08:59:00"), marks(None))
+    assert found.window == Window(moment("08:00:00"), moment("09:00:00"))
+    assert (after.watermark, after.fingerprint, after.clock) == (moment("11:00:00"), waiting, state.clock)
+    assert after.max_cursor_read == moment("10:59:00")
+    assert after.coverage == (Window(moment("08:00:00"), moment("09:00:00")),)
+
+
+def test_a_backfill_before_the_first_sync_leaves_the_whole_table_to_it() -> None:
+    spec = orders(Strategy.APPEND)
+    after = planned(spec, None, seen(), backfill("08:00:00", "09:00:00")).landed(5, moment("08:59:00"), marks(None))
+    assert (after.watermark, after.max_cursor_read) == (None, moment("08:59:00"))
+    assert planned(spec, after, seen()).window == Window(None, None)
+
+
+def test_a_backfill_of_todays_window_covers_only_what_has_settled() -> None:
+    spec = orders()
+    found = planned(
+        spec, landed(spec, moment("08:00:00")), seen(oldest=NOON - timedelta(hours=1)), backfill("10:00:00", "23:00:00")
+    )
+    assert found.landed(5, moment("11:59:59"), None).coverage == (Window(moment("10:00:00"), moment("10:59:58")),)
+
+
+def test_a_backfill_of_a_table_read_by_its_cursor_names_its_window() -> None:
+    with pytest.raises(ValueError, match="names its window"):
+        planned(orders(), None, seen(), Request("run", Mode.BACKFILL))
+
+
+# --- late rows -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("highest", "late_below"),
+    [
+        ("10:58:00", "10:58:00"),  # provisional rows were read up to there
+        ("09:30:00", "10:00:00"),  # nothing above the watermark: below it all was settled
+        (None, "10:00:00"),
+    ],
+)
+def test_what_lands_first_from_below_what_had_been_read_is_late(highest: str | None, late_below: str) -> None:
+    state = landed(orders(), moment("10:00:00"), max_cursor_read=moment(highest))
+    assert planned(orders(), state, seen()).late_below == moment(late_below)
+
+
+def test_a_row_from_the_future_does_not_make_all_that_follows_late() -> None:
+    state = landed(orders(), moment("10:00:00"), max_cursor_read=CursorValue.parse(CursorType.TIMESTAMP, "2999-12-31"))
+    assert planned(orders(), state, seen()).late_below == moment("11:00:00")
+
+
+def test_nothing_is_late_on_a_first_sync_in_a_backfill_or_after_a_reset() -> None:
+    spec, state = orders(), landed(orders(), moment("10:00:00"))
+    assert planned(spec, None, seen()).late_below is None
+    assert planned(spec, state, seen(), backfill("08:00:00", "09:00:00")).late_below is None
+    assert planned(spec, state.rewound(spec.terms, None), seen()).late_below is None
+
+
+# --- what stops a sync before it begins --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        (Identity("7002", "shop", 1, 5000), "system 7002, was 7001"),
+        (Identity("7001", "shop_copy", 1, 5000), "database shop_copy, was shop"),
+        (Identity("7001", "shop", 2, 999), "restored from an older copy"),
+    ],
+)
+@pytest.mark.parametrize("request_", [SYNC, backfill("08:00:00", "09:00:00")], ids=["sync", "backfill"])
+def test_another_source_or_an_older_copy_of_it_is_not_read(found: Identity, named: str, request_: Request) -> None:
+    with pytest.raises(SourceExchanged, match=named):
+        planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=found), request_)
+
+
+def test_a_failover_to_a_replica_goes_on() -> None:
+    state = landed(orders(), moment("11:00:00"))
+    assert planned(orders(), state, seen(identity=Identity("7001", "shop", 2, 1001))).window.lower == moment("11:00:00")
+
+
+def test_a_full_refresh_accepts_the_new_source_and_keeps_its_identity() -> None:
+    other = Identity("7002", "shop", 1, 3)
+    after = planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=other), REFRESH).landed(1, None, None)
+    assert after.identity == other
+
+
+@pytest.mark.parametrize(
+    ("now", "named"),
+    [
+        (orders(Strategy.APPEND), "strategy upsert -> append"),
+        (orders(cursor="id"), "cursor updated_at:timestamp -> id:integer"),
+        (replace(orders(), key=("id", "customer")), "key id -> id, customer"),
+        (orders(Strategy.FULL_REFRESH), "strategy upsert -> full_refresh"),
+    ],
+)
+def test_changed_terms_are_refused_by_name(now: TableSpec, named: str) -> None:
+    with pytest.raises(TermsChanged, match=named):
+        planned(now, landed(orders(), moment("11:00:00")), seen())
