@@ -21,3 +21,5 @@ def source(
     yield found
     for probe in found.opened:
         probe.close()
+    # Roles outlive the database of a test.
+    found.execute(f"REVOKE pg_read_all_stats FROM {READER}", f"ALTER ROLE {READER} RESET ALL")

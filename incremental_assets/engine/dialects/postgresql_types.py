@@ -29,7 +29,7 @@ _NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
 _TIMESTAMP = re.compile(r"timestamp(\(\d\))? (with|without) time zone")
 
 _LAST_MICROSECOND = "294247-01-10 04:00:54.775807"
-"""The last moment that a signed 64-bit count of microseconds holds; PostgreSQL goes on for 29 years."""
+"""The largest signed 64-bit count of microseconds; PostgreSQL goes on for 29 years, and rounds extract() from this one on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def unholdable(found: Column) -> Unholdable | None:
             else f"timestamp '{_LAST_MICROSECOND}'"
         )
         return Unholdable(
-            f"({value} > {last} OR {value} = '-infinity')",
+            f"({value} >= {last} OR {value} = '-infinity')",
             "infinity, or a moment after the year 294246, has no place in a timestamp of Spark",
         )
     return None
