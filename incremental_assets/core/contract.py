@@ -100,6 +100,12 @@ def delta_type(text: str) -> str:
     return _DELTA_WORDS.get(plain, plain)
 
 
+def sql_type(text: str) -> str:
+    """The same type in SQL's words: `long` and `bigint` are both `bigint`."""
+    plain = delta_type(text)
+    return next((word for word, known in _DELTA_WORDS.items() if known == plain and word != "real"), plain)
+
+
 def _told(found: Difference) -> str:
     added = [f"{column.name} is new" for column in found.added]
     dropped = [f"{column.name} is gone" for column in found.dropped]

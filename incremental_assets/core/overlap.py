@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from incremental_assets.core.contract import OWN_PREFIX, TargetColumn
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch
@@ -27,3 +29,42 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
         return Overlap(None)
     read = plan.previous.max_cursor_read if plan.previous else None
     return None if read is not None and read < batch.lower else Overlap(batch.lower)
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """Rows of the target that landed from sequence `first` up to, not including, `end` (None: open), and the columns that they had then."""
+
+    columns: tuple[str, ...]
+    first: int | None
+    end: int | None
+
+
+def eras(plan: SyncPlan, found: Overlap, target: Sequence[TargetColumn]) -> tuple[Era, ...]:
+    """Newest first. A column that came later takes no part in comparing rows that landed before it, else one new column would land them all again.
+
+    An era whose rows all lie below the overlap is left out.
+    """
+    source = {column.name.lower() for column in plan.spec.columns}
+    shared = [column for column in target if not column.name.startswith(OWN_PREFIX) and column.name.lower() in source]
+    steps = sorted({column.since for column in shared if column.since is not None}, reverse=True)
+    told: list[Era] = []
+    end = None
+    for first in [*steps, None]:
+        columns = tuple(
+            column.name for column in shared if column.since is None or (first is not None and column.since <= first)
+        )
+        told.append(Era(columns, first, end))
+        if first is not None and _lies_below(plan, found, [column for column in shared if column.since == first]):
+            break
+        end = first
+    return tuple(told)
+
+
+def _lies_below(plan: SyncPlan, found: Overlap, came: Sequence[TargetColumn]) -> bool:
+    """Whether everything that landed before a column came has a cursor below the overlap."""
+    cursor = plan.spec.cursor
+    if cursor is None or found.lower is None:
+        return False
+    read = [column.since_cursor for column in came if column.since_cursor is not None]
+    return bool(read) and all(CursorValue.parse(cursor.type, text) < found.lower for text in read)

@@ -1,0 +1,113 @@
+"""The one commit of a batch: what is written, under which options, and what its metrics say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sf
+
+from incremental_assets.core.contract import Difference
+from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.engine.dialects.base import LATE
+from incremental_assets.engine.expressions import column, quoted
+from incremental_assets.engine.landing import Present
+from incremental_assets.engine.log import SINCE, SINCE_CURSOR
+from incremental_assets.engine.note import Kind, Note
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write to one Delta table. `replacing`: the keys whose rows it deletes in the same commit; `evolves`: whether it brings columns."""
+
+    path: str
+    note: Note
+    replacing: Sequence[str] = ()
+    evolves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Counted while the rows were written; ask only after the log has confirmed the commit, as nothing is counted for one that Delta skipped."""
+
+    observation: Observation
+
+    @property
+    def late(self) -> int:
+        """Rows written that a sync before should have seen."""
+        return int(self.observation.get["late"])
+
+
+def counted(rows: DataFrame) -> tuple[DataFrame, Written]:
+    """The rows, and what will be known of them once they are written."""
+    observation = Observation()
+    return rows.observe(observation, sf.count_if(column(LATE)).alias("late")), Written(observation)
+
+
+def shaped(plan: SyncPlan, rows: DataFrame, present: Present, found: Difference) -> DataFrame:
+    """The target's columns: the source's under the spelling that the target has, those that only the target has, and our own."""
+    spelled = {} if plan.overwrites else {there.name.lower(): there.name for there in present.columns}
+    added = {each.name for each in found.added}
+    columns = [
+        column(each.name).alias(
+            spelled.get(each.name.lower(), each.name),
+            metadata=_metadata(plan, each.comment, is_added=each.name in added),
+        )
+        for each in plan.spec.columns
+    ]
+    kept = [column(there.name) for there in found.dropped if there.name in rows.columns]
+    own = [
+        sf.lit(plan.request.run_id).alias("_sync_run_id"),
+        sf.lit(plan.ticket.seq).cast("bigint").alias("_sync_seq"),
+        sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias("_sync_at"),
+    ]
+    return rows.select(*columns, *kept, *own)
+
+
+def empty(session: SparkSession) -> DataFrame:
+    """No rows, for a commit that only speaks."""
+    return session.createDataFrame([], "_sync_run_id string")
+
+
+def write(rows: DataFrame, to: Write) -> None:
+    """One commit. Raises CommitMissing where another writer was first; whether it landed, only the log can tell."""
+    overwrites = to.note.kind is Kind.OVERWRITE
+    writer = rows.alias("s").write.format("delta").mode("overwrite" if overwrites or to.replacing else "append")
+    options = {"txnAppId": to.note.app_id, "txnVersion": str(to.note.seq), "userMetadata": to.note.to_json()}
+    if to.replacing:
+        # The names are quoted here: `replaceUsing` could not name a column with a space in it.
+        matches = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in to.replacing)
+        options |= {"replaceOn": matches, "targetAlias": "t"}
+    if to.evolves:
+        options["overwriteSchema" if overwrites else "mergeSchema"] = "true"
+    try:
+        writer.options(**options).save(to.path)
+    except Exception as error:
+        if _is_conflict(error):
+            raise CommitMissing(
+                f"{to.path}: another writer changed this table while sequence {to.note.seq} was being written, so nothing of it landed; run the sync again"
+            ) from error
+        raise
+
+
+def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]:
+    """Of columns that come with this commit; those that are there keep theirs."""
+    metadata: dict[str, Any] = {"comment": comment} if comment and (is_added or plan.overwrites) else {}
+    if not is_added or plan.overwrites:
+        return metadata
+    metadata[SINCE] = plan.ticket.seq
+    read = plan.previous.max_cursor_read if plan.previous else None
+    return metadata | ({SINCE_CURSOR: read.text} if read is not None else {})
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Some arrive as Delta's own exceptions, some as bare Java ones, whose class is all that tells."""
+    name = type(error).__name__ if isinstance(error, PySparkException) else ""
+    java = getattr(error, "java_exception", None)
+    told = java.getClass().getName() if java is not None else ""
+    return any("Concurrent" in text or "ProtocolChanged" in text or "MetadataChanged" in text for text in (name, told))

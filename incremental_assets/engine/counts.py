@@ -1,0 +1,23 @@
+"""Rows of one commit, from what the log says of it: pure."""
+
+from __future__ import annotations
+
+from incremental_assets.core.report import RowCounts
+from incremental_assets.engine.log import Committed
+from incremental_assets.engine.note import Kind, Note
+
+
+def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -> RowCounts:
+    """`late` and `deleted` (of an overwrite) are not in the log; a commit found later is told without them."""
+    # Delta counts all rows of a file that got a deletion vector as copied and as output.
+    written = commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
+    updated = commit.metrics.get("numDeletedRows", 0) if note.kind is Kind.UPSERT else 0
+    return RowCounts(
+        read=note.rows,
+        inserted=written - updated,
+        updated=updated,
+        deleted=deleted,
+        unchanged=max(0, note.rows - note.rejected - note.duplicates - written),
+        late=late,
+        quarantined=note.rejected,
+    )

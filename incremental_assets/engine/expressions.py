@@ -1,0 +1,95 @@
+"""Words of Spark SQL that several rooms need: quoting, columns by name, row equality, the cursor as a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import cast
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.table import Column as SourceColumn
+from incremental_assets.core.table import TableSpec
+
+_TIMES = {CursorType.DATE: "date", CursorType.DATETIME: "timestamp_ntz", CursorType.TIMESTAMP: "timestamp"}
+_TEXT_NUMBER = "decimal(38,9)"
+_WHOLE_DIGITS = 29
+_LAST_YEAR = 9999
+_BIGINT = range(-(2**63), 2**63)
+
+
+def quoted(name: str) -> str:
+    """A name in backticks."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def literal(text: str) -> str:
+    """A text in single quotes, as Spark reads it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def column(name: str, side: str = "") -> Column:
+    """The column of that very name, whatever is in it; `side` is the alias of its frame."""
+    return sf.col(f"{side}.{quoted(name)}" if side else quoted(name))
+
+
+def schema_of(columns: Iterable[SourceColumn]) -> StructType:
+    """The columns as Spark's schema, all nullable: what the source enforces is the source's."""
+    return cast(
+        StructType, StructType.fromDDL(", ".join(f"{quoted(found.name)} {found.spark_type}" for found in columns))
+    )
+
+
+def all_of(conditions: Iterable[Column]) -> Column:
+    """Their conjunction, of at least one."""
+    return reduce(lambda left, right: left & right, conditions)
+
+
+def same(left: Column, right: Column, spark_type: str) -> Column:
+    """Null-safe equality. -0.0 and 0.0 are two values for the source, so floats are compared by their text."""
+    if spark_type in ("float", "double"):
+        return left.cast("string").eqNullSafe(right.cast("string"))
+    return left.eqNullSafe(right)
+
+
+def cursor_column(spec: TableSpec, side: str = "") -> Column:
+    """The cursor's value in a row as Spark orders it: the fallback's where it is NULL."""
+    return sf.coalesce(*_ordered(spec, side))
+
+
+def from_on(spec: TableSpec, lower: CursorValue, side: str = "") -> Column | None:
+    """The condition that a cursor is NULL, or at or above a value, written so that files are skipped by it; None where Spark has no such order."""
+    value = spark_value(lower)
+    if value is None:
+        return None
+    either = [(found >= value) | found.isNull() for found in _ordered(spec, side)]
+    # The fallback speaks only where the cursor is silent.
+    own = _ordered(spec, side)[0]
+    return either[0] if len(either) == 1 else (own >= value) | (own.isNull() & either[1])
+
+
+def spark_value(value: CursorValue) -> Column | None:
+    """A cursor's value as Spark compares it with `cursor_column`, cut to microseconds; None where it has no place in that order."""
+    if not value.is_finite:
+        return None
+    if value.type is CursorType.INTEGER:
+        whole = int(value.text)
+        if whole in _BIGINT:
+            return sf.lit(whole)
+        return sf.lit(value.text).cast(_TEXT_NUMBER) if len(value.text.lstrip("-")) <= _WHOLE_DIGITS else None
+    if value.text.endswith("BC") or int(value.text.split("-")[0]) > _LAST_YEAR:
+        return None
+    return sf.lit(value.text).cast(_TIMES[value.type])
+
+
+def _ordered(spec: TableSpec, side: str) -> list[Column]:
+    """Cursor and fallback. An integer cursor on a number without a precision travels as text and is ordered as a number."""
+    if spec.cursor is None:
+        raise ValueError(f"{spec.id} has no cursor")
+    names = [name for name in (spec.cursor.column, spec.cursor.fallback) if name is not None]
+    texts = {found.name for found in spec.columns if found.spark_type == "string"}
+    return [column(name, side).try_cast(_TEXT_NUMBER) if name in texts else column(name, side) for name in names]

@@ -1,0 +1,193 @@
+"""The lake: one Delta table per source table, one commit per sync, each confirmed from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.contract import OWN_PREFIX, check_columns, check_names, difference, sql_type
+from incremental_assets.core.errors import CommitMissing, NameRefused, TargetChanged
+from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.naming import is_local, staging_path, table_path
+from incremental_assets.core.overlap import overlap
+from incremental_assets.core.plan import SyncPlan, Ticket
+from incremental_assets.core.ports import Batch, Commit, Target
+from incremental_assets.core.state import State
+from incremental_assets.core.table import Strategy, TableId, TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.engine.counts import row_counts
+from incremental_assets.engine.dialects.base import Address
+from incremental_assets.engine.files import commit_lock
+from incremental_assets.engine.log import Committed, TableLog, open_log
+from incremental_assets.engine.note import Kind, Note
+from incremental_assets.engine.target import opened, prepare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class DeltaLake:
+    """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark; `address` is the source for `compare`."""
+
+    def __init__(self, lake: str, session: Callable[[], SparkSession], address: Address | None = None) -> None:
+        if is_local(lake) and "%" in lake:
+            raise NameRefused(
+                f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
+            )
+        self._lake, self._session, self._address = lake, session, address
+        self._seen: dict[TableId, int] = {}
+        """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
+
+    def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
+        """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        if log is None:
+            self._seen.pop(spec.id, None)
+            return None
+        self._seen[spec.id] = log.version
+        newest = next(log.ours(), None)
+        state = next((commit.note.state for commit in log.ours() if commit.note and commit.note.state), None)
+        return Target(
+            log.table_id, log.app_id, log.version, log.last_sequence(log.app_id), state, _foreign(log, newest, since)
+        )
+
+    def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
+        """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again."""
+        from incremental_assets.engine.commit import Write, empty, write
+
+        session, path = self._session(), table_path(self._lake, spec.id)
+        with commit_lock(self._lake, spec.id):
+            log = opened(session, path, spec, ticket.app_id)
+            newest = next(log.ours(), None)
+            # What an unconfirmed commit did not see, the next look must still find.
+            note = Note.of_fence(ticket, state, _floor(newest) if newest else log.version)
+            write(empty(session), Write(path, note))
+            _confirmed(spec, path, log.version, ticket.batch_id)
+
+    def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
+        """The commit that landed a batch, if it did."""
+        log = open_log(table_path(self._lake, spec.id))
+        if log is None:
+            return None
+        for commit in log.ours():
+            note = commit.note
+            if note is not None and note.batch_id == batch_id and note.kind is not Kind.FENCE:
+                return Commit(log.table_id, commit.version, row_counts(commit, note), note.state)
+        return None
+
+    def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
+        """Quarantine first, then one commit, then its confirmation from the log."""
+        check_names(plan.spec)
+        with commit_lock(self._lake, plan.spec.id):
+            log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.ticket.app_id)
+            found = log.foreign(self._seen.get(plan.spec.id, log.version))
+            if found is not None and not plan.overwrites:
+                raise _changed_meanwhile(plan.spec, found)
+            return self._land(plan, batch, state, log)
+
+    def _land(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
+        from incremental_assets.engine import commit, landing, quarantine
+
+        session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
+        there = log.columns()
+        changes = difference(spec.columns, there)
+        check_columns(spec, changes, overwrites=plan.overwrites)
+        staged = staging_path(self._lake, spec.id, batch.batch_id)
+        if batch.rejected:
+            quarantine.keep(session, self._lake, plan, batch, staged)
+        prepare(session, path, log, spec.columns)
+        landed = log.last_sequence(log.app_id) >= 0
+        present = landing.Present(path, there, overlap(plan, batch, landed=landed))
+        rows = landing.landable(session, staged, spec, repeated=batch.duplicates > 0)
+        if landed and not plan.overwrites:
+            rows = landing.unseen(session, plan, rows, present)
+            rows = landing.with_dropped(session, spec, rows, present)
+        before = session.read.format("delta").load(path).count() if plan.overwrites and landed else 0
+        rows, written = commit.counted(rows)
+        replacing = spec.key if spec.strategy is Strategy.UPSERT and landed and not plan.overwrites else ()
+        note = Note.of_batch(plan, batch, state, seen=log.version)
+        commit.write(
+            commit.shaped(plan, rows, present, changes), commit.Write(path, note, replacing, evolves=bool(changes))
+        )
+        after, done = _confirmed(spec, path, log.version, batch.batch_id)
+        meanwhile = after.foreign(log.version)
+        if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
+            raise _changed_meanwhile(spec, meanwhile)
+        counts = row_counts(done, note, late=written.late, deleted=before)
+        return Commit(after.table_id, done.version, counts, state)
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window; of an append with a key, the latest version of each row."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return tuple(Measure(window, 0, "0") for window in windows)
+        from incremental_assets.engine import reckoning
+
+        return reckoning.measure(reckoning.Held(self._session(), path, log, spec), windows)
+
+    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
+        """Row by row, both sides, for windows whose measures differ."""
+        if self._address is None:
+            raise ValueError("a lake that compares is given the address of the source")
+        path = table_path(self._lake, spec.id)
+        # Before the source is read: a sync in between then only takes rows out of windows, on both sides.
+        log = open_log(path)
+        if log is None:
+            raise TargetChanged(f"{spec.id}: there is no table at {path} to compare with the source; run a sync first")
+        from incremental_assets.engine import reckoning
+
+        return reckoning.compare(reckoning.Held(self._session(), path, log, spec), windows, self._address)
+
+    def duplicates(self, spec: TableSpec) -> Duplicates:
+        """Keys of `spec.key` that the table holds more than once."""
+        path = table_path(self._lake, spec.id)
+        if not spec.key or open_log(path) is None:
+            return Duplicates(0, 0)
+        from incremental_assets.engine import reckoning
+
+        return reckoning.duplicates(self._session(), path, spec)
+
+    def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
+        """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        return (
+            tuple(
+                (found.name, sql_type(found.type)) for found in log.columns() if not found.name.startswith(OWN_PREFIX)
+            )
+            if log
+            else ()
+        )
+
+
+def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
+    """What other hands did after `since`, and what they did while our newest commit was being written, which could not see it."""
+    found = log.foreign(since if since is not None else newest.version if newest else 0)
+    if newest is not None and (found is None or newest.version < found.version):
+        unseen = log.foreign(_floor(newest))
+        found = unseen if unseen is not None and unseen.version < newest.version else found
+    return "" if found is None else f"{found.operation} in version {found.version} by {found.engine}"
+
+
+def _floor(newest: Committed) -> int:
+    """The version up to which our newest commit vouches for the table: an overwrite vouches for all that it left."""
+    note = newest.note
+    return newest.version if note is None or note.kind is Kind.OVERWRITE else note.seen
+
+
+def _confirmed(spec: TableSpec, path: str, after: int, batch_id: str) -> tuple[TableLog, Committed]:
+    """A write that raised nothing proves nothing: Delta skips a sequence that is not above the last without a word."""
+    log = open_log(path)
+    for commit in log.commits(after) if log else ():
+        if log is not None and commit.note is not None and commit.note.batch_id == batch_id:
+            return log, commit
+    raise CommitMissing(
+        f"{spec.id}: the table's log does not hold the batch that was just written; a later sequence had landed, so this run was too late; run the sync again"
+    )
+
+
+def _changed_meanwhile(spec: TableSpec, found: Committed) -> TargetChanged:
+    return TargetChanged(
+        f"{spec.id}: the rows were changed by another hand while this sync ran ({found.operation} in version {found.version} by {found.engine}); "
+        f"read everything again with `incremental-assets sync --select {spec.id} --full-refresh`, or start over with `incremental-assets reset --select {spec.id}`"
+    )

@@ -1,0 +1,149 @@
+"""Which staged rows are written, as one query: equal rows and repeated keys are dropped inside of it, not in a job before it.
+
+In the frames below `b` is the batch and `t` the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from incremental_assets.core.contract import OWN_PREFIX, TargetColumn
+from incremental_assets.core.overlap import Era, Overlap, eras
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.engine.dialects.base import LATE, REJECT_REASON
+from incremental_assets.engine.expressions import all_of, column, cursor_column, from_on, same
+from incremental_assets.engine.stage import trusts_key
+from incremental_assets.engine.staged import read_staged
+
+SEQ = "_sync_seq"
+_COPY = "_sync_copy"
+"""Numbers equal rows from 1, so that as many are dropped as are present."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The target as a batch meets it: where it lies, its columns, and what of it can equal staged rows."""
+
+    path: str
+    columns: tuple[TargetColumn, ...]
+    overlap: Overlap | None
+
+
+def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: bool) -> DataFrame:
+    """Staged rows that were not rejected, under the source's names, with the late flag; one per key where keys repeat."""
+    rows = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
+    rows = rows.select(*(column(name) for name in spec.shape.names), column(LATE))
+    return _largest_of_each_key(spec, rows) if repeated else rows
+
+
+def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
+    """The rows that the target does not hold as they are, and, of a key that only the configuration declares, does not hold newer."""
+    spec = plan.spec
+    target = session.read.format("delta").load(present.path)
+    if present.overlap is not None:
+        rows = (
+            _without_equal(plan, rows, target, present)
+            if spec.strategy is Strategy.UPSERT
+            else _without_present(plan, rows, target, present)
+        )
+    if spec.strategy is Strategy.UPSERT and trusts_key(spec) and spec.cursor is not None:
+        rows = _without_older(spec, rows, target)
+    return rows
+
+
+def with_dropped(session: SparkSession, spec: TableSpec, rows: DataFrame, present: Present) -> DataFrame:
+    """An upsert replaces whole rows, so the values of columns that the source has dropped are read from the target."""
+    source = {found.name.lower() for found in spec.columns}
+    dropped = [
+        found.name
+        for found in present.columns
+        if found.name.lower() not in source and not found.name.startswith(OWN_PREFIX)
+    ]
+    if not dropped or spec.strategy is not Strategy.UPSERT:
+        return rows
+    # Under names of our own: a dropped column may be called as the flag is.
+    kept = (
+        session.read.format("delta")
+        .load(present.path)
+        .select(
+            *(column(name).alias(f"_sync_key_{place}") for place, name in enumerate(spec.key)),
+            *(column(name) for name in dropped),
+        )
+    )
+    keys = [f"_sync_key_{place}" for place in range(len(spec.key))]
+    matches = all_of(column(name, "b").eqNullSafe(column(key, "t")) for name, key in zip(spec.key, keys, strict=True))
+    return rows.alias("b").join(kept.dropDuplicates(keys).alias("t"), on=matches, how="left").drop(*keys)
+
+
+def _largest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
+    others = [column(name).desc_nulls_last() for name in spec.shape.names if name not in spec.key]
+    order = [cursor_column(spec).desc_nulls_last(), *others] if spec.cursor is not None else others
+    by_key = Window.partitionBy(*(column(name) for name in spec.key)).orderBy(*(order or [sf.lit(1)]))
+    numbered = rows.withColumn(_COPY, sf.row_number().over(by_key))
+    return numbered.where(sf.col(_COPY) == 1).drop(_COPY)
+
+
+def _without_equal(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
+    """An upsert: a row that the target holds with every column equal need not be written. A column that is only now coming is NULL there."""
+    spec = plan.spec
+    there = {found.name.lower() for found in present.columns}
+    equal = [
+        same(column(found.name, "b"), column(found.name, "t"), found.spark_type)
+        if found.name.lower() in there
+        else column(found.name, "b").isNull()
+        for found in spec.columns
+    ]
+    return rows.alias("b").join(_reachable(plan, target, present).alias("t"), on=all_of(equal), how="left_anti")
+
+
+def _without_older(spec: TableSpec, rows: DataFrame, target: DataFrame) -> DataFrame:
+    ours, theirs = cursor_column(spec, "b"), cursor_column(spec, "t")
+    matches = all_of(column(name, "b").eqNullSafe(column(name, "t")) for name in spec.key)
+    newer = theirs.isNotNull() & (ours.isNull() | (theirs > ours))
+    return rows.alias("b").join(target.alias("t"), on=matches & newer, how="left_anti")
+
+
+def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
+    """An append: the newest era first, as its rows are compared by the most columns; what they match, older ones need not."""
+    if present.overlap is None:
+        return rows
+    reachable = _reachable(plan, target, present)
+    for era in eras(plan, present.overlap, present.columns):
+        rows = _subtract(plan.spec, rows, _landed_in(era, reachable), era.columns)
+    return rows
+
+
+def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The multiset difference over some columns; an enforced key makes every row of a snapshot the only one of its kind."""
+    types = {found.name.lower(): found.spark_type for found in spec.columns}
+    on = [same(column(name, "b"), column(name, "t"), types[name.lower()]) for name in names]
+    if spec.key and spec.key_enforced:
+        return rows.alias("b").join(there.alias("t"), on=all_of(on), how="left_anti")
+    alike = [_alike(name, types[name.lower()]) for name in names]
+    copies = Window.partitionBy(*alike).orderBy(sf.lit(1))
+    ours, theirs = (frame.withColumn(_COPY, sf.row_number().over(copies)) for frame in (rows, there))
+    on.append(column(_COPY, "b") == column(_COPY, "t"))
+    return ours.alias("b").join(theirs.alias("t"), on=all_of(on), how="left_anti").drop(_COPY)
+
+
+def _alike(name: str, spark_type: str) -> Column:
+    """As in `same`: rows that it tells apart are not numbered together."""
+    return column(name).cast("string") if spark_type in ("float", "double") else column(name)
+
+
+def _reachable(plan: SyncPlan, target: DataFrame, present: Present) -> DataFrame:
+    """Only rows from the batch's lowest cursor on can be equal to one of its rows; the others are skipped by their files' statistics."""
+    lower = present.overlap.lower if present.overlap else None
+    condition = from_on(plan.spec, lower) if lower is not None else None
+    return target if condition is None else target.where(condition)
+
+
+def _landed_in(era: Era, target: DataFrame) -> DataFrame:
+    if era.first is not None:
+        target = target.where(sf.col(SEQ) >= era.first)
+    return target if era.end is None else target.where(sf.col(SEQ) < era.end)

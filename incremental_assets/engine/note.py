@@ -1,0 +1,94 @@
+"""What every commit of ours says about itself, in the log's `userMetadata`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from incremental_assets.core.plan import SyncPlan, Ticket
+from incremental_assets.core.ports import Batch
+from incremental_assets.core.state import State
+
+MARK = "incremental_assets"
+VERSION = 1
+
+
+class Kind(StrEnum):
+    """What a commit did with its batch."""
+
+    UPSERT = "upsert"
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    FENCE = "fence"
+    QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One commit's own words. `seen` is the version up to which no other hand had changed rows when it was written."""
+
+    kind: Kind
+    app_id: str
+    seq: int
+    batch_id: str
+    run_id: str
+    seen: int
+    rows: int = 0
+    rejected: int = 0
+    duplicates: int = 0
+    state: State | None = field(default=None)
+
+    @classmethod
+    def of_batch(cls, plan: SyncPlan, batch: Batch, state: State, seen: int) -> Note:
+        """For the commit that lands a batch."""
+        strategy = Kind.OVERWRITE if plan.overwrites else Kind(plan.spec.strategy.value)
+        ticket = plan.ticket
+        facts = (batch.rows, batch.rejected, batch.duplicates)
+        return cls(strategy, ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id, seen, *facts, state=state)
+
+    @classmethod
+    def of_fence(cls, ticket: Ticket, state: State | None, seen: int) -> Note:
+        """For a commit without rows."""
+        return cls(Kind.FENCE, ticket.app_id, ticket.seq, ticket.batch_id, "", seen, state=state)
+
+    def to_json(self) -> str:
+        """One line."""
+        document = {
+            MARK: VERSION,
+            "kind": self.kind,
+            "app_id": self.app_id,
+            "seq": self.seq,
+            "batch_id": self.batch_id,
+            "run_id": self.run_id,
+            "seen": self.seen,
+            "rows": self.rows,
+            "rejected": self.rejected,
+            "duplicates": self.duplicates,
+            "state": json.loads(self.state.to_json()) if self.state else None,
+        }
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_note(text: Any) -> Note | None:
+    """The note of a commit; None where somebody else wrote it, whatever it is they wrote."""
+    try:
+        document = json.loads(text)
+        if not isinstance(document, dict) or MARK not in document:
+            return None
+        state = document["state"]
+        return Note(
+            kind=Kind(document["kind"]),
+            app_id=document["app_id"],
+            seq=document["seq"],
+            batch_id=document["batch_id"],
+            run_id=document["run_id"],
+            seen=document["seen"],
+            rows=document["rows"],
+            rejected=document["rejected"],
+            duplicates=document["duplicates"],
+            state=State.from_json(json.dumps(state)) if state else None,
+        )
+    except (TypeError, ValueError, KeyError):
+        return None

@@ -1,0 +1,176 @@
+"""The lake's side of counting and hashing, in the words of `engine/measure.py`, and the row by row comparison with the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Window as Over
+from pyspark.sql import functions as sf
+
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.table import NullPolicy, Strategy, TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.engine.dialects.base import Address
+from incremental_assets.engine.dialects.postgresql import PostgreSQL
+from incremental_assets.engine.expressions import column, cursor_column, spark_value
+from incremental_assets.engine.log import TableLog
+from incremental_assets.engine.measure import HASH, KEY, spark_key_text, spark_row_hash
+
+_SAMPLES = 10
+_TIMES = "_sync_times"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One table of the lake at the version that its log tells of."""
+
+    session: SparkSession
+    path: str
+    log: TableLog
+    spec: TableSpec
+
+
+def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    """All windows in one scan of one version."""
+    if not windows:
+        return ()
+    spec = held.spec
+    rows = _latest_of_each_key(spec, _rows(held))
+    hashed = rows.select(sf.expr(spark_row_hash(spec.columns)).cast("decimal(38,0)").alias(HASH), *_cursor(spec))
+    asked: list[Column] = []
+    for place, window in enumerate(windows):
+        lies = _inside(spec, window)
+        asked.append(sf.count_if(lies).alias(f"rows{place}"))
+        asked.append(sf.coalesce(sf.sum(sf.when(lies, sf.col(HASH))), sf.lit(0)).cast("string").alias(f"digest{place}"))
+    found = hashed.agg(*asked).first()
+    if found is None:
+        raise ValueError("an aggregate without a row")
+    return tuple(
+        Measure(window, int(found[f"rows{place}"]), str(found[f"digest{place}"]))
+        for place, window in enumerate(windows)
+    )
+
+
+def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparison:
+    """Multisets of (key, hash); every version that an append kept may answer for a row of the source."""
+    spec = held.spec
+    rows = _rows(held).where(_in_any(spec, windows))
+    lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
+    source = _source(held.session, spec, windows, address)
+    here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(_TIMES)) for side in (source, lake))
+    both = here.alias("s").join(there.alias("t"), on=_same_row(), how="full_outer")
+    more = sf.coalesce(column(_TIMES, "s"), sf.lit(0)) - sf.coalesce(column(_TIMES, "t"), sf.lit(0))
+    differing = both.select(sf.coalesce(column(KEY, "s"), column(KEY, "t")).alias(KEY), more.alias("more")).where(
+        sf.col("more") != 0
+    )
+    placed = differing.withColumn("place", sf.row_number().over(Over.partitionBy(sf.signum("more")).orderBy(KEY)))
+    found = placed.agg(*_tell("missing", sf.col("more")), *_tell("extra", -sf.col("more"))).first()
+    if found is None:
+        raise ValueError("an aggregate without a row")
+    keys = {side: tuple(sorted(found[f"{side}_keys"])) for side in ("missing", "extra")}
+    return Comparison(int(found["missing"]), int(found["extra"]), keys["missing"], keys["extra"])
+
+
+def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
+    """Keys held more than once, in one scan of the key's columns."""
+    rows = session.read.format("delta").load(path)
+    by_key = (
+        rows.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(_TIMES)).where(sf.col(_TIMES) > 1)
+    )
+    told = by_key.select(_key(spec).alias(KEY), (sf.col(_TIMES) - 1).alias("more"))
+    placed = told.withColumn("place", sf.row_number().over(Over.partitionBy(sf.signum("more")).orderBy(KEY)))
+    found = placed.agg(sf.count("*").alias("keys"), *_tell("rows", sf.col("more"))).first()
+    return (
+        Duplicates(int(found["keys"]), int(found["rows"]), tuple(sorted(found["rows_keys"])))
+        if found
+        else Duplicates(0, 0)
+    )
+
+
+def _tell(name: str, more: Column) -> list[Column]:
+    """A sum, and no more keys than are shown, however many there are."""
+    counts = more > 0
+    total = sf.coalesce(sf.sum(sf.when(counts, more)), sf.lit(0)).alias(name)
+    return [total, sf.collect_list(sf.when(counts & (sf.col("place") <= _SAMPLES), sf.col(KEY))).alias(f"{name}_keys")]
+
+
+# --- the two sides ----------------------------------------------------------------------------------
+
+
+def _rows(held: Held) -> DataFrame:
+    """The source's columns at the version that the log tells of; one that has not reached the target yet is NULL there."""
+    table = held.session.read.format("delta").option("versionAsOf", str(held.log.version)).load(held.path)
+    there = {found.name.lower() for found in held.log.columns()}
+    own = [
+        (column(found.name) if found.name.lower() in there else sf.lit(None).cast(found.spark_type)).alias(found.name)
+        for found in held.spec.columns
+    ]
+    return table.select(*own, sf.col("_sync_seq"))
+
+
+def _source(session: SparkSession, spec: TableSpec, windows: Sequence[Window], address: Address) -> DataFrame:
+    dialect = PostgreSQL()
+    properties = dialect.jdbc_properties(address) | {
+        "sessionInitStatement": dialect.session_init(None, address.statement_timeout)
+    }
+    return session.read.jdbc(
+        dialect.jdbc_url(address), f"({dialect.row_hashes_query(spec, windows)}) AS q", properties=properties
+    )
+
+
+def _latest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
+    """An append keeps every version that a sync saw; the source shows the last of them."""
+    if spec.strategy is not Strategy.APPEND or not spec.key:
+        return rows
+    order = [sf.col("_sync_seq").desc(), *([cursor_column(spec).desc_nulls_last()] if spec.cursor else [])]
+    newest = Over.partitionBy(*(column(name) for name in spec.key)).orderBy(*order)
+    return rows.withColumn(_TIMES, sf.row_number().over(newest)).where(sf.col(_TIMES) == 1).drop(_TIMES)
+
+
+def _key(spec: TableSpec) -> Column:
+    """As the source writes it: the hash stands for a row without a key."""
+    if not spec.key:
+        return sf.expr(spark_row_hash(spec.columns)).cast("string")
+    by_name = {found.name: found for found in spec.columns}
+    return sf.expr(spark_key_text([by_name[name] for name in spec.key]))
+
+
+# --- windows ------------------------------------------------------------------------------------------
+
+_CURSOR = "_sync_cursor"
+
+
+def _cursor(spec: TableSpec) -> list[Column]:
+    return [cursor_column(spec).alias(_CURSOR)] if spec.is_incremental else []
+
+
+def _inside(spec: TableSpec, window: Window, cursor: Column | None = None) -> Column:
+    """As the source tells it: a row without a cursor lies in no window but the one that is open on both sides."""
+    whole = sf.lit("true").cast("boolean")
+    if not spec.is_incremental or spec.cursor is None:
+        return whole
+    found = cursor if cursor is not None else sf.col(_CURSOR)
+    if window.lower is None and window.upper is None:
+        return found.isNotNull() if spec.cursor.nulls is NullPolicy.SKIP else whole
+    lower, upper = _limit(window.lower), _limit(window.upper)
+    tests = [found.isNotNull()]
+    tests += [found >= lower] if lower is not None else []
+    tests += [found < upper] if upper is not None else []
+    return reduce(lambda left, right: left & right, tests)
+
+
+def _in_any(spec: TableSpec, windows: Sequence[Window]) -> Column:
+    cursor = cursor_column(spec) if spec.is_incremental else None
+    return reduce(lambda left, right: left | right, (_inside(spec, window, cursor) for window in windows))
+
+
+def _limit(end: CursorValue | None) -> Column | None:
+    return None if end is None else spark_value(end)
+
+
+def _same_row() -> Column:
+    return column(KEY, "s").eqNullSafe(column(KEY, "t")) & column(HASH, "s").eqNullSafe(column(HASH, "t"))

@@ -1,0 +1,79 @@
+"""Staged batches: what one snapshot showed, on disk and counted, before the target is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.naming import staging_path
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Batch, Snapshot
+from incremental_assets.core.table import FuturePolicy, Strategy, TableId, TableSpec
+from incremental_assets.engine.files import names_in, remove_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from incremental_assets.engine.staging import Staged
+
+
+class ParquetStage:
+    """Implements `core.ports.Stage`: one folder of Parquet per batch, under the lake."""
+
+    def __init__(self, lake: str, session: Callable[[], SparkSession]) -> None:
+        self._lake, self._session = lake, session
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Write the snapshot's rows in one pass, counting them on the way, and check the count against the source's own."""
+        # Inside the function: importing Spark takes longer than a sync in which nothing moved.
+        from incremental_assets.engine.staging import repeated_keys, write_counted
+
+        table, batch_id = plan.spec.id, plan.ticket.batch_id
+        self._sweep(table)
+        path = staging_path(self._lake, table, batch_id)
+        staged = write_counted(plan, snapshot.frame, path)
+        if staged.rows != snapshot.rows:
+            raise StageBroken(
+                f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
+                "nothing was written, run the sync again, and report it if it stays"
+            )
+        duplicates = repeated_keys(self._session(), path, plan.spec) if trusts_key(plan.spec) else 0
+        return Batch(
+            batch_id=batch_id,
+            rows=staged.rows,
+            digest=staged.digest,
+            lower=staged.lower,
+            rejected=staged.rejected,
+            duplicates=duplicates,
+            warnings=_warnings(plan, staged, duplicates),
+        )
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        """Remove a batch, whole or half; silent if there is none."""
+        remove_folder(staging_path(self._lake, table, batch_id), self._session)
+
+    def _sweep(self, table: TableId) -> None:
+        """Whoever writes here holds the table's lease, so that any other batch was left by a run that is over."""
+        for name in names_in(staging_path(self._lake, table), self._session):
+            remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
+
+
+def trusts_key(spec: TableSpec) -> bool:
+    """Whether rows are told apart by a key that only the configuration declares, so that it may repeat."""
+    return spec.strategy is Strategy.UPSERT and not spec.key_enforced
+
+
+def _warnings(plan: SyncPlan, staged: Staged, duplicates: int) -> tuple[str, ...]:
+    told = []
+    if staged.future and plan.spec.future is FuturePolicy.LAND:
+        told.append(
+            f"{staged.future} rows are stamped past the source's clock ({plan.future_above}); they landed and do not move the watermark"
+        )
+    if staged.rejected:
+        told.append(f"{staged.rejected} rows cannot land and went to quarantine")
+    if duplicates:
+        told.append(
+            f"{duplicates} rows repeat a key ({', '.join(plan.spec.key)}) that the source does not enforce; of each key the row with the largest cursor landed"
+        )
+    return tuple(told)

@@ -1,0 +1,121 @@
+"""Writing a staged batch with Spark: rows that cannot land are flagged, and everything is counted in the one pass that writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sf
+
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.engine.dialects.base import LATE, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.engine.expressions import column, cursor_column, spark_value
+from incremental_assets.engine.staged import FLAGS, positions, read_staged, staged_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What was counted while a batch was written; see `Batch`."""
+
+    rows: int
+    digest: str
+    lower: CursorValue | None
+    rejected: int
+    future: int
+
+
+def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
+    """Write the read's rows to a folder of Parquet. Raises StageBroken where a column came as another type than was agreed."""
+    spec = plan.spec
+    counted = Observation()
+    flagged = _flag_null_keys(spec, frame).observe(counted, *_counts(plan))
+    renamed = flagged.toDF(*positions(spec), *FLAGS)
+    _check_types(spec, renamed)
+    renamed.write.mode("overwrite").parquet(path)
+    found = counted.get
+    return Staged(
+        rows=found["rows"],
+        digest=found["digest"],
+        lower=None if found["nulls"] else _lower(spec, found["lower"]),
+        rejected=found["rejected"],
+        future=found["future"],
+    )
+
+
+def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> int:
+    """Rows beyond the first of each key of a staged batch."""
+    landable = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
+    keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias("times"))
+    found = keys.agg(sf.coalesce(sf.sum(sf.col("times") - 1), sf.lit(0)).alias("more")).first()
+    return int(found["more"]) if found else 0
+
+
+def _counts(plan: SyncPlan) -> list[Column]:
+    spec = plan.spec
+    lands = column(REJECT_REASON).isNull()
+    hashed = sf.xxhash64(*(column(name) for name in spec.shape.names))
+    lower, nulls, future = sf.lit(None).cast("string"), sf.lit(0), sf.lit(0)
+    if spec.is_incremental:
+        cursor = cursor_column(spec)
+        lowest = sf.min(sf.when(lands, cursor))
+        # Numbers may carry a fraction: as whole ones, below.
+        lower = (lowest if spec.cursor is None or spec.cursor.type.is_time else sf.floor(lowest)).cast("string")
+        nulls = sf.count_if(lands & cursor.isNull())
+        limit = spark_value(plan.future_above) if plan.future_above is not None else None
+        future = sf.count_if(lands & (cursor >= limit)) if limit is not None else sf.lit(0)
+    return [
+        sf.count(sf.lit(1)).alias("rows"),
+        # As decimals: a sum of 64-bit hashes does not fit into 64 bits.
+        sf.coalesce(sf.sum(hashed.cast("decimal(20,0)")), sf.lit(0)).cast("string").alias("digest"),
+        sf.count_if(~lands).alias("rejected"),
+        lower.alias("lower"),
+        nulls.alias("nulls"),
+        future.alias("future"),
+    ]
+
+
+def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
+    """A row whose key is not whole can be told apart from no other, so it does not land under `upsert`."""
+    if spec.strategy is not Strategy.UPSERT:
+        return frame
+    first_null = sf.coalesce(*(sf.when(column(name).isNull(), sf.lit(name)) for name in spec.key))
+    bare = column(REJECT_REASON).isNull() & first_null.isNotNull()
+    flags = {
+        REJECT_COLUMN: sf.when(bare, first_null).otherwise(column(REJECT_COLUMN)),
+        REJECT_REASON: sf.when(bare, sf.lit("a part of the key is NULL")).otherwise(column(REJECT_REASON)),
+        RAW: sf.when(bare, _as_json(spec)).otherwise(column(RAW)),
+        LATE: column(LATE),
+    }
+    return frame.select(*(column(name) for name in spec.shape.names), *(flags[name].alias(name) for name in FLAGS))
+
+
+def _as_json(spec: TableSpec) -> Column:
+    """The row as one JSON object of texts, as the source gives it for rows that it rejects itself."""
+    texts = [
+        sf.hex(column(found.name)) if found.spark_type == "binary" else column(found.name).cast("string")
+        for found in spec.columns
+    ]
+    return sf.to_json(sf.map_from_arrays(sf.array(*(sf.lit(name) for name in spec.shape.names)), sf.array(*texts)))
+
+
+def _check_types(spec: TableSpec, frame: DataFrame) -> None:
+    agreed = staged_schema(spec)
+    for came, expected, found in zip(frame.schema, agreed, spec.columns, strict=False):
+        if came.dataType != expected.dataType:
+            raise StageBroken(
+                f"{spec.id}: the column {found.name!r} ({found.source_type}) was read as {came.dataType.simpleString()} "
+                f"where {expected.dataType.simpleString()} was agreed; nothing was written, please report it"
+            )
+
+
+def _lower(spec: TableSpec, text: str | None) -> CursorValue | None:
+    """None, so that more is compared than need be, where Spark's text is no value that a cursor can have."""
+    if text is None or spec.cursor is None:
+        return None
+    try:
+        return CursorValue.parse(spec.cursor.type, text)
+    except ValueError:
+        return None
