@@ -75,7 +75,7 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
             failed = memory.failed(str(error), view.config.every, now)
             return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write())
         new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
-        requests, dynamic, without = _requests(view, jobs, seen.moved, context.instance, now)
+        requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
         stopped = (
             *seen.stopped,
             *without,
@@ -103,7 +103,7 @@ def sync_tags(view: View) -> dict[str, str]:
     return {MODE_TAG: str(Mode.SYNC), SOURCE_TAG: view.name}
 
 
-def _requests(
+def run_requests(
     view: View, jobs: Jobs, moved: Sequence[Moved], instance: DagsterInstance, now: datetime
 ) -> tuple[list[RunRequest], list[AddDynamicPartitionsRequest], list[Stopped]]:
     """One run per scheme and range of partitions: a table that lags behind announces no other table's months again."""
@@ -124,7 +124,7 @@ def _requests(
             stopped.append(Stopped(table, f"{table}: its partitions begin in the future; begin earlier with `from`"))
             continue
         if added:
-            dynamic.append(AddDynamicPartitionsRequest(scheme.dynamic, added))
+            dynamic.append(AddDynamicPartitionsRequest(scheme.dynamic, list(added)))
         groups.setdefault((scheme, keys[0], keys[-1]), []).append(table)
     requests = [
         RunRequest(
