@@ -62,6 +62,7 @@ def test_a_database_that_is_not_there(source: Source) -> None:
 def test_tls_where_the_server_has_none(source: Source) -> None:
     sentence = refused(source.open(tls="require").bound, SourceUnreachable)
     assert "`tls: require`" in sentence
+    assert "switch TLS on in the server" in sentence
 
 
 def test_a_table_that_may_not_be_read(source: Source) -> None:

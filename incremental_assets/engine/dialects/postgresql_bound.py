@@ -22,15 +22,16 @@ from incremental_assets.engine.dialects.postgresql_connect import READER
 _CLOCK = "SELECT clock_timestamp(), pg_is_in_recovery()"
 
 # A session that hides its transaction still holds its virtual transaction id, which everybody may see. Background workers
-# such as autovacuum have no user; a session of another user shows nothing at all without pg_read_all_stats.
+# such as autovacuum have no user; a session of another user shows nothing at all without pg_read_all_stats. Our own readers have
+# written nothing, so they have no transaction id.
 _OPEN = """
 WITH sessions AS MATERIALIZED (
-    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_type, state
+    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_xid, backend_type, state
     FROM pg_stat_activity WHERE pid <> pg_backend_pid()
 ), oldest AS (
     SELECT xact_start, pid, usename, application_name, datname FROM sessions
     WHERE xact_start IS NOT NULL AND backend_type IS DISTINCT FROM 'autovacuum worker'
-      AND NOT (application_name = $1 AND usename = current_user)
+      AND NOT (application_name = $1 AND usename = current_user AND backend_xid IS NULL)
     ORDER BY xact_start LIMIT 1
 ), hidden AS (
     SELECT pid, usename, state FROM sessions

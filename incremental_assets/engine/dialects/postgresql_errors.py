@@ -71,7 +71,7 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
     low = words.lower()
     if "password authentication failed" in low or "no password supplied" in low:
         return SourceUnreachable(
-            f"{place}: the password of {address.user} is refused; check the secret that `password` refers to"
+            f"{place}: the password of {address.user} is refused; check the secret that `password` refers to, and `user`"
         )
     if "does not exist" in low and "database" in low:
         return SourceUnreachable(f"{place}: there is no database {address.database!r} on this server; check `database`")
@@ -84,14 +84,20 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
             f"{place}: the server admits no such connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
         )
     if "ssl" in low or "certificate" in low:
-        return SourceUnreachable(
-            f"{place}: no connection under `tls: {address.tls}` ({words}); put the server's authority into ~/.postgresql/root.crt, or name it in PGSSLROOTCERT"
-        )
+        return SourceUnreachable(f"{place}: no connection under `tls: {address.tls}` ({words}); {_tls_cure(low)}")
     if "could not translate host name" in low or "failed to resolve host" in low or "name or service not known" in low:
         return SourceUnreachable(f"{place}: the host {address.host!r} is not known; check `host`")
     return SourceUnreachable(
         f"{place}: the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
     )
+
+
+def _tls_cure(words: str) -> str:
+    if "does not support ssl" in words:
+        return "switch TLS on in the server; a source on this machine may have `tls: disable`"
+    if "does not match host name" in words:
+        return "write `host` by a name that the certificate carries"
+    return "put the server's authority into ~/.postgresql/root.crt, or name it in PGSSLROOTCERT"
 
 
 def _first_line(error: Exception) -> str:
