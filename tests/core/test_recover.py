@@ -7,8 +7,9 @@ import pytest
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import SourceExchanged, TargetChanged, TermsChanged
 from incremental_assets.core.plan import Mode, Ticket
-from incremental_assets.core.ports import Event, EventKind
+from incremental_assets.core.ports import EventKind
 from incremental_assets.core.report import Status
+from incremental_assets.core.reset import reset_table
 from incremental_assets.core.table import Strategy, TableSpec
 from tests.fakes import Killed, Memory, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
@@ -43,11 +44,9 @@ def assert_equal(world: World) -> None:
 
 
 def reset(world: World, spec: TableSpec, to: str | None = None) -> None:
-    """What the verb `reset` records."""
-    state = world.checkpoints.position(ORDERS).state
-    assert state is not None
+    """Rewind the watermark, as the verb does."""
     watermark = None if to is None else CursorValue.parse(CursorType.TIMESTAMP, to)
-    world.memory.events.append(Event(ORDERS, EventKind.RESET, "reset", state=state.rewound(spec.terms, watermark)))
+    reset_table(spec=spec, to=watermark, run_id="reset", checkpoints=world.checkpoints)
 
 
 # --- a first load that died ------------------------------------------------------------------------

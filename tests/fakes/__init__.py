@@ -1,6 +1,6 @@
 """Fakes with state, one per port, and the world that they share. They follow the semantics of the real things, oddities included."""
 
-from tests.fakes.checkpoints import FakeCheckpoints, FakeLease, Memory, fold
+from tests.fakes.checkpoints import FakeCheckpoints, FakeLease, Memory
 from tests.fakes.database import Locked, SimulatedDatabase, Transaction
 from tests.fakes.lake import DeltaTable, FakeLake
 from tests.fakes.rows import Row, digest, ordered
@@ -27,6 +27,5 @@ __all__ = [
     "Transaction",
     "World",
     "digest",
-    "fold",
     "ordered",
 ]

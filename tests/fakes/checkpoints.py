@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from incremental_assets.core.checkpoint import fold
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.ports import Event, EventKind, OpenIntent, Position
+from incremental_assets.core.ports import Event, Position
 from incremental_assets.core.table import TableId
 
 EXPIRY = 60.0
@@ -96,31 +97,3 @@ class FakeCheckpoints:
     def kinds(self, table: TableId) -> list[str]:
         """The story of one table, event by event."""
         return [str(event.kind) for event in self.memory.events if event.table == table]
-
-
-def fold(events: list[Event]) -> Position:
-    """One table's events, in their order, as a position."""
-    position = Position()
-    for event in events:
-        position = replace(
-            position,
-            app_id=event.app_id or position.app_id,
-            last_seq=max(position.last_seq, -1 if event.seq is None else event.seq),
-            state=event.state or position.state,
-            target=None if event.kind is EventKind.RESET else event.target or position.target,
-            last_report=event.report
-            if event.report and event.kind in (EventKind.LANDED, EventKind.FAILED)
-            else position.last_report,
-        )
-    return replace(position, open=_open(events))
-
-
-def _open(events: list[Event]) -> OpenIntent | None:
-    latest = next((index for index in reversed(range(len(events))) if events[index].kind is EventKind.INTENT), None)
-    if latest is None:
-        return None
-    intent, later = events[latest], events[latest + 1 :]
-    staged = any(event.kind is EventKind.STAGED and event.seq == intent.seq for event in later)
-    closed = any(event.kind in (EventKind.LANDED, EventKind.ABANDONED) and event.seq == intent.seq for event in later)
-    given_up = not staged and any(event.kind is EventKind.FAILED and event.run_id == intent.run_id for event in later)
-    return None if closed or given_up or intent.seq is None else OpenIntent(intent.seq, intent.batch_id, staged)
