@@ -57,7 +57,9 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     checked = Window(windows[0].lower, windows[-1].upper)
     differing = _differing(spec, windows, ports)
     if not differing:
-        return Drift(f"{len(windows)} windows are equal", checked=checked)
+        return Drift(
+            f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal", checked=checked
+        )
     found = ports.lake.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, ports) if found.missing else ()
     if not drifted:

@@ -113,7 +113,7 @@ def _requests(
     """What is asked of each table; one mapping per contiguous range of partitions."""
     tags = context.run.tags
     mode = Mode(tags.get(MODE_TAG, Mode.BACKFILL))
-    request = Request(context.run_id, mode, allow_shrink=tags.get(SHRINK_TAG) == "true")
+    request = Request(context.run.run_id, mode, allow_shrink=tags.get(SHRINK_TAG) == "true")
     if mode is not Mode.BACKFILL or scheme.grid is None:
         return [{spec.id: request for spec in specs}]
     kinds = {spec.id: spec.cursor.type for spec in specs if spec.cursor is not None}

@@ -8,7 +8,7 @@ from dagster import AssetSelection, define_asset_job
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from incremental_assets.defs.names import asset_key, plain
-from incremental_assets.defs.partitions import Scheme, definition
+from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 
 Job = UnresolvedAssetJobDefinition
@@ -22,7 +22,6 @@ def sync_jobs(view: View) -> Jobs:
             name=f"{scheme.op}_job",
             selection=AssetSelection.assets(*(asset_key(known.id) for known in tables)).without_checks(),
             description=f"Syncs tables of {view.name}; tagged `mode: sync` it goes on from their watermarks, else it reads its partitions again.",
-            partitions_def=definition(scheme),
         )
         for scheme, tables in view.by_scheme().items()
     }

@@ -1,0 +1,195 @@
+"""What a run of the assets reads, lands, announces and says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dagster import AssetKey, DagsterInstance, ExecuteInProcessResult
+
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.table import TableId
+from tests.defs.studio import Studio, opened
+from tests.scenario import COUNTRIES, ORDERS, monday, order, tuesday
+
+
+def told(result: ExecuteInProcessResult, table: TableId = ORDERS) -> dict[str, Any]:
+    """The metadata of the last materialization of one table."""
+    events = [event for event in result.get_asset_materialization_events() if event.asset_key == key(table)]
+    return {name: value.value for name, value in events[-1].materialization.metadata.items()}
+
+
+def key(table: TableId) -> AssetKey:
+    return AssetKey([table.source, table.schema, table.name])
+
+
+def failure(result: ExecuteInProcessResult) -> str:
+    """What people read at the failed step."""
+    (event,) = [event for event in result.all_events if event.is_step_failure]
+    data = event.step_failure_data
+    assert data.user_failure_data is not None, "an error with a traceback of ours, not a Failure"
+    return data.user_failure_data.description or ""
+
+
+def test_a_run_tagged_sync_goes_on_from_the_watermark_and_announces_the_partitions_it_was_asked_for(
+    studio: Studio,
+) -> None:
+    clerk = monday(studio.world.database)
+    first = studio.run("2023-12-01", "2024-01-01", mode="sync")
+    tuesday(studio.world.database, clerk)
+    second = studio.run("2024-01-01", mode="sync")
+
+    assert first.success
+    assert second.success
+    assert told(first)["rows_inserted"] == 4
+    assert told(second)["rows_late"] == 1
+    assert told(second)["previous_watermark"] == told(first)["new_watermark"]
+    assert studio.announced() == ["2023-12-01", "2024-01-01", "2024-01-01"]
+    assert [row["status"] for row in studio.world.rows(ORDERS) if row["customer"] == "ada"] == ["sent"]
+
+
+def test_an_idle_table_announces_nothing_in_a_sync(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    studio.world.pass_time(10)
+    studio.run("2024-01-01", mode="sync")
+    again = studio.run("2024-01-01", mode="sync")
+
+    assert again.success
+    assert studio.announced() == ["2024-01-01"]
+
+
+def test_a_range_of_partitions_is_read_again_as_one_window_and_the_watermark_stays(studio: Studio) -> None:
+    order(studio.world.database, "nov", "2023-11-05T00:00:00Z")
+    order(studio.world.database, "dec", "2023-12-05T00:00:00Z")
+    order(studio.world.database, "jan", "2024-01-05T00:00:00Z")
+    result = studio.run("2023-11-01", "2023-12-01")
+
+    assert told(result)["mode"] == "backfill"
+    assert told(result)["window"] == "[2023-11-01T00:00:00Z, 2024-01-01T00:00:00Z)"
+    assert "new_watermark" not in told(result)
+    assert studio.announced() == ["2023-11-01", "2023-12-01"]
+    assert [row["customer"] for row in studio.world.rows(ORDERS)] == ["nov", "dec"]
+
+
+def test_the_one_partition_of_a_table_without_a_cursor_reads_it_whole_whether_that_is_due_or_not(
+    studio: Studio,
+) -> None:
+    studio.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
+    studio.run("current", tables=[COUNTRIES], mode="sync")
+    studio.world.database.insert(COUNTRIES, code="de", name="Germany")
+    not_due = studio.run("current", tables=[COUNTRIES], mode="sync")
+    assert not_due.success
+    assert len(studio.world.rows(COUNTRIES)) == 1
+
+    asked_for = studio.run("current", tables=[COUNTRIES])
+    assert told(asked_for, COUNTRIES)["dagster/row_count"] == 2
+    assert studio.announced(COUNTRIES) == ["current", "current"]
+
+
+def test_a_failed_table_fails_the_step_by_name_after_the_others_have_landed(
+    tmp_path: Path, instance: DagsterInstance
+) -> None:
+    studio = opened(
+        tmp_path,
+        instance,
+        """
+        - "public.orders:updated_at:timestamp!upsert"
+        - "public.countries:name:timestamp!upsert"
+        """,
+    )
+    order(studio.world.database, "ada", "2024-01-05T00:00:00Z")
+    result = studio.run("2024-01-01", tables=[ORDERS, COUNTRIES], mode="sync")
+
+    assert not result.success
+    assert failure(result).startswith(
+        "shop.public.countries: the cursor 'name' is declared as timestamp but the column is text"
+    )
+    assert studio.announced() == ["2024-01-01"]
+    assert studio.announced(COUNTRIES) == []
+
+
+def test_a_sync_that_fails_halfway_is_told_in_one_sentence(studio: Studio) -> None:
+    studio.world.database.insert(ORDERS, id=1, customer="ada", status="new", updated_at=None)
+    result = studio.run("2024-01-01", mode="sync")
+    assert failure(result).startswith("shop.public.orders: 1 rows have no 'updated_at'")
+    assert "\n" not in failure(result)
+
+
+def test_a_source_that_does_not_answer_fails_the_step_in_one_sentence(studio: Studio) -> None:
+    studio.runtime.broken = SourceUnreachable("shop: nobody answers at localhost:5432")
+    assert failure(studio.run("2024-01-01", mode="sync")) == "shop: nobody answers at localhost:5432"
+
+
+def test_a_table_that_another_run_syncs_is_no_failure_of_a_sync_but_one_of_a_backfill(studio: Studio) -> None:
+    order(studio.world.database, "ada", "2024-01-05T00:00:00Z")
+    with studio.world.checkpoints.lease(ORDERS, "another run"):
+        assert studio.run("2024-01-01", mode="sync").success
+        assert "another run is syncing this table" in failure(studio.run("2024-01-01"))
+    assert studio.announced() == []
+
+
+def test_partitions_with_a_gap_between_them_are_read_window_by_window(studio: Studio, monkeypatch: Any) -> None:
+    from dagster import AssetExecutionContext
+
+    # Dagster starts one run per contiguous range; whoever calls with others gets what he asks for.
+    monkeypatch.setattr(AssetExecutionContext, "partition_keys", property(lambda _: ["2023-10-01", "2024-01-01"]))
+    for month in ("2023-10", "2023-11", "2024-01"):
+        order(studio.world.database, month, f"{month}-05T00:00:00Z")
+    result = studio.run("2023-10-01", "2024-01-01")
+
+    assert [row["customer"] for row in studio.world.rows(ORDERS)] == ["2023-10", "2024-01"]
+    assert told(result)["rows_inserted"] == 2
+
+
+def test_everything_that_a_run_knows_is_in_its_metadata(studio: Studio) -> None:
+    monday(studio.world.database)
+    metadata = told(studio.run("2024-01-01", mode="sync"))
+    expected = {
+        "mode", "strategy", "window", "guarantee", "guarantee_reason", "new_watermark", "settled", "rows_read", "rows_inserted",
+        "rows_updated", "rows_deleted", "rows_unchanged", "rows_late", "rows_quarantined", "delta_version", "sequence", "seconds",
+        "seconds_plan", "seconds_read", "seconds_apply", "dagster/column_schema", "dagster/column_lineage",
+    }  # fmt: skip
+    assert expected <= set(metadata)
+    assert metadata["guarantee"] == "settled"
+    assert "transaction 102" in metadata["guarantee_reason"]
+
+
+def test_assets_lie_downstream_of_the_tables_in_the_database_and_say_what_they_are(studio: Studio) -> None:
+    graph = studio.definitions.resolve_asset_graph()
+    node, source = graph.get(key(ORDERS)), graph.get(AssetKey(["shop", "source", "public", "orders"]))
+
+    assert node.parent_keys == {source.key}
+    assert not source.is_executable
+    assert node.group_name == source.group_name == "shop"
+    assert node.kinds == {"postgres", "pyspark", "deltalake"}
+    assert node.metadata["dagster/table_name"] == "shop.public.orders"
+    assert node.metadata["dagster/uri"].endswith("/lake/shop/public/orders")
+    assert [column.name for column in source.metadata["dagster/column_schema"].columns] == [
+        "id",
+        "customer",
+        "status",
+        "updated_at",
+    ]
+    assert "a row lives in the window of its latest version" in (node.description or "")
+    (reference,) = node.metadata["dagster/code_references"].code_references
+    assert reference.line_number == 11
+
+
+def test_a_name_that_no_identifier_could_be_is_an_asset_like_every_other(
+    tmp_path: Path, instance: DagsterInstance
+) -> None:
+    from dataclasses import replace
+
+    from tests.fakes import World
+    from tests.scenario import ORDERS_SHAPE
+
+    odd = TableId("shop", "public", 'we"ird; drop table x--.Tbl')
+    tables = """- 'public."we""ird; drop table x--.Tbl":updated_at:timestamp!upsert'\n"""
+    studio = opened(tmp_path, instance, tables)
+    studio.world = World.of(replace(ORDERS_SHAPE, id=odd))
+    studio.runtime.world = studio.world
+    studio.world.database.insert(odd, id=1, customer="ada", status="new", updated_at="2024-01-05T00:00:00Z")
+
+    assert studio.run("2024-01-01", tables=[odd], mode="sync", check=True).success
+    assert studio.announced(odd) == ["2024-01-01"]
+    studio.definitions.get_repository_def()
