@@ -82,10 +82,6 @@ class Database:
             return type_coerce(func.clock_timestamp(type_=TIMESTAMP(timezone=True)) + offset, Instant)
         return type_coerce(func.strftime("%Y-%m-%d %H:%M:%f", "now", f"{offset.total_seconds():+.3f} seconds"), Instant)
 
-    def greatest(self, *columns: ColumnElement[int]) -> ColumnElement[int]:
-        """The largest of several columns, none of them NULL."""
-        return func.greatest(*columns) if self.is_postgresql else func.max(*columns)
-
     def upsert(self, table: Table, row: Mapping[str, Any]) -> Insert:
         """Insert a row, or set these columns where its key is there."""
         insert = self._insert(table).values(row)
@@ -144,7 +140,9 @@ class Database:
 
     @contextmanager
     def _begin(self, *, writes: bool = False) -> Iterator[Connection]:
-        with self._engine.connect().execution_options(writes=writes) as connection, connection.begin():
+        # Readers see one state of the database throughout; a writer sees at each statement what the lock it waited for protects.
+        level = {"isolation_level": "READ COMMITTED" if writes else "REPEATABLE READ"} if self.is_postgresql else {}
+        with self._engine.connect().execution_options(writes=writes, **level) as connection, connection.begin():
             yield connection
 
     def _reason(self, error: Exception) -> str:
@@ -181,7 +179,6 @@ def _postgresql(url: URL) -> Any:
     engine = create_engine(
         url,
         pool_pre_ping=True,
-        isolation_level="READ COMMITTED",
         hide_parameters=True,
         connect_args={name: value for name, value in _PATIENCE.items() if name not in url.query},
     )

@@ -1,12 +1,13 @@
-"""Where tables stand, asked of the database in one statement: the twin of `core.checkpoint.fold`, without the history."""
+"""Where tables stand, asked of the database in two statements: the twin of `core.checkpoint.fold`, without the history."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     FromClause,
     ScalarSelect,
     Select,
@@ -26,106 +27,114 @@ from incremental_assets.core.table import TableId
 from incremental_assets.engine.checkpoint_rows import report_from
 from incremental_assets.engine.checkpoint_tables import checkpoints, heartbeats, same_table, table_of
 
-Greatest = Callable[..., ColumnElement[int]]
-"""The largest of several columns, as the database at hand calls it."""
+_AT_ONCE = 10_000
+"""Ids in one statement; SQLite takes 32,766."""
 
 
-def one_table(table: TableId) -> Subquery:
-    """The name of one table, to be asked about."""
-    return select(
+def position_of(connection: Connection, table: TableId) -> Position:
+    """Where one table stands."""
+    asked = select(
         literal(table.source).label("source"),
         literal(table.schema).label("schema_name"),
         literal(table.name).label("table_name"),
-    ).subquery("asked")
+    )
+    return dict(_positions(connection, asked.subquery("asked"))).get(table, Position())
 
 
-def every_table() -> Subquery:
-    """The names of all tables: whoever recorded an event held a lease."""
-    return select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name).subquery("asked")
+def all_positions(connection: Connection) -> dict[TableId, Position]:
+    """Where every table stands that has an event: whoever recorded one held a lease, and so left a heartbeat."""
+    asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
+    return dict(_positions(connection, asked.subquery("asked")))
 
 
-def standing(asked: Subquery, greatest: Greatest) -> Select[Any]:
-    """One row per table asked about that has an event, with what its position is made of.
+def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableId, Position]]:
+    marks = connection.execute(_marks(asked)).all()
+    rows = _rows(connection, {wanted for mark in marks for wanted in _wanted(mark)})
+    for mark in marks:
+        state, target, report = (rows.get(wanted) for wanted in _wanted(mark))
+        table = table_of(mark)
+        yield (
+            table,
+            Position(
+                app_id=mark.app_id or "",
+                last_seq=-1 if mark.last_seq is None else mark.last_seq,
+                state=State.from_json(state.state) if state else None,
+                target=(target.target_table_id, target.target_version) if target and target.target_table_id else None,
+                open=OpenIntent(mark.open_seq, mark.open_batch_id, bool(mark.is_staged)) if mark.is_open else None,
+                last_report=report_from(table, report.report) if report else None,
+            ),
+        )
+
+
+def _wanted(mark: Any) -> tuple[int, int, int]:
+    """The events that hold a table's state, its target and its last report; 0 where there is none."""
+    # The newest of several kinds is found here: SQLite mistakes its max() of columns for an aggregate when they are nested.
+    target = _latest(mark, "reset_id", *(f"{kind}_target_id" for kind in TARGET_KINDS))
+    return _latest(mark, "state_id"), target, _latest(mark, *(f"{kind}_report_id" for kind in FINISHED_KINDS))
+
+
+def _latest(mark: Any, *columns: str) -> int:
+    return max(getattr(mark, column) or 0 for column in columns)
+
+
+def _rows(connection: Connection, ids: Iterable[int]) -> dict[int, Any]:
+    c = checkpoints.c
+    found: dict[int, Any] = {}
+    ordered = sorted(ids)
+    for first in range(0, len(ordered), _AT_ONCE):
+        some = ordered[first : first + _AT_ONCE]
+        query = select(c.event_id, c.state, c.target_table_id, c.target_version, c.report).where(c.event_id.in_(some))
+        found.update((row.event_id, row) for row in connection.execute(query))
+    return found
+
+
+def _marks(asked: Subquery) -> Select[Any]:
+    """One row per table with an event: the ids of the events that matter, and what became of the last intent.
 
     Every question is one descent of an index, so its cost does not grow with the history.
     """
+    c = checkpoints.c
+    of_kind = {
+        "intent_id": _newest(asked, EventKind.INTENT),
+        "reset_id": _newest(asked, EventKind.RESET),
+        **{f"{kind}_target_id": _newest(asked, kind, c.target_table_id.is_not(None)) for kind in TARGET_KINDS},
+        **{f"{kind}_report_id": _newest(asked, kind, c.report.is_not(None)) for kind in FINISHED_KINDS},
+    }
     marks = select(
         asked,
-        _newest(asked, checkpoints.c.state.is_not(None)).label("state_id"),
-        _newest(asked, checkpoints.c.app_id != literal_column("''")).label("app_id_id"),
-        greatest(
-            _newest_of(asked, greatest, TARGET_KINDS, checkpoints.c.target_table_id.is_not(None)),
-            _newest_of(asked, greatest, (EventKind.RESET,)),
-        ).label("target_id"),
-        _newest_of(asked, greatest, FINISHED_KINDS, checkpoints.c.report.is_not(None)).label("report_id"),
-        _newest(asked, checkpoints.c.event == EventKind.INTENT.value).label("intent_id"),
-        select(func.max(checkpoints.c.seq))
-        .where(same_table(checkpoints.c, asked.c))
-        .scalar_subquery()
-        .label("last_seq"),
+        _highest(asked, c.event_id, c.state.is_not(None)).label("state_id"),
+        _highest(asked, c.event_id, c.app_id != literal_column("''")).label("app_id_id"),
+        _highest(asked, c.seq).label("last_seq"),
+        *(found.label(name) for name, found in of_kind.items()),
     ).cte("marks")
-    state, app, target, report, intent = (
-        checkpoints.alias(name) for name in ("state_row", "app_row", "target_row", "report_row", "intent_row")
-    )
-    rows = marks
-    for row, mark in (
-        (state, "state_id"),
-        (app, "app_id_id"),
-        (target, "target_id"),
-        (report, "report_id"),
-        (intent, "intent_id"),
-    ):
-        rows = rows.outerjoin(row, row.c.event_id == marks.c[mark])  # type: ignore[assignment]
-    staged = _followed(intent, EventKind.STAGED)
+    intent, app = checkpoints.alias("intent"), checkpoints.alias("app")
+    is_staged = _followed(intent, EventKind.STAGED)
+    is_open = and_(intent.c.event_id.is_not(None), ~_followed(intent, *CLOSING_KINDS), is_staged | ~_failed(intent))
     return (
         select(
-            marks.c.source,
-            marks.c.schema_name,
-            marks.c.table_name,
-            marks.c.last_seq,
+            marks,
             app.c.app_id,
-            state.c.state,
-            target.c.target_table_id,
-            target.c.target_version,
-            report.c.report,
             intent.c.seq.label("open_seq"),
             intent.c.batch_id.label("open_batch_id"),
-            staged.label("open_staged"),
-            and_(
-                intent.c.event_id.is_not(None),
-                ~_followed(intent, *CLOSING_KINDS),
-                staged | ~_failed(intent),
-            ).label("is_open"),
+            is_staged.label("is_staged"),
+            is_open.label("is_open"),
         )
-        .select_from(rows)
-        .where(exists().where(same_table(checkpoints.c, marks.c)))
+        .select_from(
+            marks.outerjoin(intent, intent.c.event_id == marks.c.intent_id).outerjoin(
+                app, app.c.event_id == marks.c.app_id_id
+            )
+        )
+        .where(exists().where(same_table(c, marks.c)))
     )
 
 
-def position_of(row: Any) -> Position:
-    """The position in a row of `standing`."""
-    return Position(
-        app_id=row.app_id or "",
-        last_seq=-1 if row.last_seq is None else row.last_seq,
-        state=State.from_json(row.state) if row.state else None,
-        target=(row.target_table_id, row.target_version) if row.target_table_id is not None else None,
-        open=OpenIntent(row.open_seq, row.open_batch_id, bool(row.open_staged)) if row.is_open else None,
-        last_report=report_from(table_of(row), row.report) if row.report else None,
-    )
-
-
-def _newest(asked: Subquery, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
-    found = select(func.max(checkpoints.c.event_id)).where(same_table(checkpoints.c, asked.c), *conditions)
-    return found.scalar_subquery()
-
-
-def _newest_of(
-    asked: Subquery, greatest: Greatest, kinds: Iterable[EventKind], *conditions: ColumnElement[bool]
-) -> ColumnElement[int]:
+def _newest(asked: Subquery, kind: EventKind, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
     # One descent per kind: of `event IN (…)` neither database makes one.
-    return greatest(
-        *(func.coalesce(_newest(asked, checkpoints.c.event == kind.value, *conditions), 0) for kind in kinds)
-    )
+    return _highest(asked, checkpoints.c.event_id, checkpoints.c.event == kind.value, *conditions)
+
+
+def _highest(asked: Subquery, column: ColumnElement[int], *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.max(column)).where(same_table(checkpoints.c, asked.c), *conditions).scalar_subquery()
 
 
 def _followed(intent: FromClause, *kinds: EventKind) -> ColumnElement[bool]:

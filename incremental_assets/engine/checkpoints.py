@@ -21,7 +21,7 @@ from incremental_assets.engine.checkpoint_catalogue import dump_shapes, load_sha
 from incremental_assets.engine.checkpoint_database import Database
 from incremental_assets.engine.checkpoint_events import Recorded, append, latest, recorded, surplus_idle
 from incremental_assets.engine.checkpoint_leases import Leases, Pace
-from incremental_assets.engine.checkpoint_positions import every_table, one_table, position_of, standing
+from incremental_assets.engine.checkpoint_positions import all_positions, position_of
 from incremental_assets.engine.checkpoint_tables import catalogue, heartbeats, names_of, table_of
 
 __all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
@@ -62,13 +62,17 @@ class SqlCheckpoints:
 
     def position(self, table: TableId) -> Position:
         """Where the table stands."""
-        found = self._read(standing(one_table(table), self._database.greatest))
-        return position_of(found[0]) if found else Position()
+        if not self._database.exists:
+            return Position()
+        with self._database.transaction() as connection:
+            return position_of(connection, table)
 
     def positions(self) -> dict[TableId, Position]:
-        """Where every table with an event stands, in one statement."""
-        found = self._read(standing(every_table(), self._database.greatest))
-        return {table_of(row): position_of(row) for row in found}
+        """Where every table with an event stands, at one moment."""
+        if not self._database.exists:
+            return {}
+        with self._database.transaction() as connection:
+            return all_positions(connection)
 
     # --- for people -------------------------------------------------------------------------------
 
