@@ -105,7 +105,8 @@ class Studio:
             selection=AssetSelection.checks(*keys),
             resources={"runtime": self.runtime},
             instance=self.instance,
-            tags={"dagster/partition": partition} if partition else {},
+            tags=dict.fromkeys(RANGE_TAGS, partition) if partition else {},
+            raise_on_error=False,
         )
         return {each.check_name: each for each in result.get_asset_check_evaluations()}
 

@@ -1,0 +1,72 @@
+"""The core's keys and Dagster's are the same, to the last one."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from incremental_assets.core.config import SourceConfig, TableConfig
+from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid, keys, window_of
+from incremental_assets.core.table import Strategy
+from incremental_assets.defs.names import plain
+from incremental_assets.defs.partitions import Scheme, definition, scheme_of, windows
+
+GRIDS = [
+    TimeGrid(Every.HOUR, date(2024, 3, 30)),
+    TimeGrid(Every.DAY, date(2023, 2, 27)),
+    TimeGrid.containing(Every.WEEK, date(2023, 1, 4)),
+    TimeGrid(Every.MONTH, date(2019, 11, 1)),
+]
+NOW = datetime(2024, 10, 27, 1, 30, tzinfo=UTC)
+
+
+def table(grid: Grid | None, name: str = "orders") -> TableConfig:
+    return TableConfig("public", name, Strategy.UPSERT, partitions=grid)
+
+
+def source() -> SourceConfig:
+    return SourceConfig("shop", "postgresql", "localhost", 5432, "shop", "reader")
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.every)
+@pytest.mark.parametrize(
+    "now", [NOW, datetime(2024, 11, 1, tzinfo=UTC), datetime(2024, 10, 31, 23, 59, 59, tzinfo=UTC)]
+)
+def test_keys_of_a_time_grid_are_those_of_dagster_with_the_open_one(grid: TimeGrid, now: datetime) -> None:
+    theirs = definition(Scheme("shop", "x", grid)).get_partition_keys(current_time=now)
+    assert list(keys(grid, now)) == list(theirs)
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.every)
+def test_windows_of_keys_are_those_of_dagster(grid: TimeGrid) -> None:
+    theirs = definition(Scheme("shop", "x", grid))
+    for key in keys(grid, NOW)[-40:]:
+        window = window_of(grid, key, CursorType.TIMESTAMP)
+        bounds = theirs.time_window_for_partition_key(key)  # type: ignore[attr-defined]
+        assert window.lower is not None
+        assert window.upper is not None
+        assert (window.lower.moment(), window.upper.moment()) == (bounds.start, bounds.end)
+
+
+def test_a_table_without_a_grid_has_the_one_key_current() -> None:
+    assert definition(scheme_of(source(), table(None))).get_partition_keys() == [CURRENT]
+
+
+def test_tables_share_a_scheme_if_they_share_a_grid_and_integers_never_do() -> None:
+    month, size = TimeGrid(Every.MONTH, date(2024, 1, 1)), IntegerGrid(100)
+    assert scheme_of(source(), table(month)) == scheme_of(source(), table(month, "returns"))
+    assert scheme_of(source(), table(size)) != scheme_of(source(), table(size, "returns"))
+    assert scheme_of(source(), table(size)).dynamic == "shop.public.orders"
+
+
+def test_contiguous_keys_are_one_window() -> None:
+    grid = TimeGrid(Every.MONTH, date(2023, 1, 1))
+    found = windows(grid, ["2023-01-01", "2023-02-01", "2023-04-01"], CursorType.DATE)
+    assert list(map(str, found)) == ["[2023-01-01, 2023-03-01)", "[2023-04-01, 2023-05-01)"]
+
+
+def test_plain_names_stay_and_the_others_keep_apart() -> None:
+    assert plain("sync", "shop", "month") == "sync__shop__month"
+    assert len({plain("a-b"), plain("a.b"), plain("a b"), plain("a_b")}) == 4

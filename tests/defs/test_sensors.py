@@ -1,0 +1,276 @@
+"""What the sensor asks for, tick by tick."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dagster import (
+    AssetKey,
+    DagsterInstance,
+    DagsterRunStatus,
+    RunRequest,
+    SensorResult,
+    SkipReason,
+    build_sensor_context,
+)
+from dagster._core.test_utils import create_run_for_test
+
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.defs.tick import Memory, delay
+from tests.defs.studio import Studio, opened
+from tests.scenario import COUNTRIES, ORDERS, monday, order
+
+RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+DOWN = SourceUnreachable("shop: nobody answers at localhost:5432; start it, or check host and port")
+
+
+class Watch:
+    """A sensor that is ticked by hand and keeps its cursor, as the daemon does."""
+
+    def __init__(self, studio: Studio, cursor: str | None = None) -> None:
+        self.studio, self.cursor = studio, cursor
+        repository = studio.definitions.get_repository_def()
+        self.repository, (self.sensor,) = repository, repository.sensor_defs
+
+    def tick(self) -> SensorResult:
+        with build_sensor_context(
+            instance=self.studio.instance,
+            cursor=self.cursor,
+            repository_def=self.repository,
+            resources={"runtime": self.studio.runtime},
+        ) as context:
+            found = self.sensor(context)
+        if isinstance(found, SkipReason):
+            return SensorResult(skip_reason=found)
+        assert isinstance(found, SensorResult)
+        self.cursor = found.cursor if found.cursor is not None else self.cursor
+        return found
+
+    def asked(self) -> list[tuple[str, str, list[AssetKey]]]:
+        """First and last partition and assets of each run that one tick asks for."""
+        return [(*(run.tags[tag] for tag in RANGE), list(run.asset_selection or [])) for run in self.runs()]
+
+    def runs(self) -> list[RunRequest]:
+        return [run for run in self.tick().run_requests or [] if isinstance(run, RunRequest)]
+
+    def skipped(self) -> str:
+        """Why a tick asks for nothing."""
+        found = self.tick()
+        assert not found.run_requests
+        assert found.skip_reason is not None
+        return found.skip_reason.skip_message or ""
+
+
+def key(name: str) -> AssetKey:
+    return AssetKey(["shop", "public", name])
+
+
+def settle(studio: Studio) -> None:
+    """Everything has landed, and nobody holds anything open."""
+    studio.world.pass_time(10)
+    studio.run("2024-01-01", mode="sync")
+    studio.run("current", tables=[COUNTRIES], mode="sync")
+
+
+def test_the_first_tick_asks_for_every_table_over_its_whole_grid_and_by_scheme(studio: Studio) -> None:
+    monday(studio.world.database)
+    watch = Watch(studio)
+    runs = watch.runs()
+
+    assert {run.job_name for run in runs} == {"sync__shop__month_20231001_job", "sync__shop__current_job"}
+    assert {run.tags["mode"] for run in runs} == {"sync"}
+    assert {run.tags["incremental_assets/source"] for run in runs} == {"shop"}
+    assert [run.run_key for run in runs] == [None, None]
+    assert sorted(Watch(studio).asked()) == [
+        ("2023-10-01", "2024-01-01", [key("orders")]),
+        ("current", "current", [key("countries")]),
+    ]
+
+
+def test_nothing_new_is_asked_for_nothing_and_said(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    assert Watch(studio).skipped() == "nothing moved"
+
+
+def test_what_moved_is_asked_for_with_the_partitions_of_its_window_alone(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    studio.world.pass_time(40 * 86_400)
+    order(studio.world.database, "alan", studio.world.database.stamp())
+    studio.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
+
+    assert sorted(Watch(studio).asked()) == [
+        ("2024-01-01", "2024-03-01", [key("orders")]),
+        ("current", "current", [key("countries")]),
+    ]
+
+
+def test_tables_that_lag_differently_are_asked_for_in_runs_of_their_own(
+    tmp_path: Path, instance: DagsterInstance
+) -> None:
+    studio = opened(
+        tmp_path,
+        instance,
+        """
+        - {table: public.orders, cursor: {column: updated_at, type: timestamp}, strategy: upsert, partitions: {every: month, from: 2023-10-01}}
+        - {table: public.returns, cursor: {column: updated_at, type: timestamp}, strategy: upsert, partitions: {every: month, from: 2023-10-01}}
+        """,
+    )
+    from dataclasses import replace
+
+    from tests.scenario import ORDERS_SHAPE
+
+    studio.world.database.create(replace(ORDERS_SHAPE, id=replace(ORDERS, name="returns")))
+    order(studio.world.database, "ada", "2024-01-05T00:00:00Z")
+    settle(studio)
+    order(studio.world.database, "alan", studio.world.database.stamp())
+
+    assert sorted(Watch(studio).asked()) == [
+        ("2023-10-01", "2024-01-01", [key("returns")]),
+        ("2024-01-01", "2024-01-01", [key("orders")]),
+    ]
+
+
+def test_a_sync_in_flight_is_not_asked_for_twice(studio: Studio) -> None:
+    monday(studio.world.database)
+    (first, _) = Watch(studio).runs()
+    run = create_run_for_test(studio.instance, tags=first.tags, status=DagsterRunStatus.STARTED)
+    assert Watch(studio).skipped() == f"run {run.run_id} is still syncing shop"
+
+    studio.instance.report_run_canceled(run)
+    assert len(Watch(studio).runs()) == 2
+
+
+def test_a_backfill_in_flight_stops_no_sync(studio: Studio) -> None:
+    monday(studio.world.database)
+    create_run_for_test(studio.instance, tags={"incremental_assets/source": "shop"}, status=DagsterRunStatus.STARTED)
+    assert len(Watch(studio).runs()) == 2
+
+
+def test_a_source_that_fails_is_left_in_peace_for_longer_each_time_and_forgiven_at_once(studio: Studio) -> None:
+    monday(studio.world.database)
+    studio.runtime.broken = DOWN
+    watch = Watch(studio)
+    assert watch.skipped() == str(DOWN)
+    waits = watch.skipped()
+    assert waits.startswith(f"{DOWN} (failed 1 times; asked again at ")
+
+    watch.cursor = json.dumps({**json.loads(watch.cursor or ""), "wait_until": 0.0})
+    assert watch.skipped() == str(DOWN)
+    assert Memory.read(watch.cursor).failures == 2
+    studio.runtime.broken = None
+    watch.cursor = json.dumps({**json.loads(watch.cursor or ""), "wait_until": 0.0})
+    assert len(watch.runs()) == 2
+    assert Memory.read(watch.cursor).failures == 0
+
+
+def test_the_wait_doubles_up_to_an_hour() -> None:
+    from datetime import timedelta
+
+    assert [delay(timedelta(minutes=1), times) for times in (0, 1, 2, 10, 1000)] == [60, 120, 240, 3600, 3600]
+
+
+def test_a_table_whose_sync_failed_is_asked_for_again_but_not_at_every_tick(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    studio.world.database.insert(ORDERS, id=99, customer="ada", status="new", updated_at=None)
+    order(studio.world.database, "alan", studio.world.database.stamp())
+    assert not studio.run("2024-01-01", mode="sync").success
+
+    watch = Watch(studio)
+    assert watch.asked() == [("2024-01-01", "2024-01-01", [key("orders")])]
+    assert watch.skipped() == "shop.public.orders failed last time and waits"
+    assert list(Memory.read(watch.cursor).waiting) == ["shop.public.orders"]
+
+
+def test_garbage_and_another_version_in_the_cursor_are_an_empty_memory(studio: Studio) -> None:
+    monday(studio.world.database)
+    for cursor in (
+        "",
+        "garbage",
+        "[]",
+        "null",
+        '{"v":0}',
+        '{"v":1}',
+        '{"v":1,"failures":"x","waiting":3}',
+        '{"v":99,"wait_until":9e99}',
+    ):
+        assert Memory.read(cursor) == Memory()
+        assert len(Watch(studio, cursor).runs()) == 2
+
+
+def test_a_memory_reads_back_as_it_was_written() -> None:
+    memory = Memory(2, 17.5, "down", {"shop.public.orders": (3, 99.5)}, {"shop.public.orders": "warn"}, 12.0)
+    assert Memory.read(memory.write()) == memory
+
+
+def test_a_table_that_may_not_go_on_is_named_and_not_asked_for(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    studio.world.database.exchange()
+    assert "shop.public.orders: another database answers" in Watch(studio).skipped()
+
+
+def test_a_table_that_cannot_be_resolved_is_named_and_the_others_go_on(studio: Studio) -> None:
+    del studio.world.database.tables[ORDERS]
+    watch = Watch(studio)
+    assert watch.asked() == [("current", "current", [key("countries")])]
+    studio.run("current", tables=[COUNTRIES], mode="sync")
+    assert "shop.public.orders: there is no such table" in watch.skipped()
+
+
+def test_a_new_table_shows_after_a_reload_and_the_tick_says_so(studio: Studio) -> None:
+    from dataclasses import replace
+
+    from tests.scenario import COUNTRIES_SHAPE
+
+    monday(studio.world.database).abort()
+    settle(studio)
+    watch = Watch(studio)
+    studio.world.database.create(replace(COUNTRIES_SHAPE, id=replace(COUNTRIES, name="cities")))
+    assert (
+        watch.skipped() == "nothing moved; 1 tables are new (shop.public.cities): reload the code location to see them"
+    )
+
+
+def test_keys_of_integers_appear_as_the_table_grows_without_gaps(tmp_path: Path, instance: DagsterInstance) -> None:
+    studio = opened(
+        tmp_path,
+        instance,
+        "- {table: public.orders, cursor: {column: id, type: integer}, strategy: append, partitions: {size: 100}}",
+        "unlisted: ignore\n",
+    )
+    watch, name = Watch(studio), "shop.public.orders"
+    order(studio.world.database, "ada", "2024-01-05T00:00:00Z", number=150)
+    first = watch.tick()
+    (request,) = first.dynamic_partitions_requests or []
+    keys = [f"{lower:019d}-{lower + 100:019d}" for lower in (0, 100)]
+    assert request.partition_keys == keys
+    assert [run.tags[RANGE[1]] for run in first.run_requests or [] if isinstance(run, RunRequest)] == [keys[1]]
+
+    instance.add_dynamic_partitions(name, keys)
+    studio.world.pass_time(10)
+    assert studio.run(*keys, mode="sync").success
+    order(studio.world.database, "alan", "2024-01-05T00:00:00Z", number=420)
+    later = watch.tick()
+    (request,) = later.dynamic_partitions_requests or []
+    assert request.partition_keys == [f"{lower:019d}-{lower + 100:019d}" for lower in (200, 300, 400)]
+    assert [run.tags[RANGE[0]] for run in later.run_requests or [] if isinstance(run, RunRequest)] == [keys[1]]
+
+
+def test_lag_is_told_without_a_run_when_it_changes_and_once_an_hour(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    watch = Watch(studio)
+    assert [event.passed for event in watch.tick().asset_events] == [True]
+    assert list(watch.tick().asset_events) == []
+
+    order(studio.world.database, "alan", studio.world.database.stamp())
+    studio.world.pass_time(2 * 3600)
+    (stale,) = watch.tick().asset_events
+    assert not stale.passed
+    assert list(watch.tick().asset_events) == []
+    watch.cursor = json.dumps({**json.loads(watch.cursor or ""), "told_at": 0.0})
+    assert [event.passed for event in watch.tick().asset_events] == [False]
