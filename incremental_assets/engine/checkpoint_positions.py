@@ -142,6 +142,7 @@ def _followed(intent: FromClause, *kinds: EventKind) -> ColumnElement[bool]:
     return exists().where(
         same_table(checkpoints.c, intent.c),
         checkpoints.c.seq == intent.c.seq,
+        checkpoints.c.event_id > intent.c.event_id,
         checkpoints.c.event.in_([kind.value for kind in kinds]),
     )
 

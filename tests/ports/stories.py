@@ -23,8 +23,8 @@ TERMS = Terms(Strategy.UPSERT, ("id",), "updated_at:timestamp")
 
 
 def at(hour: int) -> CursorValue:
-    """A moment of one day in 2024."""
-    return CursorValue.parse(CursorType.TIMESTAMP, f"2024-05-01T{hour:02d}:00:00.123456789Z")
+    """So many hours into May of 2024."""
+    return CursorValue.parse(CursorType.TIMESTAMP, f"2024-05-{1 + hour // 24:02d}T{hour % 24:02d}:00:00.123456789Z")
 
 
 def state(seq: int, hour: int) -> State:
@@ -38,7 +38,7 @@ def state(seq: int, hour: int) -> State:
         max_cursor_read=at(hour + 1),
         fingerprint=Fingerprint(at(hour), 3, at(hour + 1).text, "18446744073709551616"),
         identity=Identity("7100000000000000000", "shop", 1, 2**40),
-        clock=datetime(2024, 5, 1, hour, 30, tzinfo=UTC),
+        clock=datetime(2024, 5, 1 + hour // 24, hour % 24, 30, tzinfo=UTC),
         coverage=(Window(None, at(hour)),),
     )
 

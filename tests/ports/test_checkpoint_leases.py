@@ -1,0 +1,215 @@
+"""Leases between real processes, threads and clocks."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+
+import pytest
+
+from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.engine.checkpoints import Pace, SqlCheckpoints
+from tests.ports.stories import ORDERS, TWIN, intent, sync
+
+WRITER = textwrap.dedent("""
+    import sys
+    from incremental_assets.core.errors import Busy
+    from incremental_assets.engine.checkpoints import SqlCheckpoints
+    from tests.ports.stories import ORDERS, intent
+
+    checkpoints = SqlCheckpoints(sys.argv[1])
+    print("ready", flush=True)
+    sys.stdin.readline()
+    try:
+        with checkpoints.lease(ORDERS, "theirs") as lease:
+            lease.record(intent(0))
+            print("won", flush=True)
+            sys.stdin.readline()
+    except Busy as error:
+        print(error, flush=True)
+""")
+
+
+class Writer:
+    """A process that waits to be told to take the lease, and then to let it go."""
+
+    def __init__(self, url: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.pid = self.process.pid
+
+    def hear(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def tell(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def writer(url: str) -> Iterator[Writer]:
+    """One that holds the lease."""
+    made = Writer(url)
+    assert made.hear() == "ready"
+    made.tell()
+    assert made.hear() == "won"
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def racers(url: str) -> Iterator[list[Writer]]:
+    """Three of them, ready, on a database that is still empty."""
+    made = [Writer(url) for _ in range(3)]
+    for racer in made:
+        assert racer.hear() == "ready"
+    yield made
+    for racer in made:
+        racer.end()
+
+
+def test_of_three_processes_that_race_on_an_empty_database_exactly_one_wins(racers: list[Writer]) -> None:
+    for racer in racers:
+        racer.tell()
+    answers = {racer.pid: racer.hear() for racer in racers}
+    winners = [pid for pid, answer in answers.items() if answer == "won"]
+    assert len(winners) == 1, answers
+    losers = [answer for answer in answers.values() if answer != "won"]
+    assert all(re.search(rf"pid {winners[0]} on \S+, run theirs, since \d{{4}}-", answer) for answer in losers), answers
+
+
+def test_the_lease_of_a_killed_process_has_expired_at_once(writer: Writer, checkpoints: SqlCheckpoints) -> None:
+    with pytest.raises(Busy, match=f"pid {writer.pid}"):
+        checkpoints.lease(ORDERS, "ours").__enter__()
+    # It stays a zombie until its parent, this test, asks for it: it has ended all the same.
+    os.kill(writer.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, writer.pid, os.WEXITED | os.WNOWAIT)
+    with checkpoints.lease(ORDERS, "ours") as lease:
+        lease.record(intent(1))
+    assert checkpoints.position(ORDERS).last_seq == 1
+
+
+def test_a_process_that_was_stopped_is_alive_and_keeps_its_lease(writer: Writer, checkpoints: SqlCheckpoints) -> None:
+    os.kill(writer.pid, signal.SIGSTOP)
+    with pytest.raises(Busy):
+        checkpoints.lease(ORDERS, "ours").__enter__()
+
+
+def test_a_sleeper_past_its_expiry_loses_the_table_and_learns_it_when_it_records(url: str) -> None:
+    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(seconds=0.3)))
+    other = SqlCheckpoints(url)
+    with sleeper.lease(ORDERS, "sleeper") as slept:
+        slept.record(intent(0))
+        with pytest.raises(Busy):
+            other.lease(ORDERS, "other").__enter__()
+        time.sleep(0.4)
+        with other.lease(ORDERS, "other") as lease:
+            lease.record(intent(1))
+            with pytest.raises(LeaseLost):
+                slept.record(intent(2))
+            lease.record(intent(3))
+        with pytest.raises(LeaseLost):
+            slept.record(intent(4))
+    assert [kept.event.seq for kept in other.history(ORDERS)] == [0, 1, 3]
+    sleeper.close()
+    other.close()
+
+
+def test_the_sleeper_lets_go_of_nothing_that_is_not_its_own(url: str) -> None:
+    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(seconds=0.2)))
+    other, third = SqlCheckpoints(url), SqlCheckpoints(url)
+    with ExitStack() as held:
+        with sleeper.lease(ORDERS, "sleeper"):
+            time.sleep(0.3)
+            lease = held.enter_context(other.lease(ORDERS, "other"))
+        with pytest.raises(Busy):
+            third.lease(ORDERS, "third").__enter__()
+        lease.record(intent(0))
+    for door in (sleeper, other, third):
+        door.close()
+
+
+def test_recording_late_but_before_anybody_took_over_is_in_time(url: str) -> None:
+    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(seconds=0.2)))
+    with sleeper.lease(ORDERS, "sleeper") as lease:
+        time.sleep(0.3)
+        lease.record(intent(0))
+        with pytest.raises(Busy):
+            SqlCheckpoints(url).lease(ORDERS, "other").__enter__()
+    sleeper.close()
+
+
+def test_one_thread_keeps_every_lease_of_a_process_alive(url: str) -> None:
+    owner = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(seconds=0.1), expiry=timedelta(seconds=0.5)))
+    other = SqlCheckpoints(url)
+    before = _heartbeat_threads()
+    with owner.lease(ORDERS, "owner"), owner.lease(TWIN, "owner"):
+        assert len(_heartbeat_threads() - before) == 1
+        time.sleep(0.9)
+        for table in (ORDERS, TWIN):
+            with pytest.raises(Busy):
+                other.lease(table, "other").__enter__()
+    for thread in _heartbeat_threads() - before:
+        thread.join(timeout=2)
+    assert _heartbeat_threads() == before
+    owner.close()
+    other.close()
+
+
+def test_threads_of_one_process_exclude_each_other(checkpoints: SqlCheckpoints) -> None:
+    start, won, lost = threading.Barrier(6), [], []
+    done = threading.Event()
+
+    def race(number: int) -> None:
+        start.wait()
+        try:
+            with checkpoints.lease(ORDERS, f"thread {number}"):
+                won.append(number)
+                done.wait(10)
+        except Busy:
+            lost.append(number)
+            if len(lost) == 5:
+                done.set()
+
+    threads = [threading.Thread(target=race, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(won), len(lost)) == (1, 5)
+
+
+def test_who_writes_and_how_far_tables_lag_is_shown_without_being_in_the_way(checkpoints: SqlCheckpoints) -> None:
+    checkpoints.remember_lags({ORDERS: 12.5, TWIN: 0.0})
+    with checkpoints.lease(ORDERS, "ours") as lease:
+        for event in sync(0):
+            lease.record(event)
+        checkpoints.remember_lags({ORDERS: 3.0})
+        beat = checkpoints.heartbeats()[ORDERS]
+        assert beat.owner is not None
+        assert beat.owner.startswith(f"pid {os.getpid()} on ")
+        assert (beat.run_id, beat.lag_seconds) == ("ours", 3.0)
+        assert beat.probed_at is not None
+    free = checkpoints.heartbeats()
+    assert (free[ORDERS].owner, free[ORDERS].lag_seconds, free[TWIN].lag_seconds) == (None, 3.0, 0.0)
+    assert set(checkpoints.positions()) == {ORDERS}
+
+
+def _heartbeat_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "checkpoint-heartbeats"}

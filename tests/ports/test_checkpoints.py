@@ -1,0 +1,146 @@
+"""What every checkpoint table promises, the fake included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.ports import Checkpoints, Event, Position
+from incremental_assets.core.report import Status
+from tests.ports.stories import (
+    APP,
+    DOTTED,
+    ORDERS,
+    TWIN,
+    abandoned,
+    failed,
+    fence,
+    intent,
+    landed,
+    landed_late,
+    rebuilt,
+    report,
+    reset,
+    staged,
+    state,
+    sync,
+)
+
+Doors = Callable[[], Checkpoints]
+
+
+def tell(checkpoints: Checkpoints, *events: Event) -> None:
+    for event in events:
+        with checkpoints.lease(event.table, event.run_id) as lease:
+            lease.record(event)
+
+
+def test_a_table_never_heard_of_stands_nowhere(open_door: Doors) -> None:
+    assert open_door().position(ORDERS) == Position()
+    assert open_door().positions() == {}
+
+
+def test_what_one_process_records_another_reads_back_to_the_last_field(open_door: Doors) -> None:
+    tell(open_door(), *sync(4))
+    expected = Position(APP, 4, state(4, 5), ("lake-id", 4), None, report(Status.LANDED, 4, 4))
+    assert open_door().position(ORDERS) == expected
+    assert open_door().positions() == {ORDERS: expected}
+
+
+@pytest.mark.parametrize(
+    ("events", "staged_seq", "is_open"),
+    [
+        ([*sync(0), intent(1)], False, True),
+        ([*sync(0), intent(1), staged(1), failed()], True, True),
+        ([*sync(0), intent(1), failed()], False, False),
+        ([*sync(0), intent(1), failed(run="other")], False, True),
+        ([*sync(0), intent(1), staged(1), fence(2)], True, True),
+        ([*sync(0), intent(1), staged(1), fence(2), abandoned(1)], False, False),
+        ([*sync(0), intent(1), staged(1), fence(2), landed(1)], False, False),
+    ],
+)
+def test_a_sequence_left_open_is_found(open_door: Doors, events: list[Event], staged_seq: bool, is_open: bool) -> None:
+    door = open_door()
+    tell(door, *events)
+    left = door.position(ORDERS).open
+    assert (left is not None) == is_open
+    if left is not None:
+        assert (left.seq, left.batch_id, left.staged) == (1, "batch-1", staged_seq)
+
+
+def test_a_failure_tells_its_error_whatever_is_in_it(open_door: Doors) -> None:
+    tell(open_door(), failed())
+    assert open_door().position(ORDERS).last_report == report(Status.FAILED)
+
+
+def test_a_reset_forgets_the_target_until_something_lands(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), reset())
+    assert (door.position(ORDERS).target, door.position(ORDERS).state) == (None, reset().state)
+    tell(door, *sync(1))
+    assert door.position(ORDERS).target == ("lake-id", 1)
+
+
+def test_what_was_rebuilt_from_the_lake_stays_in_force(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), rebuilt(7), landed_late(1))
+    position = door.position(ORDERS)
+    assert (position.last_seq, position.state, position.target) == (7, state(7, 2), ("lake-id", 40))
+
+
+def test_two_tables_that_are_one_text_are_two(open_door: Doors) -> None:
+    assert str(TWIN) == str(DOTTED)
+    door = open_door()
+    tell(door, *sync(0, table=TWIN), *sync(3, table=DOTTED))
+    assert door.position(TWIN).last_seq == 0
+    assert door.position(DOTTED).last_seq == 3
+    assert set(door.positions()) == {TWIN, DOTTED}
+
+
+def test_one_writer_per_table_and_any_number_of_tables(open_door: Doors) -> None:
+    one, other = open_door(), open_door()
+    with one.lease(ORDERS, "first"):
+        with pytest.raises(Busy, match=r"shop\.public\.orders: another run is syncing this table") as refusal:
+            other.lease(ORDERS, "second").__enter__()
+        assert refusal.value.exit_code == 4
+        with pytest.raises(Busy):
+            one.lease(ORDERS, "third").__enter__()
+        with other.lease(TWIN, "second"), other.lease(DOTTED, "second"):
+            pass
+    with other.lease(ORDERS, "second"):
+        pass
+
+
+def test_a_block_that_raises_lets_go_too(open_door: Doors) -> None:
+    def fail() -> None:
+        with open_door().lease(ORDERS, "first"):
+            raise KeyError("a fault")
+
+    with pytest.raises(KeyError):
+        fail()
+    with open_door().lease(ORDERS, "second"):
+        pass
+
+
+def test_whoever_was_refused_takes_nothing_from_the_owner(open_door: Doors) -> None:
+    one, other = open_door(), open_door()
+    with one.lease(ORDERS, "first") as lease:
+        for _ in range(2):
+            with pytest.raises(Busy):
+                other.lease(ORDERS, "second").__enter__()
+        lease.record(intent(0))
+    assert other.position(ORDERS).last_seq == 0
+
+
+def test_a_lease_that_was_let_go_records_nothing_more(open_door: Doors) -> None:
+    door = open_door()
+    with door.lease(ORDERS, "first") as lease:
+        lease.record(intent(0))
+    with pytest.raises(LeaseLost):
+        lease.record(staged(0))
+    with open_door().lease(ORDERS, "second"), pytest.raises(LeaseLost):
+        lease.record(staged(0))
+    assert door.position(ORDERS).open is not None
+    assert not door.position(ORDERS).open.staged  # type: ignore[union-attr]
