@@ -1,0 +1,82 @@
+"""The runtime opens each thing at its first use, once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import incremental_assets.engine.session as engine_session
+from incremental_assets.core.errors import ConfigurationError, SelectionError
+from resources.runtime import Runtime
+from resources.spark import SparkResource
+from tests.defs.studio import configured
+
+
+class FakeSession:
+    stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_making_one_opens_nothing_and_a_look_at_the_checkpoints_needs_neither_spark_nor_dagster(tmp_path: Path) -> None:
+    configured(tmp_path)
+    program = (
+        "import sys; from pathlib import Path; from incremental_assets import load; from resources.runtime import Runtime; "
+        f"Runtime(load(Path({str(tmp_path / 'sources.yaml')!r}))).checkpoints.positions(); "
+        "print({'pyspark', 'dagster'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+    assert [path.name for path in tmp_path.iterdir()] == ["sources.yaml"]
+
+
+def test_each_thing_is_opened_once_and_anew_after_closing(tmp_path: Path) -> None:
+    runtime = Runtime(configured(tmp_path))
+    first = runtime.checkpoints
+    assert runtime.checkpoints is first
+    assert runtime.probe("shop") is runtime.probe("shop")
+    assert runtime.ports("shop").lake is runtime.ports("shop").lake
+    runtime.close()
+    runtime.close()
+    assert runtime.checkpoints is not first
+
+
+def test_an_unknown_source_is_named_with_those_that_exist(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError, match="there is no source 'shob'"):
+        Runtime(configured(tmp_path)).ports("shob")
+
+
+def test_a_missing_secret_is_told_when_the_source_is_opened_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOP_PASSWORD", raising=False)
+    runtime = Runtime(configured(tmp_path, options="password: {env: SHOP_PASSWORD}\n"))
+    with pytest.raises(ConfigurationError, match="SHOP_PASSWORD is not set"):
+        runtime.specs("shop")
+
+
+def test_one_session_per_process_however_many_threads_and_copies_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[FakeSession] = []
+
+    def open_session(_: object) -> FakeSession:
+        opened.append(FakeSession())
+        return opened[-1]
+
+    monkeypatch.setattr(engine_session, "open_session", open_session)
+    copies = [SparkResource(remote="sc://nowhere:1") for _ in range(8)]
+    assert not copies[0].is_open
+    with ThreadPoolExecutor(8) as pool:
+        sessions = set(pool.map(lambda copy: copy.session(), copies))
+    assert sessions == set(opened)
+    assert len(opened) == 1
+    # As `dagster_pyspark` hands it out: the same session, and none of its own making.
+    assert copies[0].lazy().spark_session is opened[0]
+
+    copies[1].close()
+    assert opened[0].stopped
+    assert not copies[2].is_open

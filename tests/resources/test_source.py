@@ -1,0 +1,95 @@
+"""Secrets: looked up when a source is opened, missing ones named together, and never shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.config import Reference, SourceConfig, Tls
+from incremental_assets.core.errors import ConfigurationError
+from resources.source import address, open_probe
+
+FILE = Path("/etc/sources.yaml")
+SOURCE = SourceConfig(
+    name="shop",
+    dialect="postgresql",
+    host="localhost",
+    port=5432,
+    database="shop",
+    user="reader",
+    password=Reference("env", "SHOP_PASSWORD"),
+    tls=Tls.DISABLE,
+    line=7,
+)
+
+
+def sentence(source: SourceConfig) -> str:
+    with pytest.raises(ConfigurationError) as found:
+        address(source, FILE)
+    return str(found.value)
+
+
+def test_an_environment_variable_is_read_when_the_source_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    assert address(SOURCE, FILE).password == "s3cret"
+    monkeypatch.setenv("SHOP_PASSWORD", "rotated")
+    assert address(SOURCE, FILE).password == "rotated"
+
+
+def test_a_secret_shows_in_no_text_of_what_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    probe = open_probe(SOURCE, FILE)
+    assert "s3cret" not in f"{address(SOURCE, FILE)!r} {SOURCE!r} {probe!r} {vars(probe)!r}"
+
+
+def test_a_missing_variable_is_one_sentence_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOP_PASSWORD", raising=False)
+    assert sentence(SOURCE) == (
+        "/etc/sources.yaml:7: '{env: SHOP_PASSWORD}': the environment variable SHOP_PASSWORD is not set; "
+        "export it where this program runs"
+    )
+
+
+def test_a_file_is_read_without_the_newline_at_its_end_and_with_every_other_space(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text(" s3 cret \r\n")
+    assert address(replace(SOURCE, password=Reference("file", str(file))), FILE).password == " s3 cret "
+
+
+def test_what_is_wrong_with_a_file_is_said_in_one_sentence(tmp_path: Path) -> None:
+    def of(file: Path) -> str:
+        return sentence(replace(SOURCE, password=Reference("file", str(file))))
+
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "latin").write_bytes("pässword".encode("latin-1"))
+    assert of(tmp_path / "none").endswith("there is no such file; create it, or name another")
+    assert of(tmp_path / "empty").endswith("the file is empty; write the value into it")
+    assert of(tmp_path / "latin").endswith("the file is not UTF-8 text; save it as UTF-8")
+    assert of(tmp_path).endswith("the file cannot be read (Is a directory); check its permissions")
+
+
+def test_all_that_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOP_PASSWORD", raising=False)
+    text = sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST"), port=Reference("file", str(tmp_path / "port"))))
+    assert [line.split(": ")[1:3] for line in text.splitlines()] == [
+        ["'{env", "SHOP_HOST}'"],
+        ["'{file", f"{tmp_path / 'port'}}}'"],
+        ["'{env", "SHOP_PASSWORD}'"],
+    ]
+
+
+def test_a_port_behind_a_reference_must_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    (tmp_path / "port").write_text("five\n")
+    assert "'five' is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
+    (tmp_path / "port").write_text("5433\n")
+    assert address(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))), FILE).port == 5433
+
+
+def test_a_host_behind_a_reference_that_is_not_loopback_needs_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    monkeypatch.setenv("SHOP_HOST", "db.example.org")
+    assert "needs TLS" in sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST")))
+    assert address(replace(SOURCE, host=Reference("env", "SHOP_HOST"), tls=Tls.REQUIRE), FILE).tls == "require"
