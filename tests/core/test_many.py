@@ -1,0 +1,127 @@
+"""Several tables at once: the biggest first, one failure stops nobody."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+import pytest
+
+from incremental_assets.core.many import as_they_land, sync_many
+from incremental_assets.core.plan import Request, SyncPlan
+from incremental_assets.core.ports import Ports, Snapshot
+from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.table import TableId, TableSpec
+from tests.fakes import World
+from tests.scenario import ORDERS_SHAPE, orders
+
+STAMP = "2024-01-29T09:00:00Z"
+
+
+def tables(*sizes: int) -> list[TableSpec]:
+    """`t0`, `t1`, …, of these sizes."""
+    base = orders()
+    shapes = [
+        replace(ORDERS_SHAPE, id=TableId("shop", "public", f"t{number}"), bytes=size)
+        for number, size in enumerate(sizes)
+    ]
+    return [replace(base, shape=shape) for shape in shapes]
+
+
+def world(specs: list[TableSpec]) -> World:
+    """A row in each of them."""
+    made = World.of(*(spec.shape for spec in specs))
+    for number, spec in enumerate(specs):
+        made.database.insert(spec.id, id=number, customer="ada", status="new", updated_at=STAMP)
+    return made
+
+
+def request(spec: TableSpec) -> Request:
+    return Request("run")
+
+
+def test_every_table_lands_and_the_reports_are_in_the_order_asked_for() -> None:
+    specs = tables(1, 3, 2)
+    made, heard = world(specs), []
+    reports = sync_many(specs, request, made.ports(), 2, heard.append)
+
+    assert [report.table.name for report in reports] == ["t0", "t1", "t2"]
+    assert sorted(report.table.name for report in heard) == ["t0", "t1", "t2"]
+    assert all(len(made.rows(spec.id)) == 1 for spec in specs)
+
+
+def test_the_biggest_is_begun_first() -> None:
+    specs = tables(1, 30, 2)
+    made = world(specs)
+    sync_many(specs, request, made.ports(), 1, lambda _: None)
+    begun = [table.name for table, stage in made.progress if stage == "plan"]
+    assert begun == ["t1", "t2", "t0"]
+
+
+def test_a_failed_table_and_a_busy_one_stop_none_of_the_others() -> None:
+    specs = tables(1, 2, 3)
+    made = world(specs)
+    made.database.update(specs[0].id, {"id": 0}, updated_at=None)
+    with made.checkpoints.lease(specs[1].id, "another run"):
+        reports = sync_many(specs, request, made.ports(), 3, lambda _: None)
+
+    assert [report.status for report in reports] == [Status.FAILED, Status.BUSY, Status.LANDED]
+    assert reports[0].error is not None
+    assert "have no 'updated_at'" in reports[0].error
+
+
+class Broken:
+    """A source with a fault that nobody foresaw."""
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
+        raise ZeroDivisionError("division by zero\nsecond line")
+
+
+def test_an_error_that_nobody_foresaw_is_one_sentence_and_its_traceback_is_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    specs = tables(1)
+    ports = replace(world(specs).ports(), source=Broken())
+    with caplog.at_level(logging.ERROR, "incremental_assets.core.many"):
+        (report,) = sync_many(specs, request, ports, 4, lambda _: None)
+
+    assert (report.status, report.error) == (Status.FAILED, "unexpected ZeroDivisionError: division by zero")
+    assert caplog.records[0].exc_info is not None
+
+
+def test_no_more_tables_at_once_than_allowed() -> None:
+    specs = tables(*range(8))
+    made = world(specs)
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def counted(table: TableId, stage: str) -> None:
+        nonlocal inside, most
+        with lock:
+            inside += {"plan": 1, "landed": -1}.get(stage, 0)
+            most = max(most, inside)
+
+    ports: Ports = replace(made.ports(), progress=counted)
+    reports = sync_many(specs, request, ports, 3, lambda _: None)
+    assert {report.status for report in reports} == {Status.LANDED}
+    assert most <= 3
+
+
+def test_whoever_stops_listening_lets_the_begun_ones_finish_and_begins_no_other() -> None:
+    specs = tables(*range(20))
+    made = world(specs)
+    listening = as_they_land(specs, request, made.ports(), 1)
+    next(listening)
+    listening.close()  # type: ignore[attr-defined]
+
+    begun = {table for table, stage in made.progress if stage == "plan"}
+    ended = {table for table, stage in made.progress if stage == "landed"}
+    assert begun == ended
+    assert len(begun) < 20
+
+
+def test_no_table_is_no_report() -> None:
+    heard: list[SyncReport] = []
+    assert sync_many([], request, world(tables(1)).ports(), 4, heard.append) == ()
+    assert heard == []

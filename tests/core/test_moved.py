@@ -1,0 +1,94 @@
+"""Which partitions a sync touches."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.errors import TooManyPartitions
+from incremental_assets.core.moved import Moved, new_keys, partition_keys
+from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.plan import Observation
+from incremental_assets.core.table import Strategy
+from incremental_assets.core.window import Window
+from tests.scenario import countries, orders
+
+CLOCK = datetime(2024, 3, 10, 12, tzinfo=UTC)
+MONTHS = TimeGrid(Every.MONTH, date(2024, 1, 1))
+BOUND = Bound(CLOCK, None, "", None, "", "UTC", None)
+
+
+def since(lower: str | None) -> Moved:
+    value = None if lower is None else CursorValue.parse(CursorType.TIMESTAMP, lower)
+    return Moved(orders(), Window(value, None), Observation(BOUND))
+
+
+def numbers(lower: int | None, highest: int | None) -> Moved:
+    def value(number: int | None) -> CursorValue | None:
+        return None if number is None else CursorValue.of(CursorType.INTEGER, number)
+
+    return Moved(orders(Strategy.APPEND, cursor="id"), Window(value(lower), None), Observation(BOUND, value(highest)))
+
+
+def key(lower: int, size: int = 10) -> str:
+    return f"{lower:019d}-{lower + size:019d}"
+
+
+def test_a_table_without_a_grid_is_current() -> None:
+    assert partition_keys(None, Moved(countries(), Window(None, None), Observation(BOUND)), CLOCK) == ("current",)
+
+
+@pytest.mark.parametrize(
+    ("lower", "expected"),
+    [
+        (None, ("2024-01-01", "2024-02-01", "2024-03-01")),
+        ("2024-02-10T00:00:00Z", ("2024-02-01", "2024-03-01")),
+        ("2024-03-10T11:00:00Z", ("2024-03-01",)),
+        ("1999-01-01T00:00:00Z", ("2024-01-01", "2024-02-01", "2024-03-01")),
+        ("2024-07-01T00:00:00Z", ("2024-03-01",)),
+    ],
+)
+def test_time_keys_go_from_the_window_s_lower_end_to_the_open_one(lower: str | None, expected: tuple[str, ...]) -> None:
+    assert partition_keys(MONTHS, since(lower), CLOCK) == expected
+
+
+def test_a_source_whose_clock_is_ahead_names_no_key_that_does_not_exist_yet() -> None:
+    assert partition_keys(MONTHS, since(None), datetime(2024, 2, 29, 23, 59, tzinfo=UTC)) == (
+        "2024-01-01",
+        "2024-02-01",
+    )
+
+
+def test_a_grid_that_begins_in_the_future_has_no_key() -> None:
+    assert partition_keys(TimeGrid(Every.MONTH, date(2030, 1, 1)), since(None), CLOCK) == ()
+
+
+def test_integer_keys_go_up_to_the_highest_value() -> None:
+    grid = IntegerGrid(10)
+    assert partition_keys(grid, numbers(12, 35), CLOCK) == (key(10), key(20), key(30))
+    assert partition_keys(grid, numbers(None, 15), CLOCK) == (key(0), key(10))
+    assert partition_keys(grid, numbers(None, None), CLOCK) == ()
+    assert partition_keys(grid, numbers(12, 35), CLOCK, known=[key(20)]) == (key(20), key(30))
+    assert partition_keys(grid, numbers(None, 35), CLOCK, known=[key(20)]) == (key(20), key(30))
+    # The watermark may lie above the highest value by one.
+    assert partition_keys(grid, numbers(40, 39), CLOCK) == (key(30),)
+
+
+def test_where_numbers_begin_high_the_grid_begins_with_the_open_key() -> None:
+    assert partition_keys(IntegerGrid(10), numbers(None, 10**15 + 5), CLOCK) == (key(10**15),)
+
+
+def test_too_many_keys_are_refused() -> None:
+    with pytest.raises(TooManyPartitions):
+        partition_keys(IntegerGrid(10), numbers(0, 10**9), CLOCK)
+
+
+def test_new_keys_leave_no_gap_to_those_there_are() -> None:
+    grid = IntegerGrid(10)
+    assert new_keys(grid, [key(10), key(20)], []) == (key(10), key(20))
+    assert new_keys(grid, [key(40)], [key(0), key(10)]) == (key(20), key(30), key(40))
+    assert new_keys(grid, [key(10)], [key(0), key(10)]) == ()
+    assert new_keys(MONTHS, ["2024-01-01"], []) == ()

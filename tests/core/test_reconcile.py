@@ -1,0 +1,235 @@
+"""Drift is found, and what is only on its way is not called drift."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.plan import Mode
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.reconcile import Drift, reconcile, settled_windows
+from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.core.window import Window
+from tests.fakes import World
+from tests.fakes.lake import LogEntry
+from tests.scenario import COUNTRIES, ORDERS, countries, order, orders, shop
+
+DAYS = TimeGrid(Every.DAY, date(2024, 1, 1))
+
+
+def settled(spec: TableSpec, days: Sequence[int] = (2, 3, 4, 5)) -> World:
+    """One order on each of these days of January, all landed and settled by the 29th."""
+    world = World(shop())
+    for day in days:
+        order(world.database, f"of the {day}", f"2024-01-{day:02d}T12:00:00Z")
+    world.sync(spec)
+    return world
+
+
+def doctor(world: World, rows: list[dict[str, Any]]) -> None:
+    world.lake.tables[ORDERS].log.append(LogEntry(tuple(rows), "WRITE", ours=False))
+
+
+def found(world: World, spec: TableSpec, within: Sequence[Window] | None = None) -> Drift:
+    return reconcile(spec, DAYS, world.ports(), within)
+
+
+def window(lower: str | None, upper: str | None) -> Window:
+    def value(text: str | None) -> CursorValue | None:
+        return None if text is None else CursorValue.parse(CursorType.TIMESTAMP, text)
+
+    return Window(value(lower), value(upper))
+
+
+@pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
+def test_equal_is_equal(strategy: Strategy) -> None:
+    spec = orders(strategy)
+    drift = found(settled(spec), spec)
+    assert (drift.rows, drift.windows) == (0, ())
+    assert drift.checked == window(None, "2024-01-29T08:59:58Z")
+
+
+@pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
+def test_a_lost_row_is_drift_in_its_own_window(strategy: Strategy) -> None:
+    spec = orders(strategy)
+    world = settled(spec)
+    doctor(world, [row for row in world.rows(ORDERS) if row["id"] != 3])
+    drift = found(world, spec)
+
+    assert (drift.rows, drift.samples) == (1, ("3",))
+    assert drift.windows == (window("2024-01-04T00:00:00Z", "2024-01-05T00:00:00Z"),)
+    assert (
+        drift.detail
+        == "1 rows of the source are missing in the lake or different there, in [2024-01-04T00:00:00Z, 2024-01-05T00:00:00Z)"
+    )
+
+
+def test_a_row_that_changed_under_its_old_stamp_is_drift() -> None:
+    spec = orders()
+    world = settled(spec)
+    world.database.update(ORDERS, {"id": 2}, status="changed behind the cursor's back")
+    assert (found(world, spec).rows, found(world, spec).samples) == (1, ("2",))
+
+
+@pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
+def test_rows_in_flight_are_no_drift_and_neither_are_deleted_ones(strategy: Strategy) -> None:
+    spec = orders(strategy)
+    world = settled(spec)
+    world.database.update(ORDERS, {"id": 1}, status="paid", updated_at="2024-01-29T09:30:00Z")
+    world.database.delete(ORDERS, {"id": 2})
+    order(world.database, "new", "2024-01-29T09:31:00Z")
+    drift = found(world, spec)
+
+    assert drift.rows == 0
+    assert drift.detail.endswith("2 rows are only in the lake, changed or deleted in the source since")
+
+
+def test_an_append_may_hold_older_versions() -> None:
+    spec = orders(Strategy.APPEND)
+    world = settled(spec)
+    world.database.update(ORDERS, {"id": 1}, status="paid", updated_at="2024-01-29T09:30:00Z")
+    world.pass_time(3600)
+    world.sync(spec)
+    assert len(world.rows(ORDERS)) == 5
+    assert found(world, spec).rows == 0
+
+
+def test_what_a_lookback_will_read_again_is_not_compared_yet() -> None:
+    from datetime import timedelta
+
+    spec = orders(lookback=timedelta(days=10))
+    world = settled(spec, days=(2, 28))
+    # An application with a slow clock: the next sync finds it by its lookback.
+    order(world.database, "late", "2024-01-27T00:00:00Z")
+    assert found(world, spec).rows == 0
+    order(world.database, "too late", "2024-01-03T00:00:00Z")
+    assert found(world, spec).rows == 1
+
+
+def test_below_start_nothing_was_asked_for_and_nothing_is_compared() -> None:
+    spec = orders(start="2024-01-04T00:00:00Z")
+    world = settled(spec)
+    assert len(world.rows(ORDERS)) == 2
+    assert found(world, spec).rows == 0
+
+
+def test_a_gap_that_was_never_covered_is_not_compared() -> None:
+    spec = orders()
+    world = settled(spec)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    gapped = replace(
+        state, coverage=(window(None, "2024-01-02T06:00:00Z"), window("2024-01-04T00:00:00Z", "2024-01-29T00:00:00Z"))
+    )
+    pieces = settled_windows(spec, DAYS, gapped)
+    assert window("2024-01-02T00:00:00Z", "2024-01-02T06:00:00Z") in pieces
+    assert not any(piece.contains(CursorValue.parse(CursorType.TIMESTAMP, "2024-01-03T00:00:00Z")) for piece in pieces)
+
+
+def test_only_the_windows_asked_for_are_compared() -> None:
+    spec = orders()
+    world = settled(spec)
+    doctor(world, [row for row in world.rows(ORDERS) if row["id"] != 3])
+    assert found(world, spec, [window("2024-01-02T00:00:00Z", "2024-01-03T00:00:00Z")]).rows == 0
+    assert found(world, spec, [window("2024-01-04T00:00:00Z", "2024-01-05T00:00:00Z")]).rows == 1
+
+
+def test_before_the_first_sync_there_is_nothing_to_compare() -> None:
+    world = World(shop())
+    assert found(world, orders()) == Drift("nothing has landed yet")
+    order(world.database, "ada", "2024-01-05T00:00:00Z")
+    world.backfill(orders(), window("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"))
+    assert found(world, orders()) == Drift("nothing has settled yet that could be compared")
+
+
+class Counting:
+    """A lake or a probe that counts what is measured."""
+
+    def __init__(self, port: Any) -> None:
+        self.port, self.windows = port, 0
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Any:
+        self.windows += len(windows)
+        return self.port.measure(spec, windows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.port, name)
+
+
+def test_hundreds_of_windows_are_narrowed_down_in_steps_and_every_drifted_one_is_found() -> None:
+    spec, dice = orders(), random.Random(7)
+    world = World(shop())
+    grid = TimeGrid(Every.HOUR, date(2024, 1, 1))
+    for hour in range(600):
+        order(world.database, "of the hour", f"2024-01-{1 + hour // 24:02d}T{hour % 24:02d}:30:00Z")
+    world.sync(spec)
+    lost = {dice.randrange(1, 600) for _ in range(5)}
+    doctor(world, [row for row in world.rows(ORDERS) if row["id"] not in lost])
+    ports: Ports = world.ports()
+    probe = Counting(ports.probe)
+    drift = reconcile(spec, grid, replace(ports, probe=probe))
+
+    assert drift.rows == len(lost)
+    assert len(drift.windows) == len(lost)
+    # 673 windows one by one, or 24 at first and those that differ after that.
+    assert probe.windows < 24 + 5 * 29 + 5 * 24
+
+
+def test_all_of_many_windows_differing_ends_as_well() -> None:
+    spec = orders()
+    world = World(shop())
+    for day in range(1, 26):
+        for hour in (1, 13):
+            order(world.database, "x", f"2024-01-{day:02d}T{hour:02d}:00:00Z")
+    world.sync(spec)
+    doctor(world, [])
+    drift = reconcile(spec, TimeGrid(Every.HOUR, date(2024, 1, 1)), world.ports())
+    assert (drift.rows, len(drift.windows)) == (50, 10)
+
+
+def test_a_sync_that_lands_between_the_two_questions_makes_no_drift() -> None:
+    spec = orders()
+    world = settled(spec)
+    process = world.process()
+
+    def moves_on() -> None:
+        world.database.update(ORDERS, {"id": 1}, status="paid", updated_at="2024-01-29T09:30:00Z")
+        world.pass_time(3600)
+        world.sync(spec)
+
+    # Between the lake's numbers and the source's; the row has left its window on both sides after that.
+    process.at = {"after measure": moves_on}
+    assert reconcile(spec, DAYS, world.ports(process)).rows == 0
+
+
+def test_integers_are_compared_by_ranges_of_the_grid() -> None:
+    spec = orders(Strategy.APPEND, cursor="id")
+    world = World(shop())
+    for _ in range(30):
+        order(world.database, "x", "2024-01-05T00:00:00Z")
+    world.sync(spec)
+    doctor(world, [row for row in world.rows(ORDERS) if row["id"] != 17])
+    drift = reconcile(replace(spec, start=CursorValue.of(CursorType.INTEGER, 1)), IntegerGrid(10), world.ports())
+    assert [str(each) for each in drift.windows] == ["[10, 20)"]
+
+
+def test_a_table_read_whole_is_compared_as_a_whole() -> None:
+    world = World(shop())
+    world.database.insert(COUNTRIES, code="ch", name="Switzerland")
+    world.sync(countries())
+    assert reconcile(countries(), None, world.ports()).detail == "1 rows are equal"
+    world.database.update(COUNTRIES, {"code": "ch"}, name="Helvetia")
+    assert reconcile(countries(), None, world.ports()).rows == 0
+    world.lake.tables[COUNTRIES].log.append(LogEntry((), "DELETE", ours=False))
+    assert reconcile(countries(), None, world.ports()).rows == 1
+    world.sync(countries(), mode=Mode.FULL_REFRESH)
+    assert reconcile(countries(), None, world.ports()).detail == "1 rows are equal"
+    del world.lake.tables[COUNTRIES]
+    assert reconcile(countries(), None, world.ports()).detail == "the table is gone from the lake"

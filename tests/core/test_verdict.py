@@ -1,0 +1,135 @@
+"""From numbers to verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from incremental_assets.core.audit import applicable, audit
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.config import Freshness, Severity, TableConfig
+from incremental_assets.core.contract import Difference, Retyped, TargetColumn
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.measure import Duplicates
+from incremental_assets.core.reconcile import Drift
+from incremental_assets.core.table import Column, Fidelity, Strategy, TableId
+from incremental_assets.core.verdict import Check, duplicates, freshness, reconciliation, schema, shown
+from tests.fakes import FakeProbe, World
+from tests.scenario import ORDERS, orders, shop
+
+LIMITS = Freshness(timedelta(minutes=15), timedelta(hours=1))
+TERMS = TableConfig("public", "orders", Strategy.UPSERT, freshness=LIMITS)
+NOW = datetime(2024, 1, 29, 9, tzinfo=UTC)
+
+
+def bound(oldest: datetime | None = None, prepared: str | None = None) -> Bound:
+    return Bound(NOW, oldest, "pid 42, etl", prepared, "", "UTC", None)
+
+
+@pytest.mark.parametrize(
+    ("lag", "passed", "severity", "threshold"),
+    [
+        (0, True, Severity.WARN, 900),
+        (900, True, Severity.WARN, 900),
+        (901, False, Severity.WARN, 900),
+        (3600, False, Severity.WARN, 900),
+        (3601, False, Severity.ERROR, 3600),
+    ],
+)
+def test_freshness_is_the_age_of_the_oldest_row_that_has_not_landed(
+    lag: float, passed: bool, severity: Severity, threshold: float
+) -> None:
+    found = freshness(ORDERS, LIMITS, lag, bound())
+    assert (found.passed, found.severity, found.measured, found.threshold) == (passed, severity, lag, threshold)
+
+
+def test_without_a_limit_nothing_is_stale_and_with_one_alone_it_is_that() -> None:
+    assert freshness(ORDERS, Freshness(), 1e9, bound(NOW - timedelta(days=9))).passed
+    assert freshness(ORDERS, Freshness(fail=timedelta(hours=1)), 4000).severity is Severity.ERROR
+    assert freshness(ORDERS, Freshness(warn=timedelta(hours=1)), 4000).severity is Severity.WARN
+
+
+def test_a_watermark_that_is_held_back_is_a_warning_of_its_own() -> None:
+    held = freshness(ORDERS, LIMITS, 0, bound(NOW - timedelta(minutes=90)))
+    assert (held.passed, held.severity) == (False, Severity.WARN)
+    assert held.detail == "every row has landed; the watermark is held back since 1h 30m by pid 42, etl"
+    assert freshness(ORDERS, LIMITS, 0, bound(NOW - timedelta(minutes=14))).passed
+    assert "prepared transaction 'tx'" in freshness(ORDERS, LIMITS, 0, bound(prepared="'tx'")).detail
+
+
+def test_lag_outweighs_a_held_watermark() -> None:
+    assert freshness(ORDERS, LIMITS, 9000, bound(NOW - timedelta(hours=9))).severity is Severity.ERROR
+
+
+def test_duplicates_count_keys_and_the_rows_too_many() -> None:
+    assert duplicates(orders(), TERMS, Duplicates(0, 0)).passed
+    found = duplicates(orders(), TERMS, Duplicates(2, 3, ("1", "7")))
+    assert (found.passed, found.severity, found.measured, found.samples) == (False, Severity.ERROR, 2, ("1", "7"))
+    assert found.detail == "2 keys (id) are there more than once, 3 rows too many"
+
+
+def test_drift_takes_its_severity_from_the_terms() -> None:
+    drift = Drift("3 rows", 3, samples=("1",))
+    assert reconciliation(orders(), TERMS, drift).severity is Severity.ERROR
+    assert reconciliation(orders(), replace(TERMS, reconciliation=Severity.WARN), drift).severity is Severity.WARN
+    assert reconciliation(orders(), TERMS, Drift("equal")).passed
+
+
+def test_a_new_column_warns_and_a_changed_type_or_a_frozen_table_is_an_error() -> None:
+    note = Column("note", "text", "string", Fidelity.EXACT)
+    frozen = replace(orders(), evolve=False)
+    added, gone = Difference(added=(note,)), Difference(dropped=(TargetColumn("old", "string"),))
+    retyped = Difference(retyped=(Retyped("id", "bigint", "int"),))
+
+    assert schema(orders(), Difference()).passed
+    assert (schema(orders(), added).passed, schema(orders(), added).severity) == (False, Severity.WARN)
+    # It is kept in the target, empty from now on.
+    assert schema(orders(), gone).passed
+    assert schema(orders(), retyped).severity is Severity.ERROR
+    assert [(schema(frozen, each).passed, schema(frozen, each).severity) for each in (added, gone)] == [
+        (False, Severity.ERROR)
+    ] * 2
+
+
+def test_keys_are_shown_at_most_ten_and_hashed_where_the_key_is_personal() -> None:
+    keys = tuple(map(str, range(30)))
+    assert shown(orders(), TERMS, keys) == keys[:10]
+    assert shown(orders(), replace(TERMS, pii=("customer",)), keys) == keys[:10]
+    hashed = shown(orders(), replace(TERMS, pii=("id",)), keys)
+    assert len(set(hashed)) == 10
+    assert not set(hashed) & set(keys)
+    # Without a key the whole row is what is shown, so that any personal column counts.
+    assert shown(replace(orders(), key=()), replace(TERMS, pii=("customer",)), ("ada",)) != ("ada",)
+
+
+def test_checks_apply_where_they_can_say_something() -> None:
+    assert applicable(TERMS) == (Check.FRESHNESS, Check.DUPLICATES, Check.RECONCILIATION, Check.SCHEMA)
+    assert applicable(TableConfig("public", "log", Strategy.APPEND)) == (Check.RECONCILIATION, Check.SCHEMA)
+
+
+def test_what_cannot_be_asked_has_not_passed_and_stops_no_other_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(*_: object) -> None:
+        raise SourceUnreachable("shop: nobody answers")
+
+    world, spec = World(shop()), orders()
+    world.database.insert(ORDERS, id=1, customer="ada", status="new", updated_at="2024-01-05T00:00:00Z")
+    world.sync(spec)
+    monkeypatch.setattr(FakeProbe, "measure", down)
+    monkeypatch.setattr(FakeProbe, "lag", down)
+
+    def terms(_: TableId) -> TableConfig:
+        return TERMS
+
+    found = {verdict.check: verdict for verdict in audit([spec], set(Check), terms, world.ports())}
+    assert {check for check, verdict in found.items() if verdict.passed} == {Check.DUPLICATES, Check.SCHEMA}
+    assert found[Check.RECONCILIATION].detail == found[Check.FRESHNESS].detail == "shop: nobody answers"
+    assert found[Check.FRESHNESS].severity is Severity.ERROR
+
+
+def test_only_the_checks_asked_for_are_made() -> None:
+    world, spec = World(shop()), orders()
+    assert [verdict.check for verdict in audit([spec], {Check.SCHEMA}, lambda _: TERMS, world.ports())] == [
+        Check.SCHEMA
+    ]
