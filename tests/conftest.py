@@ -50,9 +50,9 @@ def connect(postgres: EmbeddedPostgres, database: str) -> Iterator[Callable[[], 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one Spark session of the whole run, made as the product makes it."""
-    from incremental_assets.engine.session import open_session
+    """The one Spark session of the whole run, made as the product makes it for small ticks."""
+    from incremental_assets.engine.session import SparkSettings, Work, open_session
 
-    session = open_session()
+    session = open_session(SparkSettings(work=Work.TICK))
     yield session
     session.stop()
