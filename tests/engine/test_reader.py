@@ -1,0 +1,150 @@
+"""From a real PostgreSQL into Delta: one snapshot, whole and exact, and both sides count and hash the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.measure import Comparison, Duplicates
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Commit
+from incremental_assets.core.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.engine.lake import DeltaLake
+from incremental_assets.engine.reader import PART_BYTES, SparkSource, parts_for
+from incremental_assets.engine.stage import ParquetStage
+from tests.engine.source import Source, planned
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AWKWARD = 'we"ird; drop table x--.Tbl'
+NUMBER = Cursor("n", CursorType.INTEGER, nulls=NullPolicy.ALWAYS)
+
+
+class Copy:
+    """Source, stage and lake of one test, as a sync uses them."""
+
+    def __init__(self, source: Source, spark: SparkSession, folder: Path) -> None:
+        self.source, self.probe = source, source.open()
+        self.lake = DeltaLake(str(folder), lambda: spark, source.address())
+        self.stage = ParquetStage(str(folder), lambda: spark)
+        self.reader = SparkSource(self.probe, source.address(connections=3), lambda: spark)
+        self.seq = 0
+
+    def plan(self, spec: TableSpec) -> SyncPlan:
+        self.seq += 1
+        found = planned(self.probe, spec)
+        return replace(found, ticket=replace(found.ticket, seq=self.seq, batch_id=f"batch{self.seq}"))
+
+    def sync(self, spec: TableSpec) -> Commit:
+        plan = self.plan(spec)
+        with self.reader.snapshot(plan) as snapshot:
+            batch = self.stage.write(plan, snapshot)
+            state = plan.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+        return self.lake.apply(plan, batch, state)
+
+
+@pytest.fixture
+def copy(source: Source, spark: SparkSession, tmp_path: Path) -> Copy:
+    return Copy(source, spark, tmp_path / "lake")
+
+
+def number(value: int) -> CursorValue:
+    return CursorValue(CursorType.INTEGER, str(value))
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_every_type_and_name_arrives_as_it_is_and_hashes_the_same_on_both_sides(copy: Copy, source: Source) -> None:
+    source.execute(
+        'CREATE TABLE "we""ird; drop table x--.Tbl" ("a b" bigint PRIMARY KEY, "select" text, "ünïcode" varchar(9), "x.y" char(5), "q`t" numeric(20,6), '
+        "loose numeric, n int, b boolean, r real, d double precision, day date, at timestamptz, clock timestamp, span interval, raw bytea, doc jsonb, many int[])",
+        'INSERT INTO "we""ird; drop table x--.Tbl" VALUES '
+        "(1, 'a', 'ü', 'x', 12345678901234.567890, 1.5, 10, true, 1.5, 'NaN', '2024-02-29', '2024-02-29 12:00:00.123456+05', '0001-01-01', '1 day', '\\x00ff', '{\"k\": 1}', '{1,2}'),"
+        "(2, '', NULL, NULL, -0.000001, 'NaN', 20, false, '-0', '-Infinity', '1582-10-10', '1883-11-18 12:00:00Z', '9999-12-31 23:59:59.999999', NULL, '', NULL, NULL),"
+        "(3, NULL, '日本', 'y', NULL, NULL, NULL, NULL, NULL, 5e-324, NULL, NULL, NULL, NULL, NULL, NULL, NULL),"
+        "(4, 'lost', NULL, NULL, 'NaN', NULL, 40, NULL, NULL, NULL, 'infinity', NULL, NULL, NULL, NULL, NULL, NULL)",
+    )
+    spec = source.spec(AWKWARD, NUMBER, strategy=Strategy.UPSERT, key=("a b",), key_enforced=True)
+    commit = copy.sync(spec)
+    assert (commit.rows.read, commit.rows.inserted, commit.rows.quarantined) == (4, 3, 1)
+    windows = (
+        Window(None, None),
+        Window(number(10), number(20)),
+        Window(number(20), None),
+        Window(number(5), number(9)),
+    )
+    assert copy.lake.measure(spec, windows) == copy.probe.measure(spec, windows)
+    assert [measure.rows for measure in copy.lake.measure(spec, windows)] == [3, 1, 1, 0]
+    assert copy.sync(spec).rows.unchanged == 3
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_all_parts_of_a_read_share_one_snapshot(copy: Copy, source: Source) -> None:
+    source.execute(
+        "CREATE TABLE events (id bigint PRIMARY KEY, n int, filler text)",
+        "INSERT INTO events SELECT g, g, repeat('x', 400) FROM generate_series(1, 12000) AS g",
+        "VACUUM ANALYZE events",
+    )
+    spec = source.spec("events", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)
+    spec = replace(spec, shape=replace(spec.shape, bytes=3 * PART_BYTES))
+    plan = copy.plan(spec)
+    with copy.reader.snapshot(plan) as snapshot:
+        # After the snapshot and before the read: none of it may be seen.
+        source.execute(
+            "UPDATE events SET n = n + 1", "DELETE FROM events WHERE id < 100", "INSERT INTO events VALUES (0, 0, '')"
+        )
+        assert snapshot.frame.rdd.getNumPartitions() == 3
+        batch = copy.stage.write(plan, snapshot)
+    assert batch.rows == 12000
+    assert batch.lower == number(1)
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> None:
+    source.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t SELECT g, g FROM generate_series(1, 20) AS g"
+    )
+    spec = source.spec("t", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)
+    copy.sync(spec)
+    source.execute("INSERT INTO t VALUES (21, 21)", "UPDATE t SET n = 6 WHERE id = 5", "DELETE FROM t WHERE id = 9")
+    assert copy.lake.compare(spec, [Window(None, None)]) == Comparison(2, 2, ("21", "5"), ("5", "9"))
+    assert copy.lake.compare(spec, [Window(number(8), number(10))]) == Comparison(0, 1, (), ("9",))
+    assert copy.lake.duplicates(spec) == Duplicates(0, 0)
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_an_append_is_measured_by_the_last_version_of_each_row_and_compared_by_all(copy: Copy, source: Source) -> None:
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 10), (2, 20)")
+    spec = source.spec("t", NUMBER, strategy=Strategy.APPEND, key=("id",), key_enforced=True)
+    copy.sync(spec)
+    source.execute("UPDATE t SET n = 30 WHERE id = 1")
+    copy.sync(spec)
+    windows = (Window(None, None), Window(number(0), number(15)), Window(number(15), None))
+    assert copy.lake.measure(spec, windows) == copy.probe.measure(spec, windows)
+    assert copy.lake.compare(spec, [Window(None, None)]) == Comparison(0, 1, (), ("1",))
+    assert copy.lake.duplicates(spec) == Duplicates(1, 1, ("1",))
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [(6_000_000, 4), (2_000_000, 4), (1_300_000, 4), (1_000_000, 1), (10, 1)],
+    ids=["first load", "a third", "a bit more than a fifth", "a sixth: by the index", "a tick"],
+)
+def test_a_table_is_read_in_parts_when_much_of_it_is_asked_for(rows: int, parts: int) -> None:
+    shape = TableShape(TableId("s", "p", "t"), (), rows=6_000_000, bytes=1_000_000_000, splits=True)
+    assert parts_for(shape, rows, 4) == parts
+    assert parts_for(replace(shape, splits=False), rows, 4) == 1
+
+
+def test_a_table_that_was_never_counted_is_read_by_what_its_rows_may_weigh() -> None:
+    shape = TableShape(TableId("s", "p", "t"), (), rows=0, bytes=100_000_000, splits=True)
+    assert (parts_for(shape, 10, 4), parts_for(shape, 500_000, 4)) == (1, 4)
