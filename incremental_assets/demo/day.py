@@ -31,6 +31,14 @@ UPDATES: dict[str, LiteralString] = {
         WHERE l_linenumber = 1 AND hashint8extended(l_orderkey, %s) & 1023 BETWEEN 1 AND 10""",
 }
 
+# Before the first sync, while the late transaction is open already: so that sync reads past the late stamps.
+MORNING: dict[str, LiteralString] = {
+    "orders": "UPDATE orders SET o_orderpriority = '1-URGENT' WHERE hashint8extended(o_orderkey, %s) & 1023 = 16",
+    "lineitem": """
+        UPDATE lineitem SET l_shipinstruct = 'TAKE BACK RETURN'
+        WHERE l_linenumber = 1 AND hashint8extended(l_orderkey, %s) & 1023 = 16""",
+}
+
 LATE_UPDATE = (
     "UPDATE orders SET o_comment = 'stamped early, committed late' WHERE hashint8extended(o_orderkey, %s) & 1023 = 0"
 )
@@ -118,6 +126,13 @@ class LateTransaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+
+
+def open_shop(connection: psycopg.Connection, *, seed: int = 1) -> None:
+    """The first changes of the day, each in a transaction of its own."""
+    for statement in MORNING.values():
+        with connection.transaction():
+            connection.execute(statement, [seed])
 
 
 def live_a_day(connection: psycopg.Connection, *, seed: int = 1) -> DayReport:

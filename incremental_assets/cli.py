@@ -1,0 +1,204 @@
+"""`incremental-assets VERB`: one function per verb, each handed over to its room in `verbs`.
+
+Only click is imported here: `--help` answers at once, and a verb loads what it needs itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from incremental_assets.verbs.guard import run
+
+if TYPE_CHECKING:
+    from incremental_assets.verbs.answer import Answer
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+NOT_YET = {
+    "engine": "start, stop or show the local Spark Connect server",
+    "discover": "propose a sources.yaml from a database's catalogue",
+    "plan": "show what the next sync would do",
+    "repair": "sync the drifted ranges again",
+    "rollback": "take a table back to an earlier run",
+    "replay": "validate quarantined rows again",
+    "erase": "remove a person's rows from table and history",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script."""
+    sys.exit(run(commands, sys.argv[1:] if arguments is None else arguments))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="incremental-assets", prog_name="incremental-assets")
+def commands() -> None:
+    """Incremental sync of database tables into Delta Lake, as Dagster assets.
+
+    \b
+    Exit status: 0 done, 1 a table or a check failed, 2 the configuration or the command line is wrong,
+    3 refused because it is destructive and --yes is missing, 4 busy because another run holds the table.
+    """
+
+
+def everywhere(verb: Verb) -> Verb:
+    """The options that every verb has."""
+    config = click.option(
+        "--config", type=click.Path(path_type=Path, dir_okay=False), help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else the shipped one."
+    )
+    return config(click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, whatever happens.")(verb))
+
+
+def select(verb: Verb) -> Verb:
+    """`--select`, for verbs that work on tables."""
+    return click.option("--select", multiple=True, metavar="GLOB", help="Only these tables: source.schema.table or schema.table. Repeatable.")(verb)
+
+
+def yes(verb: Verb) -> Verb:
+    """`--yes`, for verbs that may destroy something."""
+    return click.option("--yes", is_flag=True, help="Do it, though it is destructive.")(verb)
+
+
+@commands.command()
+@everywhere
+@click.option("--scale", type=click.FloatRange(min=0.001, max=100), default=0.1, show_default=True, help="TPC-H scale factor; 1 is 8.6 million rows.")
+@click.option("--fresh/--keep", default=True, help="Begin from empty folders (default), or live another day on what is there.")
+def demo(config: Path | None, scale: float, **options: Any) -> Answer:
+    """Sync a real PostgreSQL into Delta twice and prove every table equal.
+
+    Starts an embedded PostgreSQL with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
+    from the future), syncs again, then compares rows and hashes of both sides, each counted by its own engine.
+    """
+    from incremental_assets.verbs import demo as verb
+
+    return verb.run(config, verb.Wishes(scale=Decimal(str(scale)), fresh=options["fresh"]))
+
+
+@commands.command()
+@everywhere
+@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of Dagster's UI on 127.0.0.1.")
+def dev(config: Path | None, port: int, **_: Any) -> Answer:
+    """Dagster's UI and daemon for the configuration, until Ctrl-C.
+
+    With the shipped configuration the demo's database is brought up too. The UI has no authentication: it stays on 127.0.0.1.
+    """
+    from incremental_assets.verbs import dev as verb
+
+    return verb.run(config, port)
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--full-refresh", is_flag=True, help="Read everything again, whatever the watermark says.")
+@click.option("--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes).")
+@click.option("--reset-watermarks", is_flag=True, help="The same as the verb reset (needs --yes).")
+@yes
+def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
+    """Bring tables up to date, through Dagster, with progress.
+
+    Tables in which nothing moved are finished without Spark. One table's failure never stops the others.
+    """
+    if reset_watermarks:
+        from incremental_assets.verbs import reset as other
+
+        return other.run(config, select, to=None, yes=options["yes"])
+    from incremental_assets.verbs import sync as verb
+
+    return verb.run(config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")}))
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--offline", is_flag=True, help="Do not ask the source: show what the checkpoints know.")
+def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Watermark, lag, last run, guarantee and drift, per table."""
+    from incremental_assets.verbs import status as verb
+
+    return verb.run(config, select, offline=offline)
+
+
+@commands.command()
+@everywhere
+@select
+def check(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Freshness, duplicates, reconciliation and schema; exit 1 if one of them fails as an error."""
+    from incremental_assets.verbs import check as verb
+
+    return verb.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--from", "lower", required=True, metavar="A", help="First cursor value or day to read again, such as 2024-01-01 or 0.")
+@click.option("--to", "upper", metavar="B", help="The first value that is no longer read; default: everything there is now.")
+@click.option("--windows-per-run", type=click.IntRange(min=1), default=12, show_default=True, help="Partitions that one run reads in one window.")
+@click.option("--connections", type=click.IntRange(min=1), help="Connections to the source at once, at most those of the configuration.")
+@click.option("--pause", default="0s", show_default=True, metavar="DURATION", help="Rest between two runs, such as 30s.")
+@click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
+def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
+    """Read windows of one table again. The watermark stays.
+
+    Stopped at any moment, the same command goes on where it stopped.
+    """
+    from incremental_assets.verbs import backfill as verb
+
+    options.pop("as_json")
+    return verb.run(config, select, verb.Wishes.of(**options))
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all.")
+@yes
+def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
+    """Rewind the watermark, with a row in the audit trail. Needs --yes."""
+    from incremental_assets.verbs import reset as verb
+
+    return verb.run(config, select, to=to, yes=options["yes"])
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--sql", is_flag=True, help="Print the role, grants and indexes that are missing, for an administrator to run.")
+def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Is everything there: Java, jars, the source, its privileges, cursors that can be followed?"""
+    from incremental_assets.verbs import doctor as verb
+
+    return verb.run(config, select, sql=sql)
+
+
+@commands.command()
+@everywhere
+def schema(**_: Any) -> Answer:
+    """Print the JSON Schema of sources.yaml, by which editors complete it."""
+    from incremental_assets.verbs import schema as verb
+
+    return verb.run()
+
+
+def _announce(name: str, summary: str) -> None:
+    """A verb whose turn has not come says so by name, whatever follows it."""
+
+    def verb(**_: Any) -> None:
+        from incremental_assets.core.errors import SelectionError
+
+        raise SelectionError(f"`{name}` is not available yet")
+
+    verb.__doc__ = f"Not available yet: {summary}."
+    anything = click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    commands.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(anything(verb))
+
+
+for _name, _summary in NOT_YET.items():
+    _announce(_name, _summary)

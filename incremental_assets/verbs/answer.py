@@ -1,0 +1,71 @@
+"""What a verb answers: one JSON document, the same for eyes, and an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
+
+DONE, FAILED, WRONG, REFUSED, BUSY, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One text of a table. `tone` is what it means: good, bad, warn, dim or nothing."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table for eyes. Columns named in `right` are numbers; those in `spare` give way first on a narrow terminal."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell | str, ...], ...]
+    right: frozenset[str] = frozenset()
+    spare: tuple[str, ...] = ()
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence below or above a table; `wrap` is False for what is copied from the terminal."""
+
+    text: str
+    tone: str = ""
+    wrap: bool = True
+
+
+Shown = Grid | Note
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`document` is what `--json` prints; `shown` is what everybody else sees."""
+
+    document: Mapping[str, Any]
+    shown: Sequence[Shown] = field(default=())
+    exit_code: int = DONE
+
+
+def error_document(error: BaseException, exit_code: int, **more: Any) -> dict[str, Any]:
+    """The document of a verb that could not answer."""
+    document: dict[str, Any] = {"error": {"kind": type(error).__name__, "message": str(error), "exit_code": exit_code, **more}}
+    if isinstance(error, ConfigurationError):
+        document["error"]["problems"] = [
+            {"file": problem.file, "line": problem.line, "text": problem.text, "cure": problem.cure} for problem in error.problems
+        ]
+    return document
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The family says its own; everything else is a failure."""
+    return error.exit_code if isinstance(error, IncrementalAssetsError) else FAILED
+
+
+def worst(codes: Sequence[int]) -> int:
+    """Of several tables: a failure outweighs a refusal, a refusal a table that was busy."""
+    return next((code for code in (WRONG, FAILED, REFUSED, BUSY) if code in codes), DONE)

@@ -1,0 +1,170 @@
+"""`backfill`: windows of one table again, in runs of a few partitions each; stopped and called again, it goes on where it stopped."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from incremental_assets.core.config_values import Configuration
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.duration import parse_duration
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.partition import Grid, IntegerGrid, touched
+from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.ports import Look
+from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.table import Cursor, TableSpec
+from incremental_assets.core.terms import terms_of
+from incremental_assets.core.window import Window
+from incremental_assets.verbs import reports
+from incremental_assets.verbs.answer import Answer, Cell, Note
+from incremental_assets.verbs.answer import Grid as Shown
+from incremental_assets.verbs.board import Board, board
+from incremental_assets.verbs.opening import configured, opened
+from incremental_assets.verbs.select import the_one
+from incremental_assets.verbs.survey import survey
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asks for beside the table."""
+
+    lower: str
+    upper: str | None
+    windows_per_run: int
+    connections: int | None
+    pause: timedelta
+    again: bool
+
+    @classmethod
+    def of(cls, *, pause: str, **wishes: object) -> Self:
+        """As the options are written. Raises SelectionError."""
+        try:
+            return cls(pause=parse_duration(pause), **wishes)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise SelectionError(f"--pause {pause!r}: {error}") from None
+
+
+def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
+    """The verb."""
+    begun = time.monotonic()
+    with opened(_gentle(configured(config), wishes.connections)) as runtime, board() as watch:
+        found = survey(runtime, patterns)
+        table = the_one(patterns, [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)])
+        for trouble in found.troubles:
+            if trouble.table == table:
+                raise trouble.error
+        (spec,) = (spec for spec in found.specs if spec.id == table)
+        done, skipped = _read(runtime, spec, wishes, watch)
+    return _answer(spec, done, skipped, time.monotonic() - begun)
+
+
+def _gentle(configuration: Configuration, connections: int | None) -> Configuration:
+    """The configuration with fewer connections to each source."""
+    if connections is None:
+        return configuration
+    fewer = (
+        replace(source, parallel=replace(source.parallel, connections=min(connections, source.parallel.connections)))
+        for source in configuration.sources
+    )
+    return replace(configuration, sources=tuple(fewer))
+
+
+def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tuple[list[SyncReport], int]:
+    """A report per run, up to the first that does not land; and how many partitions had landed before."""
+    from incremental_assets.verbs.dagster_runs import DagsterRuns
+
+    keys, window = _keys(runtime, spec, wishes)
+    runs = DagsterRuns(runtime, spec.id.source, watch)
+    name = f"{spec.id} {window}"
+    landed = frozenset() if wishes.again else runs.landed(name, keys)
+    watch.begin([spec.id])
+    done: list[SyncReport] = []
+    for part in _parts([key for key in keys if key not in landed], keys, wishes.windows_per_run):
+        if done and wishes.pause:
+            watch(spec.id, "resting")
+            time.sleep(wishes.pause.total_seconds())
+        report = runs.read_again(spec, part, Request(str(uuid.uuid4()), Mode.BACKFILL), name)
+        done.append(report)
+        watch.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {report.rows.read:,} rows read")
+        if report.status not in (Status.LANDED, Status.IDLE):
+            break
+    return done, len(landed)
+
+
+def _keys(runtime: Runtime, spec: TableSpec, wishes: Wishes) -> tuple[tuple[str, ...], Window]:
+    """The partitions that share a value with what was asked for, ascending."""
+    terms = terms_of(runtime.configuration.source(spec.id.source), spec.id)
+    if spec.cursor is None or not spec.is_incremental or terms.partitions is None:
+        raise SelectionError(f"{spec.id}: this table is read whole and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`")
+    window = _window(spec.cursor, wishes)
+    try:
+        keys = touched(terms.partitions, window, _until(runtime, spec, terms.partitions))
+    except ValueError as error:
+        raise SelectionError(f"{spec.id}: {error}") from None
+    if not keys:
+        raise SelectionError(f"{spec.id}: {window} holds no partition of its grid; the grid begins with `partitions` in the configuration and ends now")
+    return keys, window
+
+
+def _window(cursor: Cursor, wishes: Wishes) -> Window:
+    try:
+        lower = CursorValue.parse(cursor.type, wishes.lower)
+        upper = None if wishes.upper is None else CursorValue.parse(cursor.type, wishes.upper)
+        return Window(lower, upper)
+    except ValueError as error:
+        raise SelectionError(f"--from, --to: {error}") from None
+
+
+def _until(runtime: Runtime, spec: TableSpec, grid: Grid) -> datetime | int:
+    """What closes the grid: the time now, or the highest number that the source shows."""
+    if not isinstance(grid, IntegerGrid):
+        return datetime.now(UTC)
+    (seen,) = runtime.probe(spec.id.source).observe([Look(spec, None)])
+    if seen.highest is None:
+        raise SelectionError(f"{spec.id}: the source's table is empty")
+    return int(seen.highest.text)
+
+
+def _parts(missing: Sequence[str], keys: Sequence[str], most: int) -> list[tuple[str, ...]]:
+    """Runs of at most `most` partitions, none with a gap in it: what landed before would be read again."""
+    parts: list[list[str]] = []
+    place = {key: number for number, key in enumerate(keys)}
+    for key in missing:
+        last = parts[-1] if parts else None
+        if last is not None and len(last) < most and place[last[-1]] + 1 == place[key]:
+            last.append(key)
+        else:
+            parts.append([key])
+    return [tuple(part) for part in parts]
+
+
+def _answer(spec: TableSpec, done: Sequence[SyncReport], skipped: int, seconds: float) -> Answer:
+    rows = sum(report.rows.read for report in done)
+    told = f"{spec.id}: {rows:,} rows read in {len(done)} runs" if done else f"{spec.id}: nothing left to read"
+    if skipped:
+        told += f", {skipped} partitions had landed in an earlier call (--again reads them too)"
+    whole = reports.answer(done[0].run_id if done else str(uuid.uuid4()), done, told, seconds)
+    grid = Shown(
+        ("window", "status", "read", "inserted", "updated", "unchanged", "seconds"),
+        tuple(
+            (
+                str(report.window or ""),
+                Cell(str(report.status), "good" if report.status is Status.LANDED else "bad"),
+                *(reports.number(value) for value in (report.rows.read, report.rows.inserted, report.rows.updated, report.rows.unchanged)),
+                f"{report.seconds:.1f}",
+            )
+            for report in done
+        ),
+        right=frozenset({"read", "inserted", "updated", "unchanged", "seconds"}),
+    )
+    notes = [part for part in whole.shown if isinstance(part, Note)]
+    return replace(whole, shown=(grid, *notes))

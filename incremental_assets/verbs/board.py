@@ -1,0 +1,88 @@
+"""Progress: a line per table on a terminal, nothing in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.table import TableId
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_STAGES = {"plan": "looking", "read": "reading", "apply": "writing", "landed": "landed"}
+
+
+class Board:
+    """What every table is doing now. Called from several threads; a board without a terminal shows no tables."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self._progress = progress
+        self._lines: dict[TableId, TaskID] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, table: TableId, stage: str) -> None:
+        """A table enters a stage of its sync."""
+        self._tell(table, _STAGES.get(stage, stage))
+
+    def begin(self, tables: Iterable[TableId]) -> None:
+        """These are waiting."""
+        for table in tables:
+            self._tell(table, "waiting")
+
+    def done(self, report: SyncReport) -> None:
+        """A table has ended."""
+        rows = report.rows
+        told = {
+            Status.LANDED: f"{rows.inserted:,} inserted, {rows.updated:,} updated",
+            Status.IDLE: report.reason,
+        }.get(report.status, str(report.status))
+        self._tell(report.table, told, ended=True)
+
+    def say(self, sentence: str) -> None:
+        """A line that stays: above the tables, or on stderr where nobody watches."""
+        if self._progress is not None:
+            self._progress.console.print(sentence)
+        else:
+            sys.stderr.write(f"{sentence}\n")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Away with the tables, before the next round of them."""
+        with self._lock:
+            for line in self._lines.values():
+                if self._progress is not None:
+                    self._progress.remove_task(line)
+            self._lines.clear()
+
+    def _tell(self, table: TableId, state: str, *, ended: bool = False) -> None:
+        if self._progress is None:
+            return
+        with self._lock:
+            if table not in self._lines:
+                self._lines[table] = self._progress.add_task(str(table), total=1, state=state)
+            self._progress.update(self._lines[table], state=state, completed=1 if ended else 0)
+
+
+@contextmanager
+def board() -> Iterator[Board]:
+    """A board on stderr for as long as the block lasts; it leaves nothing behind."""
+    if not sys.stderr.isatty():
+        yield Board()
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from incremental_assets.verbs.render import console_for
+
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.fields[state]}", style="dim", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console_for(sys.stderr), transient=True) as progress:
+        yield Board(progress)

@@ -1,0 +1,84 @@
+"""`check`: are the copies fresh, unique, equal to their source and of its columns?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.core.audit import applicable, audit
+from incremental_assets.core.config_values import Severity
+from incremental_assets.core.names import render_table
+from incremental_assets.core.terms import terms_of
+from incremental_assets.core.verdict import Check, Verdict, unanswered
+from incremental_assets.core.window import Window
+from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
+from incremental_assets.verbs.board import Board, board
+from incremental_assets.verbs.opening import configured, opened
+from incremental_assets.verbs.reports import text
+from incremental_assets.verbs.survey import Survey, survey
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+    """The verb."""
+    with opened(configured(config)) as runtime, board() as watch:
+        found = survey(runtime, patterns)
+        verdicts = list(_verdicts(runtime, found, watch))
+    return answer(verdicts)
+
+
+def answer(verdicts: Sequence[Verdict]) -> Answer:
+    """Every check; exit 1 if one has failed as an error."""
+    broken = [verdict for verdict in verdicts if not verdict.passed]
+    errors = [verdict for verdict in broken if verdict.severity is Severity.ERROR]
+    shown: list[Shown] = [Grid(("table", "check", "result", "found"), tuple(_row(verdict) for verdict in verdicts), spare=("found",))]
+    shown += [Note(f"{verdict.table} {verdict.check}: {', '.join(map(str, verdict.drifted))}", "bad") for verdict in broken if verdict.drifted]
+    shown += [Note(f"{verdict.table} {verdict.check}: keys such as {', '.join(verdict.samples)}", "bad") for verdict in broken if verdict.samples]
+    told = f"{len(verdicts) - len(broken)} of {len(verdicts)} checks passed"
+    warned = len(broken) - len(errors)
+    told += f", {warned} warn" if warned else ""
+    shown.append(Note(told, "bad" if errors else "strong"))
+    return Answer({"checks": [_entry(verdict) for verdict in verdicts]}, tuple(shown), FAILED if errors else DONE)
+
+
+def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict]:
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        watch.begin(spec.id for spec in specs)
+        if not specs:
+            continue
+        for verdict in audit(specs, frozenset(Check), partial(terms_of, source), runtime.ports(source.name)):
+            watch(verdict.table, f"{verdict.check}: {'passed' if verdict.passed else 'failed'}")
+            yield verdict
+    for trouble in found.troubles:
+        for check in applicable(trouble.terms):
+            yield unanswered(trouble.table, check, str(trouble.error))
+
+
+def _entry(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "source": verdict.table.source,
+        "table": render_table(verdict.table.schema, verdict.table.name),
+        "check": str(verdict.check),
+        "passed": verdict.passed,
+        "severity": str(verdict.severity),
+        "window": verdict.window and _window(verdict.window),
+        "measured": verdict.measured,
+        "threshold": verdict.threshold,
+        "samples": list(verdict.samples),
+        "drifted": [_window(window) for window in verdict.drifted],
+        "detail": verdict.detail,
+    }
+
+
+def _window(window: Window) -> dict[str, str | None]:
+    return {"lower": text(window.lower), "upper": text(window.upper)}
+
+
+def _row(verdict: Verdict) -> tuple[Cell | str, ...]:
+    word, tone = ("passed", "good") if verdict.passed else ("failed", "bad") if verdict.severity is Severity.ERROR else ("warns", "warn")
+    return str(verdict.table), str(verdict.check), Cell(word, tone), verdict.detail

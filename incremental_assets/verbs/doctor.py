@@ -1,0 +1,145 @@
+"""`doctor`: is everything there that a sync needs, and what is missing, with its cure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.config_values import Configuration, SourceConfig
+from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
+from incremental_assets.core.facts import SourceFacts, Wanted
+from incremental_assets.core.ports import Position
+from incremental_assets.core.resolve import resolve_all
+from incremental_assets.core.table import TableId
+from incremental_assets.core.terms import terms_of
+from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
+from incremental_assets.verbs.findings import Finding, Health, of_source, of_table, wanted_of
+from incremental_assets.verbs.opening import configured, opened
+from incremental_assets.verbs.select import matches
+from incremental_assets.verbs.survey import Survey, survey
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+_TONES = {Health.OK: "good", Health.WARN: "warn", Health.FAIL: "bad"}
+
+
+def run(config: Path | None, patterns: Sequence[str], *, sql: bool) -> Answer:
+    """The verb."""
+    configuration = configured(config)
+    with opened(configuration) as runtime:
+        if sql:
+            return _sql(runtime, patterns)
+        findings = [*of_machine(), *of_places(configuration, runtime), *_of_sources(runtime, patterns)]
+    return answer(findings)
+
+
+def answer(findings: Sequence[Finding]) -> Answer:
+    """One line each; exit 1 if something is missing without which a sync fails."""
+    counts = {health: sum(finding.health is health for finding in findings) for health in Health}
+    document = {
+        "findings": [
+            {"subject": each.subject, "topic": each.topic, "health": str(each.health), "detail": each.detail, "cure": each.cure or None} for each in findings
+        ]
+    }
+    rows = tuple((Cell(str(each.health), _TONES[each.health]), each.subject, each.topic, each.detail) for each in findings)
+    shown: list[Shown] = [Grid(("", "of", "what", "found"), rows, spare=("found",))]
+    shown += [Note(f"{each.subject} {each.topic}: {each.cure}", _TONES[each.health]) for each in findings if each.cure]
+    summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to mend"
+    return Answer(document, (*shown, Note(summary, "strong")), FAILED if counts[Health.FAIL] else DONE)
+
+
+def of_machine() -> Iterator[Finding]:
+    """What Spark needs here."""
+    from incremental_assets.engine.jars import verified_jars
+    from incremental_assets.engine.java import require_java
+
+    try:
+        java = require_java()
+        yield Finding("machine", "java", Health.OK, f"version {java.version} in {java.home}")
+    except IncrementalAssetsError as error:
+        yield Finding("machine", "java", Health.FAIL, str(error))
+    try:
+        yield Finding("machine", "jars", Health.OK, f"{len(verified_jars())} files, every byte the locked one")
+    except IncrementalAssetsError as error:
+        yield Finding("machine", "jars", Health.FAIL, str(error))
+
+
+def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
+    """Where things are written."""
+    tables = sum(len(source.tables) for source in configuration.sources)
+    yield Finding("configuration", "file", Health.OK, f"{configuration.path}: {len(configuration.sources)} sources, {tables} listed tables")
+    yield _lake(configuration.lake)
+    try:
+        count = len(runtime.checkpoints.positions())
+        yield Finding("checkpoints", "reachable", Health.OK, f"{count} tables have synced")
+    except IncrementalAssetsError as error:
+        yield Finding("checkpoints", "reachable", Health.FAIL, str(error))
+
+
+def _lake(lake: str) -> Finding:
+    if "://" in lake:
+        return Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync tells")
+    existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
+    if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
+        return Finding("lake", "place", Health.OK, f"{lake} may be written")
+    return Finding("lake", "place", Health.FAIL, f"{existing} may not be written by this user", "change its owner, or name another `lake`")
+
+
+def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
+    found = survey(runtime, patterns)
+    positions = runtime.checkpoints.positions()
+    for source in runtime.configuration.sources:
+        if source.name in found.unreachable:
+            yield Finding(source.name, "reachable", Health.FAIL, str(found.unreachable[source.name]))
+            continue
+        yield from _of_source(runtime, source, found, positions)
+
+
+def _of_source(runtime: Runtime, source: SourceConfig, found: Survey, positions: dict[TableId, Position]) -> Iterator[Finding]:
+    specs = found.of(source.name)
+    try:
+        facts = runtime.probe(source.name).facts([wanted_of(spec.id, terms_of(source, spec.id)) for spec in specs])
+    except IncrementalAssetsError as error:
+        yield Finding(source.name, "reachable", Health.FAIL, str(error))
+        return
+    yield from of_source(source, facts)
+    for spec, each in zip(specs, facts.tables, strict=True):
+        yield from of_table(spec, each, landed=positions.get(spec.id, Position()).state is not None)
+    yield from (Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error)) for trouble in found.troubles if trouble.table.source == source.name)
+
+
+# --- --sql ------------------------------------------------------------------------------------------
+
+
+def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
+    """By source: what an administrator runs. A source that does not let us in yet gets everything that a new role needs."""
+    from incremental_assets.engine.dialects.postgresql_doctor import missing_sql
+    from resources.source import address
+
+    statements: dict[str, str] = {}
+    for source in runtime.configuration.sources:
+        facts, wanted = _facts(runtime, source, patterns)
+        statements[source.name] = missing_sql(address(source, runtime.configuration.path), wanted, facts)
+    shown = [Note(f"-- {source}\n{sql or '-- nothing is missing'}", wrap=False) for source, sql in statements.items()]
+    return Answer({"sql": statements}, shown)
+
+
+def _facts(runtime: Runtime, source: SourceConfig, patterns: Sequence[str]) -> tuple[SourceFacts | None, tuple[Wanted, ...]]:
+    """No facts where the source does not let this user in."""
+    probe = runtime.probe(source.name)
+    try:
+        seen = [spec.id for spec in resolve_all(source, probe.catalogue()).specs]
+        wanted = _wanted(source, seen, patterns)
+        return probe.facts(wanted), wanted
+    except (SourceUnreachable, SourceRefused):
+        return None, _wanted(source, (), patterns)
+
+
+def _wanted(source: SourceConfig, seen: Sequence[TableId], patterns: Sequence[str]) -> tuple[Wanted, ...]:
+    """The listed tables, which this user may not even see yet, and the others that it sees."""
+    tables = dict.fromkeys([*(terms.id(source.name) for terms in source.tables), *seen])
+    kept = [table for table in tables if not patterns or any(matches(pattern, table) for pattern in patterns)]
+    return tuple(wanted_of(table, terms_of(source, table)) for table in kept)

@@ -1,0 +1,71 @@
+"""From the command line to an open runtime: which file, which Dagster home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.config import Configuration, load
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+CONFIG_VARIABLE = "INCREMENTAL_ASSETS_CONFIG"
+HOME_VARIABLE = "DAGSTER_HOME"
+_PACKAGE = Path(__file__).resolve().parents[1]
+SHIPPED = _PACKAGE / "sources.yaml"
+
+
+def config_path(config: Path | None) -> Path:
+    """`--config`, else the environment, else the shipped file."""
+    return config or Path(os.environ.get(CONFIG_VARIABLE) or SHIPPED)
+
+
+def configured(config: Path | None) -> Configuration:
+    """The configuration, and the environment set so that Dagster's processes read the same one."""
+    path = config_path(config)
+    configuration = load(path)
+    os.environ[CONFIG_VARIABLE] = str(configuration.path)
+    return configuration
+
+
+@contextmanager
+def opened(configuration: Configuration) -> Iterator[Runtime]:
+    """A runtime that is closed at the end, whatever happens; it has opened nothing yet."""
+    from resources.runtime import Runtime
+
+    runtime = Runtime(configuration)
+    try:
+        yield runtime
+    finally:
+        runtime.close()
+
+
+def dagster_home() -> Path:
+    """DAGSTER_HOME; without it `.dagster` of the checkout, or a folder of the user's own when installed as a package."""
+    configured_home = os.environ.get(HOME_VARIABLE)
+    checkout = _PACKAGE.parent
+    if configured_home:
+        home = Path(configured_home).absolute()
+    elif (checkout / "dagster.yaml").is_file() and (checkout / "pyproject.toml").is_file():
+        home = checkout / ".dagster"
+    else:
+        home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "incremental-assets" / "dagster"
+    home.mkdir(parents=True, exist_ok=True)
+    _link_settings(home, checkout / "dagster.yaml")
+    os.environ[HOME_VARIABLE] = str(home)
+    return home
+
+
+def _link_settings(home: Path, settings: Path) -> None:
+    """Dagster wants its settings in the folder where it stores, and says so at every start when there are none."""
+    there = home / "dagster.yaml"
+    if there.exists() or there.is_symlink():
+        return
+    if settings.is_file():
+        there.symlink_to(settings)
+    else:
+        there.write_text("telemetry:\n  enabled: false\n", encoding="utf-8")

@@ -1,0 +1,170 @@
+"""`status`: where every table stands, from the checkpoints and one light look at each source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.config_values import TableConfig
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.names import render_table
+from incremental_assets.core.ports import EventKind, Look, Position
+from incremental_assets.core.table import TableId
+from incremental_assets.core.terms import terms_of
+from incremental_assets.verbs.ages import age
+from incremental_assets.verbs.answer import Answer, Cell, Grid, Note, Shown
+from incremental_assets.verbs.opening import configured, opened
+from incremental_assets.verbs.reports import short, text
+from incremental_assets.verbs.survey import Survey, remembered, survey
+
+if TYPE_CHECKING:
+    from incremental_assets.engine.checkpoints import Heartbeat
+    from resources.runtime import Runtime
+
+_ENDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
+_RECENT = 20
+"""Events of a table among which its last finished sync is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One table, all that is known of it."""
+
+    table: TableId
+    terms: TableConfig
+    position: Position
+    last_at: datetime | None
+    heartbeat: Heartbeat | None
+    lag: float | None
+    bound: Bound | None
+    error: str | None
+
+
+def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
+    """The verb."""
+    with opened(configured(config)) as runtime:
+        found = remembered(runtime, patterns) if offline else survey(runtime, patterns)
+        standings = _standings(runtime, found, offline=offline)
+    notes = [Note(f"{source}: not asked, this is what was known: {error}", "warn") for source, error in found.unreachable.items()]
+    return Answer({"tables": [_entry(standing) for standing in standings]}, (*notes, *_shown(standings)))
+
+
+def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standing]:
+    positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
+    lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
+    errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
+    standings = []
+    for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
+        beat = beats.get(table)
+        standings.append(
+            Standing(
+                table=table,
+                terms=terms_of(runtime.configuration.source(table.source), table),
+                position=positions.get(table, Position()),
+                last_at=_last_at(runtime, table) if table in positions else None,
+                heartbeat=beat,
+                lag=lags.get(table, beat.lag_seconds if beat else None),
+                bound=bounds.get(table.source),
+                error=errors.get(table),
+            )
+        )
+    return standings
+
+
+def _look(
+    runtime: Runtime, found: Survey, positions: dict[TableId, Position]
+) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
+    lags: dict[TableId, float] = {}
+    bounds: dict[str, Bound] = {}
+    errors: dict[TableId, str] = {}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if not specs:
+            continue
+        try:
+            probe = runtime.probe(source.name)
+            looks = [Look(spec, positions.get(spec.id, Position()).state) for spec in specs]
+            lags |= zip((spec.id for spec in specs), probe.lag(looks), strict=True)
+            bounds[source.name] = probe.bound()
+        except IncrementalAssetsError as error:
+            errors |= {spec.id: str(error) for spec in specs}
+    return lags, bounds, errors
+
+
+def _last_at(runtime: Runtime, table: TableId) -> datetime | None:
+    return next((kept.at for kept in reversed(runtime.checkpoints.history(table, _RECENT)) if kept.event.kind in _ENDS), None)
+
+
+def _entry(standing: Standing) -> dict[str, Any]:
+    position, report = standing.position, standing.position.last_report
+    state = position.state
+    return {
+        "source": standing.table.source,
+        "table": render_table(standing.table.schema, standing.table.name),
+        "strategy": str(standing.terms.strategy),
+        "cursor": standing.terms.cursor.column if standing.terms.cursor else None,
+        "watermark": text(state and state.watermark),
+        "lag_seconds": standing.lag,
+        # Above the next sync's lower end: landed, and read again next time.
+        "provisional_rows": state.fingerprint.rows if state and state.fingerprint else None,
+        "last_run": report.run_id if report else None,
+        "last_run_at": standing.last_at and standing.last_at.isoformat(),
+        "last_status": str(report.status) if report else None,
+        "guarantee": str(report.guarantee) if report and report.guarantee else None,
+        # Kept once reconciliation writes down how far it came.
+        "verified_through": None,
+        "drift": None,
+        "lease": standing.heartbeat.owner if standing.heartbeat else None,
+        "oldest_transaction": _oldest(standing.bound),
+        "error": standing.error or (report.error if report else None),
+    }
+
+
+def _oldest(bound: Bound | None) -> dict[str, Any] | None:
+    if bound is None or (bound.oldest is None and bound.prepared is None):
+        return None
+    return {
+        "since": bound.oldest and bound.oldest.isoformat(),
+        "seconds": bound.oldest and (bound.clock - bound.oldest).total_seconds(),
+        "holder": bound.holder or None,
+        "prepared": bound.prepared,
+    }
+
+
+def _shown(standings: Sequence[Standing]) -> list[Shown]:
+    shown: list[Shown] = [
+        Grid(
+            columns=("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "lease"),
+            rows=tuple(_row(standing) for standing in standings),
+            right=frozenset({"lag"}),
+            spare=("guarantee", "strategy", "lease"),
+        )
+    ]
+    for source, bound in {standing.table.source: standing.bound for standing in standings if standing.bound}.items():
+        oldest = _oldest(bound)
+        if oldest and oldest["prepared"]:
+            shown.append(Note(f"{source}: the prepared transaction {oldest['prepared']} holds every watermark back", "warn"))
+        elif oldest:
+            shown.append(Note(f"{source}: the oldest transaction is open since {age(oldest['seconds'])} ({oldest['holder']}): watermarks stay before it", "dim"))
+    shown += [Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error]
+    return shown
+
+
+def _row(standing: Standing) -> tuple[Cell | str, ...]:
+    report, limits = standing.position.last_report, standing.terms.freshness
+    late = next((tone for tone, limit in (("bad", limits.fail), ("warn", limits.warn)) if limit and (standing.lag or 0) > limit.total_seconds()), "")
+    state = standing.position.state
+    return (
+        str(standing.table),
+        str(standing.terms.strategy),
+        short(state and state.watermark),
+        Cell("" if standing.lag is None else age(standing.lag), late),
+        "never" if standing.last_at is None else f"{age((datetime.now(UTC) - standing.last_at).total_seconds())} ago",
+        Cell(str(report.status), {"landed": "good", "idle": "good"}.get(report.status, "bad")) if report else "",
+        str(report.guarantee) if report and report.guarantee else "",
+        standing.heartbeat.owner or "" if standing.heartbeat else "",
+    )

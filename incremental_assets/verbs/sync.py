@@ -1,0 +1,120 @@
+"""`sync`: tables in which nothing moved are finished here, light and at once; the others run through Dagster."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.errors import IncrementalAssetsError, Refused
+from incremental_assets.core.many import sync_many
+from incremental_assets.core.moved import Moved, look_over
+from incremental_assets.core.plan import Mode, Observation, Request, reading
+from incremental_assets.core.ports import Look, Ports, Position
+from incremental_assets.core.report import SyncReport
+from incremental_assets.core.state import State
+from incremental_assets.core.sync import failed
+from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.verbs import reports
+from incremental_assets.verbs.answer import Answer
+from incremental_assets.verbs.board import Board, board
+from incremental_assets.verbs.opening import configured, opened
+from incremental_assets.verbs.survey import Survey, survey
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asks for beside the tables."""
+
+    full_refresh: bool = False
+    allow_shrink: bool = False
+    yes: bool = False
+
+    @property
+    def mode(self) -> Mode:
+        """Why the tables are synced."""
+        return Mode.FULL_REFRESH if self.full_refresh else Mode.SYNC
+
+
+def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
+    """The verb."""
+    begun = time.monotonic()
+    with opened(configured(config)) as runtime, board() as watch:
+        found = survey(runtime, patterns)
+        refuse_unless_meant(found, wishes)
+        run_id = str(uuid.uuid4())
+        done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
+        return reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
+
+
+def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
+    """Raises Refused where rows that only the copy holds would go, before anything is touched."""
+    if wishes.yes:
+        return
+    kept = [str(spec.id) for spec in found.specs if spec.strategy is Strategy.APPEND]
+    if wishes.full_refresh and kept:
+        raise Refused(
+            f"a full refresh replaces tables that keep every version of a row, and versions that the source no longer shows would be lost: {', '.join(kept)}; "
+            "add --yes if that is meant, or leave them out with --select"
+        )
+    if wishes.allow_shrink:
+        raise Refused("--allow-shrink replaces copies by sources that have lost most of their rows; add --yes if that is meant")
+
+
+def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) -> tuple[SyncReport, ...]:
+    """Every table that was selected, source by source; the reports are in the order of the tables."""
+    done = {trouble.table: reports.report_of(trouble, request.run_id, request.mode) for trouble in found.troubles}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if specs:
+            done |= {report.table: report for report in _sync_source(runtime, source.name, specs, request, watch)}
+    order = [spec.id for spec in found.specs] + [trouble.table for trouble in found.troubles]
+    return tuple(done[table] for table in order)
+
+
+def _sync_source(runtime: Runtime, source: str, specs: Sequence[TableSpec], request: Request, watch: Board) -> Sequence[SyncReport]:
+    ports = runtime.ports(source, watch)
+    parallel = runtime.configuration.source(source).parallel.tables
+    watch.begin(spec.id for spec in specs)
+    try:
+        moving = moving_of(specs, request, ports)
+    except IncrementalAssetsError as error:
+        return [failed(spec, request, error, 0.0) for spec in specs]
+    there = {found.spec.id for found in moving}
+    quiet = [spec for spec in specs if spec.id not in there]
+    done = list(sync_many(quiet, lambda _: request, ports, parallel, watch.done)) if quiet else []
+    if moving:
+        # Dagster costs a second to import: only when rows move.
+        from incremental_assets.verbs.dagster_runs import DagsterRuns
+
+        done += DagsterRuns(runtime, source, watch).sync(moving, request)
+    return done
+
+
+def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[Moved, ...]:
+    """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide."""
+    positions = ports.checkpoints.positions()
+    known = [positions.get(spec.id, Position()) for spec in specs]
+    seen = ports.probe.observe([Look(spec, position.state) for spec, position in zip(specs, known, strict=True)])
+    if request.mode is not Mode.SYNC:
+        return tuple(Moved(spec, Window(spec.start, None), observation) for spec, observation in zip(specs, seen, strict=True))
+    # What a killed run left open has to be looked for in the lake, even if nothing else moved.
+    left = [
+        Moved(spec, _window(spec, request, position.state, observation), observation)
+        for spec, position, observation in zip(specs, known, seen, strict=True)
+        if position.open is not None
+    ]
+    moved, _ = look_over(specs, positions, seen)  # one that may not go on meets the same error in its own sync, which records it
+    there = {found.spec.id for found in moved}
+    return (*moved, *(found for found in left if found.spec.id not in there))
+
+
+def _window(spec: TableSpec, request: Request, state: State | None, seen: Observation) -> Window:
+    return reading(spec, request, state, seen) if spec.is_incremental else Window(None, None)
