@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,9 @@ class Schema:
     scripts: Path
     versions: tuple[Path, ...]
 
+
+_alembic = threading.Lock()
+"""Alembic hands its connection to the scripts through globals of the process."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 SHIPPED = Schema(1, _MIGRATIONS, (_MIGRATIONS / "versions",))
@@ -55,7 +59,8 @@ def migrate(connection: Connection, schema: Schema) -> None:
     config.set_main_option("path_separator", "newline")
     config.set_main_option("version_locations", "\n".join(_escaped(folder) for folder in schema.versions))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _alembic:
+        command.upgrade(config, "head")
 
 
 def _escaped(path: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,21 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str, of_tomor
     newer.close()
     record(url, 1)
     assert SqlCheckpoints(url).position(ORDERS).last_seq == 1
+
+
+def test_two_that_start_at_once_migrate_one_after_the_other(url: str, of_tomorrow: Schema) -> None:
+    record(url, 0)
+    script = of_tomorrow.versions[1] / "v0002_next.py"
+    script.write_text(NEXT.replace("def upgrade():", "def upgrade():\n    __import__('time').sleep(0.3)"))
+
+    def start(_: int) -> None:
+        database = Database(url, of_tomorrow)
+        with database.transaction() as connection:
+            assert connection.execute(text("SELECT weather FROM checkpoints")).scalar_one() == "fair"
+        database.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(start, range(2)))
 
 
 def test_a_process_that_finds_its_version_does_without_alembic(tmp_path: Path) -> None:

@@ -11,12 +11,15 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.engine.checkpoints import Pace, SqlCheckpoints
 from tests.ports.stories import ORDERS, TWIN, intent, sync
 
@@ -193,6 +196,37 @@ def test_threads_of_one_process_exclude_each_other(checkpoints: SqlCheckpoints) 
     for thread in threads:
         thread.join()
     assert (len(won), len(lost)) == (1, 5)
+
+
+@pytest.mark.postgres
+def test_on_postgresql_the_second_waits_for_the_row_and_then_sees_the_first(
+    postgres: EmbeddedPostgres, database: str
+) -> None:
+    url = f"postgresql://{postgres.user}:{postgres.password}@{postgres.host}:{postgres.port}/{database}"
+    checkpoints = SqlCheckpoints(url)
+    with checkpoints.lease(ORDERS, "first"):
+        pass
+    with psycopg.connect(postgres.dsn(database)) as connection:
+        # Widens the moment between looking at the row and taking it.
+        connection.execute(
+            "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.3); RETURN NEW; END'"
+        )
+        connection.execute("CREATE TRIGGER dawdle BEFORE UPDATE ON heartbeats FOR EACH ROW EXECUTE FUNCTION dawdle()")
+    start, done = threading.Barrier(2), threading.Barrier(2)
+
+    def race(number: int) -> bool:
+        start.wait()
+        try:
+            with checkpoints.lease(ORDERS, f"thread {number}"):
+                done.wait(10)
+                return True
+        except Busy:
+            done.wait(10)
+            return False
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(race, range(2))) == [False, True]
+    checkpoints.close()
 
 
 def test_who_writes_and_how_far_tables_lag_is_shown_without_being_in_the_way(checkpoints: SqlCheckpoints) -> None:

@@ -128,7 +128,7 @@ def test_a_position_is_the_fold_of_the_history_whatever_happened(checkpoints: Sq
     history: list[Event] = []
     seq = 0
     with checkpoints.lease(ORDERS, "test") as lease:
-        for _ in range(60):
+        for _ in range(40):
             for event in _chapter(dice, seq):
                 lease.record(event)
                 history.append(event)
