@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import SourceExchanged, TargetChanged, TermsChanged
+from incremental_assets.core.errors import CommitMissing, SourceExchanged, TargetChanged, TermsChanged
 from incremental_assets.core.plan import Mode, Ticket
 from incremental_assets.core.ports import EventKind
 from incremental_assets.core.report import Status
@@ -85,6 +85,19 @@ def test_the_fence_makes_the_table_when_there_is_none_so_that_the_sleeper_has_no
     assert_equal(world)
 
 
+def test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor() -> None:
+    world = three_orders()
+    world.sync(APPEND)
+    one_more(world)
+    sleeper = world.asleep(APPEND, "before commit")
+    world.pass_time(61)
+    process = world.process()
+    process.at["after abandoned"] = sleeper.wake
+    world.sync(APPEND, process=process)
+    assert isinstance(sleeper.error, CommitMissing)
+    assert_equal(world)
+
+
 def test_what_a_dead_run_landed_is_told_with_its_own_numbers() -> None:
     world = three_orders()
     die(world, UPSERT, "after commit")
@@ -135,6 +148,24 @@ def test_a_lost_checkpoint_table_is_rebuilt_from_the_lake(spec: TableSpec) -> No
     assert world.checkpoints.position(ORDERS).state == known.state
     one_more(world)
     assert world.sync(spec).rows.inserted == 1
+    assert_equal(world)
+
+
+def test_a_sleeper_that_a_lost_checkpoint_table_knows_nothing_of_may_take_the_number_and_is_then_taken_into_account() -> (
+    None
+):
+    world = three_orders()
+    world.sync(APPEND)
+    one_more(world)
+    sleeper = world.asleep(APPEND, "before commit")
+    world.memory.events.clear()
+    world.memory.leases.clear()
+    process = world.process()
+    process.at["before commit"] = sleeper.wake
+    with pytest.raises(CommitMissing):
+        world.sync(APPEND, process=process)
+    one_more(world, "mary")
+    world.sync(APPEND)
     assert_equal(world)
 
 
@@ -361,6 +392,17 @@ def test_changed_terms_are_refused_and_either_advice_is_a_way_on(now: TableSpec,
     if now.strategy is Strategy.FULL_REFRESH:
         world.database.tick(86_400)
     world.sync(now)
+    assert_equal(world)
+
+
+@BOTH
+def test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(spec: TableSpec) -> None:
+    world = three_orders()
+    world.sync(spec)
+    one_more(world)
+    die(world, spec, "after commit")
+    reset(world, spec)
+    assert world.sync(spec).rows.read == 4
     assert_equal(world)
 
 

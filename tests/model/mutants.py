@@ -1,0 +1,302 @@
+"""Known-bad variants of the protocol. Each has lost or doubled rows somewhere; the suite must notice every one of them.
+
+Most are the code itself with one thought left out: a piece of its source is replaced, and a piece that is no longer there fails loudly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from incremental_assets.core import bound, plan, recover, reset, sync
+from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Batch, Commit
+from incremental_assets.core.report import RowCounts
+from incremental_assets.core.state import State
+from incremental_assets.core.window import Window
+from tests.core import test_sync
+from tests.fakes import database, lake, rows, source, stage, world
+
+Variant = Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One variant, and what it is known to do."""
+
+    name: str
+    harm: str
+    variant: Variant
+
+
+def without_the_thought(module: ModuleType, function: str, *changes: tuple[str, str]) -> Variant:
+    """The function with pieces of its source replaced; `A.b` names a method."""
+
+    @contextmanager
+    def changed() -> Iterator[None]:
+        owner: Any = module
+        *path, name = function.split(".")
+        for part in path:
+            owner = getattr(owner, part)
+        text = textwrap.dedent(inspect.getsource(getattr(owner, name)))
+        for old, new in changes:
+            assert old in text, f"{module.__name__}.{function} no longer says {old!r}: write its mutant anew"
+            text = text.replace(old, new)
+        made: dict[str, Any] = {}
+        code = compile("from __future__ import annotations\n" + text, f"<mutant of {function}>", "exec")
+        exec(code, sys.modules[module.__name__].__dict__, made)
+        with mock.patch.object(owner, name, made[name]):
+            yield
+
+    return changed
+
+
+def together(*variants: Variant) -> Variant:
+    """Several at once."""
+
+    @contextmanager
+    def changed() -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            for variant in variants:
+                stack.enter_context(variant())
+            yield
+
+    return changed
+
+
+def instead(owner: object, name: str, value: object) -> Variant:
+    """One attribute replaced."""
+    return lambda: mock.patch.object(owner, name, value)
+
+
+# --- variants that need more than a piece of source --------------------------------------------------------
+
+
+def _ends_below(window: Window, value: Any) -> bool:
+    return (window.lower is None or window.lower < value) and (window.upper is None or value < window.upper)
+
+
+_landed = SyncPlan.landed
+
+
+def _watermark_of_the_rows_seen(decision: SyncPlan, count: int, highest: Any, fingerprint: Any) -> State:
+    state = _landed(decision, count, highest, fingerprint)
+    seen = [value for value in (decision.previous_watermark, highest) if value is not None]
+    return replace(state, watermark=max(seen, default=None))
+
+
+_apply = lake.FakeLake.apply
+
+
+def _unconfirmed(self: lake.FakeLake, decision: SyncPlan, batch: Batch, state: State) -> Commit:
+    try:
+        return _apply(self, decision, batch, state)
+    except CommitMissing:
+        table = self.tables[decision.spec.id]
+        return Commit(table.table_id, table.version, RowCounts(), state)
+
+
+class _BoundInsideTheSnapshot(world.World):
+    """REPEATABLE READ from its first statement on: the rows are as they were before the bound was asked."""
+
+    def ports(self, process: Any = None) -> Any:
+        process = process or self.process()
+        ports = super().ports(process)
+        probe, read = source.FakeProbe(self.database), source.FakeSource(self.database)
+        shown: dict[Any, Any] = {}
+        asked = probe.observe
+
+        def observe(looks: Any) -> Any:
+            for look in looks:
+                shown[look.spec.id] = dict(self.database.tables[look.spec.id].rows)
+            process.meet("in the snapshot")
+            return asked(looks)
+
+        @contextmanager
+        def snapshot(decision: SyncPlan) -> Iterator[source.FakeSnapshot]:
+            yield read.take(decision, shown[decision.spec.id])
+
+        probe.observe = observe  # type: ignore[method-assign]
+        read.snapshot = snapshot  # type: ignore[method-assign, assignment]
+        return replace(ports, probe=world.Watched(probe, process), source=world.Watched(read, process))
+
+
+# --- all of them ---------------------------------------------------------------------------------------------
+
+MUTANTS = [
+    Mutant(
+        "a window that begins above its lower bound",
+        "loses the row exactly at the watermark",
+        instead(Window, "contains", _ends_below),
+    ),
+    Mutant(
+        "the watermark is the largest cursor of the rows seen",
+        "loses what commits late",
+        instead(SyncPlan, "landed", _watermark_of_the_rows_seen),
+    ),
+    Mutant(
+        "the watermark is the clock",
+        "loses what commits late",
+        without_the_thought(bound, "_settle_time", ("oldest - GUARD", "bound.clock")),
+    ),
+    Mutant("no guard", "loses a transaction that was not shown yet", instead(bound, "GUARD", timedelta(0))),
+    Mutant(
+        "prepared transactions are not asked for",
+        "loses them: no session holds them any more",
+        together(
+            without_the_thought(bound, "_settle_time", ("bound.prepared is not None", "False")),
+            without_the_thought(bound, "_settle_integer", ("bound.prepared is not None", "False")),
+        ),
+    ),
+    Mutant(
+        "the bound is asked inside the snapshot",
+        "loses what commits between the two",
+        instead(test_sync, "World", _BoundInsideTheSnapshot),
+    ),
+    Mutant(
+        "numbers are settled by who has a transaction id",
+        "loses a number that was drawn and not written yet",
+        without_the_thought(
+            database,
+            "SimulatedDatabase.bound",
+            ("if not each.prepared and each.shown", "if not each.prepared and each.xid"),
+        ),
+    ),
+    Mutant(
+        "the highest number is settled when it is seen",
+        "loses lower numbers that commit later",
+        without_the_thought(
+            bound, "_settle_integer", ("(bound.oldest is None or bound.oldest > pair.clock + GUARD)", "True")
+        ),
+    ),
+    Mutant(
+        "the cursor is recorded before the data",
+        "loses the batch of a run that is killed in between",
+        without_the_thought(
+            sync,
+            "_land",
+            (
+                'watch.enter("apply")',
+                'lease.record(Event(spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state)); watch.enter("apply")',
+            ),
+        ),
+    ),
+    Mutant(
+        "no intent",
+        "leaves batches behind that nobody knows of",
+        without_the_thought(
+            sync,
+            "_land",
+            ("lease.record(Event(spec.id, EventKind.INTENT,", "(Event(spec.id, EventKind.INTENT,"),
+        ),
+    ),
+    Mutant(
+        "no fence at takeover",
+        "lands the sleeper's batch beside its successor's",
+        without_the_thought(recover, "_take_over", ("ports.lake.fence(spec, fence, None)", "pass")),
+    ),
+    Mutant(
+        "the fence carries the state from before",
+        "rebuilds a lost checkpoint table from the wrong position",
+        without_the_thought(
+            recover,
+            "_take_over",
+            ("ports.lake.fence(spec, fence, None)", "ports.lake.fence(spec, fence, position.state)"),
+        ),
+    ),
+    Mutant(
+        "a sequence is read again under its own number, and the commit is not confirmed",
+        "loses what lay between the two snapshots",
+        together(
+            without_the_thought(
+                sync,
+                "_ticket",
+                ("1 + max(position.last_seq, target.seq if target else -1)", "max(0, position.last_seq)"),
+            ),
+            instead(lake.FakeLake, "apply", _unconfirmed),
+        ),
+    ),
+    Mutant(
+        "a commit that raised nothing has landed",
+        "loses a batch that was skipped without a word",
+        together(
+            without_the_thought(
+                sync, "_ticket", ("1 + max(position.last_seq, target.seq if target else -1)", "1 + position.last_seq")
+            ),
+            without_the_thought(recover, "_knows_less", ("target.seq > position.last_seq", "False")),
+            instead(lake.FakeLake, "apply", _unconfirmed),
+        ),
+    ),
+    Mutant(
+        "append without a look at the overlap",
+        "doubles what is read twice",
+        instead(lake.FakeLake, "unseen", lambda *given: given[-1]),
+    ),
+    Mutant(
+        "an older checkpoint table is known by its sequences alone",
+        "doubles what landed since in an append",
+        without_the_thought(recover, "_knows_less", ("target.state.seq > position.state.seq", "False")),
+    ),
+    Mutant(
+        "a staged batch is not verified",
+        "loses what was lost on the way",
+        instead(stage.FakeStage, "verify", lambda *_: None),
+    ),
+    Mutant(
+        "a staged batch is discarded after its sequence was closed",
+        "leaves it behind when killed in between",
+        without_the_thought(
+            sync,
+            "_land",
+            ("ports.stage.discard(spec.id, ticket.batch_id)\n    lease.record", "lease.record"),
+            (
+                '    watch.enter("landed")',
+                '    ports.stage.discard(spec.id, ticket.batch_id)\n    watch.enter("landed")',
+            ),
+        ),
+    ),
+    Mutant(
+        "a fingerprint outlives a reset",
+        "never reads what the reset asked for",
+        without_the_thought(plan, "_has_moved", ("return kept.lower is not None and", "return False and")),
+    ),
+    Mutant(
+        "what is held back has a fingerprint too",
+        "never reads it, since nothing moves when its time comes",
+        together(
+            without_the_thought(source, "FakeProbe._kept", (".clamp_upper(upper)", "")),
+            without_the_thought(
+                source, "FakeSource.take", ("Window(lower, upper), table", "Window(lower, None), table")
+            ),
+        ),
+    ),
+    Mutant(
+        "keys are compared with =",
+        "lands a row without a key again on every sync",
+        together(
+            instead(rows, "rejected", lambda *_: ""),
+            instead(stage, "rejected", lambda *_: ""),
+            instead(lake, "rejected", lambda *_: ""),
+            instead(
+                lake,
+                "key_of",
+                lambda spec, row: tuple(object() if row[name] is None else row[name] for name in spec.key),
+            ),
+        ),
+    ),
+    Mutant(
+        "a reset forgets the sync that died before it",
+        "is undone when that one turns out to have landed",
+        without_the_thought(reset, "reset_state", ("return rewound if", "return rewound if True or")),
+    ),
+]

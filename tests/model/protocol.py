@@ -1,0 +1,357 @@
+"""The protocol as a state machine: everybody does everything at any moment, and in the end the copy is true.
+
+A source whose transactions stamp early and commit late, draw numbers out of order, abort, are prepared; a clock that is put back by up to
+a second; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; a checkpoint
+table that is lost or an older copy of itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from datetime import timedelta
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, StageBroken
+from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.ports import EventKind
+from incremental_assets.core.reset import reset_table
+from incremental_assets.core.state import State
+from incremental_assets.core.sync import sync_table
+from incremental_assets.core.table import Strategy
+from incremental_assets.core.window import Window
+from tests.fakes import Killed, Locked, Process, Sleeper, Transaction, World, ordered
+from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders
+
+TERMS = {
+    "upsert by a stamp": orders(Strategy.UPSERT),
+    "append by a stamp": orders(Strategy.APPEND),
+    "upsert by a stamp, held back": orders(Strategy.UPSERT, holdback=timedelta(minutes=5)),
+    "append by a stamp, looking back": orders(Strategy.APPEND, lookback=timedelta(minutes=5)),
+    "upsert by a sequence": orders(Strategy.UPSERT, cursor="id"),
+    "append by a sequence": orders(Strategy.APPEND, cursor="id"),
+}
+
+PUT_BACK = timedelta(seconds=1)
+"""How far the clock may ever be behind its highest reading; the guard bears two seconds."""
+
+NAMED = [
+    "before observe", "after observe", "before snapshot", "after snapshot", "staging", "before staged", "after staged",
+    "before commit", "after commit", "before landed", "after landed", "before fence", "after fence", "after find", "before abandoned",
+]  # fmt: skip
+"""Between these the faults lie that have been found; any other moment is drawn by its number."""
+
+moments = st.sampled_from(NAMED) | st.integers(0, 32)
+spans = st.sampled_from([0.001, 1.0, 1.0, 2.0, 5.0, 30.0, 90.0, 3600.0])
+
+
+class Protocol(RuleBasedStateMachine):
+    """One table and all that can happen to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World.of(ORDERS_SHAPE)
+        self.world.database.clock = self.latest = MONDAY
+        self.spec = TERMS["upsert by a stamp"]
+        self.drawn: dict[Transaction, list[int]] = {}
+        self.numbers = itertools.count(1)
+        self.sleepers: list[Sleeper] = []
+        self.saved: list[int] = []
+        self.committed: list[dict[str, object]] = []
+        self.forgot = False
+        """Whether the checkpoint table was lost or put back, so that nobody can know of batches that were being staged."""
+
+    @initialize(terms=st.sampled_from(sorted(TERMS)))
+    def choose(self, terms: str) -> None:
+        self.spec = TERMS[terms]
+
+    # --- the source --------------------------------------------------------------------------------
+
+    @property
+    def by_stamp(self) -> bool:
+        return self.spec.cursor is not None and self.spec.cursor.type is CursorType.TIMESTAMP
+
+    @property
+    def open(self) -> list[Transaction]:
+        return [each for each in self.world.database.open if not each.prepared]
+
+    @precondition(lambda self: len(self.world.database.open) < 4)
+    @rule(shown=st.booleans())
+    def begin(self, shown: bool) -> None:
+        self.drawn[self.world.database.begin(shown=shown)] = []
+
+    @precondition(lambda self: self.open)
+    @rule(which=st.integers(0, 3))
+    def draw(self, which: int) -> None:
+        """A number is drawn, the row comes later."""
+        transaction = self.pick(which)
+        self.drawn[transaction].append(self.world.database.nextval())
+
+    @precondition(lambda self: self.open)
+    @rule(which=st.integers(0, 3), early=st.booleans())
+    def insert(self, which: int, early: bool) -> None:
+        """Stamped at the transaction's begin, or by the clock at this moment."""
+        transaction = self.pick(which)
+        drawn = self.drawn[transaction]
+        number = drawn.pop(0) if drawn else self.world.database.nextval()
+        transaction.insert(ORDERS, id=number, status=self.version(), updated_at=self.stamp(transaction, early))
+
+    @precondition(lambda self: self.open and self.by_stamp)
+    @rule(which=st.integers(0, 3), row=st.integers(0, 20), early=st.booleans())
+    def update(self, which: int, row: int, early: bool) -> None:
+        rows = self.world.database.rows(ORDERS)
+        if rows:
+            transaction = self.pick(which)
+            changes = {"status": self.version(), "updated_at": self.stamp(transaction, early)}
+            with contextlib.suppress(Locked):
+                transaction.update(ORDERS, {"id": rows[row % len(rows)]["id"]}, **changes)
+
+    @precondition(lambda self: self.open)
+    @rule(which=st.integers(0, 3))
+    def commit(self, which: int) -> None:
+        self.finish(self.pick(which))
+
+    @precondition(lambda self: self.open)
+    @rule(which=st.integers(0, 3))
+    def abort(self, which: int) -> None:
+        self.pick(which).abort()
+
+    @precondition(lambda self: self.open)
+    @rule(which=st.integers(0, 3))
+    def prepare(self, which: int) -> None:
+        self.pick(which).prepare("gx")
+
+    @precondition(lambda self: any(each.prepared for each in self.world.database.open))
+    @rule()
+    def commit_prepared(self) -> None:
+        self.finish(next(each for each in self.world.database.open if each.prepared))
+
+    @rule(span=spans)
+    def time_passes(self, span: float) -> None:
+        for transaction in self.world.database.open:
+            transaction.show()
+        self.world.pass_time(span)
+        self.latest = max(self.latest, self.world.database.clock)
+
+    @rule(span=st.sampled_from([0.25, 1.0]))
+    def clock_is_put_back(self, span: float) -> None:
+        for transaction in self.world.database.open:
+            transaction.show()
+        self.world.database.clock = max(self.world.database.clock - timedelta(seconds=span), self.latest - PUT_BACK)
+
+    # --- syncs -------------------------------------------------------------------------------------
+
+    @rule()
+    def sync(self) -> None:
+        self.run(self.world.process())
+
+    @rule(moment=moments)
+    def sync_is_killed(self, moment: int | str) -> None:
+        process = self.world.process()
+        process.at[moment] = process.kill
+        with contextlib.suppress(Killed):
+            self.run(process)
+
+    @rule(moment=moments)
+    def sync_errs(self, moment: int | str) -> None:
+        def err() -> None:
+            raise OSError("no space left on device")
+
+        process = self.world.process()
+        process.at[moment] = err
+        with contextlib.suppress(OSError):
+            self.run(process)
+
+    @rule(moment=moments, what=st.sampled_from(["commit", "insert", "wake"]), which=st.integers(0, 3))
+    def something_happens_during_a_sync(self, moment: int | str, what: str, which: int) -> None:
+        process = self.world.process()
+
+        def happening() -> None:
+            if what == "commit" and self.open:
+                self.commit(which)
+            elif what == "wake" and self.sleepers:
+                self.sleepers.pop().wake()
+            else:
+                self.write_at_once()
+
+        process.at[moment] = happening
+        self.run(process)
+
+    @rule()
+    def a_row_is_lost_on_the_way_to_the_stage(self) -> None:
+        self.world.stage.loses = 1
+        try:
+            with contextlib.suppress(StageBroken):
+                self.run(self.world.process())
+        finally:
+            self.world.stage.loses = 0
+
+    @precondition(lambda self: len(self.sleepers) < 2)
+    @rule(moment=moments, mode=st.sampled_from([Mode.SYNC, Mode.FULL_REFRESH]))
+    def sync_falls_asleep(self, moment: int | str, mode: Mode) -> None:
+        self.fell_asleep(self.world.asleep(self.spec, moment, self.world.request(mode)))
+
+    @precondition(lambda self: len(self.sleepers) < 2)
+    @rule()
+    def sync_sleeps_past_its_lease_before_its_commit(self) -> None:
+        self.fell_asleep(self.world.asleep(self.spec, "before commit"))
+        self.time_passes(90.0)
+
+    @precondition(lambda self: self.sleepers)
+    @rule()
+    def sleeper_wakes(self) -> None:
+        self.sleepers.pop(0).wake()
+
+    @rule(lower=st.integers(0, 120), length=st.integers(0, 60))
+    def backfill(self, lower: int, length: int) -> None:
+        window = Window(self.value(lower), self.value(lower + length))
+        self.run(self.world.process(), self.world.request(Mode.BACKFILL, window=window))
+
+    @rule()
+    def full_refresh(self) -> None:
+        self.run(self.world.process(), self.world.request(Mode.FULL_REFRESH, allow_shrink=True))
+
+    @rule(to=st.none() | st.integers(0, 120))
+    def reset(self, to: int | None) -> None:
+        with contextlib.suppress(IncrementalAssetsError):
+            value = None if to is None else self.value(to)
+            reset_table(spec=self.spec, to=value, run_id="reset", checkpoints=self.world.checkpoints)
+
+    # --- the checkpoint table ----------------------------------------------------------------------
+
+    @rule()
+    def checkpoints_are_copied(self) -> None:
+        self.saved.append(len(self.world.memory.events))
+
+    @precondition(lambda self: self.saved)
+    @rule()
+    def checkpoints_are_an_older_copy(self) -> None:
+        self.forgot = True
+        del self.world.memory.events[self.saved.pop() :]
+
+    @rule()
+    def checkpoints_are_lost(self) -> None:
+        self.forgot = True
+        self.saved.clear()
+        self.world.memory.events.clear()
+        self.world.memory.leases.clear()
+
+    # --- what must hold ----------------------------------------------------------------------------
+
+    @invariant()
+    def the_watermark_is_below_all_that_can_still_commit(self) -> None:
+        state = self.state
+        if state is None or state.watermark is None or self.spec.cursor is None:
+            return
+        if self.by_stamp:
+            pending = [CursorValue.of(CursorType.TIMESTAMP, each.begun) for each in self.world.database.open]
+            pending.append(CursorValue.of(CursorType.TIMESTAMP, self.world.database.clock))
+        else:
+            numbers = [number for each in self.world.database.open for number in self.drawn[each]]
+            numbers += [row["id"] for each in self.world.database.open for row in each.pending.values() if row]  # type: ignore[misc]
+            pending = [CursorValue(CursorType.INTEGER, str(number)) for number in numbers]
+        assert all(state.watermark <= value for value in pending), f"the watermark is at {state.watermark}"
+
+    @invariant()
+    def the_watermark_only_grows(self) -> None:
+        """But for a reset, a full refresh, and what is told of a run or a checkpoint table that was lost."""
+        before = None
+        for event in self.world.memory.events[-12:]:
+            if event.state is None:
+                continue
+            after = event.state.watermark
+            if (
+                event.kind in (EventKind.LANDED, EventKind.IDLE)
+                and event.report
+                and event.report.mode is not Mode.FULL_REFRESH
+            ):
+                told_later = bool(event.kind is EventKind.LANDED and event.report.reason)
+                assert told_later or before is None or (after is not None and before <= after)
+            before = after
+
+    @invariant()
+    def nothing_is_held_twice(self) -> None:
+        held = [str(row["status"]) for row in self.world.rows(ORDERS)]
+        assert len(held) == len(set(held)), "a version landed twice"
+
+    @invariant()
+    def sequences_only_grow(self) -> None:
+        sequences = self.world.lake.sequences(ORDERS)
+        assert sequences == sorted(set(sequences))
+
+    def teardown(self) -> None:
+        """Everybody comes to an end; one more sync then makes the copy true, with nothing left over."""
+        for sleeper in self.sleepers:
+            sleeper.wake()
+        for transaction in list(self.world.database.open):
+            self.finish(transaction)
+        self.time_passes(600)
+        self.run(self.world.process(), quiet=True)
+        here, there = self.world.database.rows(ORDERS), self.world.rows(ORDERS)
+        if self.spec.strategy is Strategy.APPEND:
+            assert [row for row in here if row not in there] == [], "rows were lost"
+            assert [row for row in there if row not in self.committed] == [], "rows that never were"
+        else:
+            assert ordered(there) == ordered(here)
+        self.nothing_is_held_twice()
+        self.sequences_only_grow()
+        assert self.leftovers() == {}, "a staged batch was left over"
+        assert self.world.memory.leases == {}
+
+    def leftovers(self) -> object:
+        return self.world.stage.batches if not self.forgot else {}
+
+    # --- how ----------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State | None:
+        return next((event.state for event in reversed(self.world.memory.events) if event.state), None)
+
+    def run(self, process: Process, request: Request | None = None, *, quiet: bool = False) -> None:
+        try:
+            sync_table(self.spec, request or self.world.request(Mode.SYNC), self.world.ports(process))
+        except Busy:
+            assert not quiet
+        except CommitMissing:
+            # The sleeper of a checkpoint table that was lost had announced the same number, and woke first.
+            assert self.forgot
+            assert not quiet
+
+    def fell_asleep(self, sleeper: Sleeper) -> None:
+        if sleeper.is_asleep:
+            self.sleepers.append(sleeper)
+
+    def pick(self, which: int) -> Transaction:
+        transaction = self.open[which % len(self.open)]
+        transaction.show()
+        return transaction
+
+    def finish(self, transaction: Transaction) -> None:
+        self.committed += [dict(row) for row in transaction.pending.values() if row is not None]
+        transaction.commit()
+
+    def write_at_once(self) -> None:
+        transaction = self.world.database.begin()
+        self.drawn[transaction] = []
+        number = self.world.database.nextval()
+        transaction.insert(ORDERS, id=number, status=self.version(), updated_at=transaction.stamp())
+        self.finish(transaction)
+
+    def version(self) -> str:
+        """Every version of every row is told apart by its status."""
+        return f"v{next(self.numbers)}"
+
+    def stamp(self, transaction: Transaction, early: bool) -> str:
+        return (
+            transaction.stamp()
+            if early
+            else self.world.database.stamp(at=max(transaction.begun, self.world.database.clock))
+        )
+
+    def value(self, number: int) -> CursorValue:
+        if self.by_stamp:
+            return CursorValue.of(CursorType.TIMESTAMP, MONDAY + timedelta(seconds=number))
+        return CursorValue(CursorType.INTEGER, str(number))

@@ -1,0 +1,104 @@
+"""Every known-bad variant is killed: by the model, or by the story that was written when it was found. Seed and seconds are printed (`-s`)."""
+
+import time
+from collections.abc import Callable
+
+import hypothesis
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
+from incremental_assets.core.table import Strategy
+from tests.core import test_plan, test_recover, test_sync, test_sync_kills
+from tests.model.mutants import MUTANTS, Mutant
+from tests.model.protocol import Protocol
+from tests.scenario import orders
+
+SEARCH = settings(
+    max_examples=60,
+    stateful_step_count=40,
+    derandomize=False,
+    database=None,
+    deadline=None,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+    report_multiple_bugs=False,
+)
+SEEDS = (1, 2, 3, 4)
+
+UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
+
+STORIES: dict[str, Callable[[], None]] = {
+    "a fingerprint outlives a reset": test_plan.test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing,
+    "keys are compared with =": test_sync.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
+    "the highest number is settled when it is seen": test_sync.test_numbers_that_commit_out_of_order_all_land,
+    "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
+    "no fence at takeover": test_recover.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,
+    "the fence carries the state from before": lambda: (
+        test_recover.test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(
+            APPEND
+        )
+    ),
+    "an older checkpoint table is known by its sequences alone": (
+        test_recover.test_a_sleeper_that_a_lost_checkpoint_table_knows_nothing_of_may_take_the_number_and_is_then_taken_into_account
+    ),
+    "the bound is asked inside the snapshot": lambda: (
+        test_sync.test_what_commits_while_a_sync_runs_lands_with_this_one_or_the_next(UPSERT, "in the snapshot")
+    ),
+    "a staged batch is not verified": test_sync.test_a_batch_that_is_not_whole_is_noticed_and_its_sequence_never_used_again,
+    "a staged batch is discarded after its sequence was closed": lambda: (
+        test_sync_kills.test_a_sync_killed_at_any_moment_is_made_good_by_the_next(UPSERT, test_sync_kills.first_load)
+    ),
+    "a commit that raised nothing has landed": lambda: (
+        test_sync.test_a_run_whose_lease_was_taken_says_so_and_leaves_nothing_behind("before commit", CommitMissing)
+    ),
+    "a reset forgets the sync that died before it": lambda: (
+        test_recover.test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(APPEND)
+    ),
+}
+"""What a walk of that world comes upon too seldom, or never."""
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_known_bad_variant_is_killed(mutant: Mutant) -> None:
+    begun = time.monotonic()
+    with mutant.variant():
+        killer = _killer(mutant)
+    print(f"{mutant.name}: killed by {killer} in {time.monotonic() - begun:.2f} s")  # noqa: T201
+    assert killer, f"{mutant.name} survived, although it {mutant.harm}"
+
+
+def _killer(mutant: Mutant) -> str:
+    story = STORIES.get(mutant.name)
+    if story is not None:
+        return _name(story) if _fails(story) else ""
+    return next((f"the model, seed {number}" for number in SEEDS if _fails(lambda number=number: _walk(number))), "")
+
+
+def _name(story: Callable[[], None]) -> str:
+    return "its story" if story.__name__ == "<lambda>" else story.__name__
+
+
+def _walk(number: int) -> None:
+    class Seeded(Protocol):
+        pass
+
+    hypothesis.seed(number)(Seeded)
+    run_state_machine_as_test(Seeded, settings=SEARCH)
+
+
+def _fails(story: Callable[[], None]) -> bool:
+    try:
+        story()
+    except (AssertionError, pytest.fail.Exception, IncrementalAssetsError, StopIteration):
+        return True
+    return False
+
+
+def test_the_protocol_itself_survives_the_walk_that_kills_its_variants() -> None:
+    """Else a kill above would say nothing."""
+    _walk(SEEDS[0])
+    for story in STORIES.values():
+        story()
