@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from incremental_assets.core.cursor import CursorValue
@@ -19,7 +19,7 @@ from incremental_assets.core.partition import (
     touched,
 )
 from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket, plan
-from incremental_assets.core.ports import Position
+from incremental_assets.core.ports import Position, Probe
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.window import Window
 
@@ -34,6 +34,14 @@ class Moved:
     spec: TableSpec
     window: Window
     observation: Observation
+    begins: CursorValue | None = None
+    """The table's smallest cursor, where the window is open below and somebody has asked."""
+
+    @property
+    def announced(self) -> Window:
+        """The window as far as there can be rows in it."""
+        lower, upper = self.window.lower or self.begins, self.window.upper
+        return self.window if lower is None or (upper is not None and upper < lower) else Window(lower, upper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,17 @@ def look_over(
     return tuple(moved), tuple(stopped)
 
 
+def located(moved: Sequence[Moved], probe: Probe) -> tuple[Moved, ...]:
+    """The same tables; those that are read from their beginning know now where that is, so that no empty partition is announced."""
+    open_below = [each for each in moved if each.window.lower is None and each.spec.is_incremental]
+    if not open_below:
+        return tuple(moved)
+    found = dict(
+        zip((each.spec.id for each in open_below), probe.lowest([each.spec for each in open_below]), strict=True)
+    )
+    return tuple(replace(each, begins=found.get(each.spec.id)) for each in moved)
+
+
 def partition_keys(grid: Grid | None, found: Moved, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
     """The keys that the table's next sync touches, ascending; empty where the grid has none yet.
 
@@ -72,12 +91,12 @@ def partition_keys(grid: Grid | None, found: Moved, now: datetime, known: Sequen
     if isinstance(grid, TimeGrid):
         until = min(found.observation.bound.clock, now)
         # A window that lies beyond the clock, or below the grid, is loaded all the same and announced by the open key.
-        return touched(grid, found.window, until) or keys(grid, until)[-1:]
+        return touched(grid, found.announced, until) or keys(grid, until)[-1:]
     highest = found.observation.highest
     if highest is None:
         return ()
     last = int(highest.text)
-    first = min(_first(grid, found.window.lower, last, known), last)
+    first = min(_first(grid, found.announced.lower, last, known), last)
     return integer_keys(grid, first, last)
 
 

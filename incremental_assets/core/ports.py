@@ -44,6 +44,9 @@ class Probe(Protocol):
     def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
         """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
 
+    def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
+        """Per incremental table its smallest cursor; None where it has none, or where that takes too long to find."""
+
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, counted by the source in one snapshot."""
 

@@ -95,14 +95,16 @@ def _reports(
     """One report per table, as they land. Partitions with a gap between them are read window by window."""
     rounds = _requests(context, scheme, specs)
     ports = runtime.ports(view.name)
+
+    def landing(asked: Mapping[TableId, Request]) -> Iterator[SyncReport]:
+        return as_they_land(specs, lambda spec: asked[spec.id], ports, view.config.parallel.tables)
+
     if len(rounds) == 1:
-        yield from as_they_land(specs, lambda spec: rounds[0][spec.id], ports, view.config.parallel.tables)
+        yield from landing(rounds[0])
         return
     parts: dict[TableId, list[SyncReport]] = {spec.id: [] for spec in specs}
-    for requests in rounds:
-        for report in as_they_land(
-            specs, lambda spec, asked=requests: asked[spec.id], ports, view.config.parallel.tables
-        ):  # type: ignore[misc]
+    for asked in rounds:
+        for report in landing(asked):
             parts[report.table].append(report)
     yield from (_together(reports) for reports in parts.values())
 

@@ -118,5 +118,5 @@ def _partitions(terms: TableConfig) -> str:
         return f"A partition is a range of `{cursor.column}`. To materialize one reads that range again and leaves the watermark alone."
     return (
         f"A partition is a window of `{cursor.column}`: a row lives in the window of its latest version, and moves on when it changes. "
-        "To materialize one reads that window again and leaves the watermark alone."
+        "To materialize one reads that window again and leaves the watermark alone. A first sync announces them from the table's first row on."
     )

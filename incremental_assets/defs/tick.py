@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from incremental_assets.core.config import Freshness, SourceConfig
-from incremental_assets.core.moved import Moved, Stopped, look_over
+from incremental_assets.core.moved import Moved, Stopped, located, look_over
 from incremental_assets.core.plan import Observation
 from incremental_assets.core.ports import Look, Position, Probe
 from incremental_assets.core.report import Status
@@ -101,14 +101,14 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     probe = runtime.probe(source.name)
     observations = probe.observe(looks)
     moved, stopped = look_over(specs, positions, observations)
-    asked, waiting = _asked_for(source, moved, positions, memory, now)
+    asked, waiting = _asked_for(source, located(moved, probe), positions, memory, now)
     busy = {*(each.spec.id for each in moved), *(each.table for each in stopped)}
     verdicts = _fresh(source, looks, busy, observations, probe)
     told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
         memory=Memory(waiting=waiting, stale=stale, told_at=told_at),
         moved=asked,
-        waiting=tuple(sorted(str(each.spec.id) for each in moved if each not in asked)),
+        waiting=tuple(sorted({str(each.spec.id) for each in moved} - {str(each.spec.id) for each in asked})),
         stopped=stopped,
         verdicts=told,
     )

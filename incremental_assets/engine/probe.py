@@ -11,6 +11,7 @@ import sqlalchemy
 from sqlalchemy import event
 
 from incremental_assets.core.bound import Bound
+from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.facts import SourceFacts, Wanted
 from incremental_assets.core.measure import Measure
@@ -70,6 +71,11 @@ class SqlProbe:
         """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
         with self._cursor() as asked, explained(self._address, _only(looks)):
             return postgresql_look.lag(asked, looks)
+
+    def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
+        """Per incremental table its smallest cursor; None where it has none, or where that takes too long to find."""
+        with self._cursor() as asked, explained(self._address):
+            return postgresql_look.lowest(asked, specs)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, counted by the source in one statement."""

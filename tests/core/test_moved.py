@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
@@ -9,12 +10,13 @@ import pytest
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
-from incremental_assets.core.moved import Moved, new_keys, partition_keys
+from incremental_assets.core.moved import Moved, located, new_keys, partition_keys
 from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.plan import Observation
 from incremental_assets.core.table import Strategy
 from incremental_assets.core.window import Window
-from tests.scenario import countries, orders
+from tests.fakes import FakeProbe, World
+from tests.scenario import countries, order, orders, shop
 
 CLOCK = datetime(2024, 3, 10, 12, tzinfo=UTC)
 MONTHS = TimeGrid(Every.MONTH, date(2024, 1, 1))
@@ -53,6 +55,26 @@ def test_a_table_without_a_grid_is_current() -> None:
 )
 def test_time_keys_go_from_the_window_s_lower_end_to_the_open_one(lower: str | None, expected: tuple[str, ...]) -> None:
     assert partition_keys(MONTHS, since(lower), CLOCK) == expected
+
+
+def test_a_table_that_is_read_from_its_beginning_is_announced_from_its_first_row_on() -> None:
+    february = CursorValue.parse(CursorType.TIMESTAMP, "2024-02-10T00:00:00Z")
+    assert partition_keys(MONTHS, replace(since(None), begins=february), CLOCK) == ("2024-02-01", "2024-03-01")
+    held = Window(None, CursorValue.parse(CursorType.TIMESTAMP, "2024-01-10T00:00:00Z"))
+    assert partition_keys(MONTHS, replace(since(None), begins=february, window=held), CLOCK) == ("2024-01-01",)
+    assert partition_keys(
+        IntegerGrid(10), replace(numbers(None, 39), begins=CursorValue.of(CursorType.INTEGER, 25)), CLOCK
+    ) == (key(20), key(30))
+
+
+def test_only_tables_that_are_read_from_their_beginning_are_asked_where_that_is() -> None:
+    world = World(shop())
+    order(world.database, "ada", "2024-01-05T00:00:00Z")
+    tables = (since(None), since("2024-02-10T00:00:00Z"), Moved(countries(), Window(None, None), Observation(BOUND)))
+    # One question for all of them, as they are one table here.
+    first, _, whole = located(tables, FakeProbe(world.database))
+    assert str(first.begins) == "2024-01-05T00:00:00Z"
+    assert whole.begins is None
 
 
 def test_a_source_whose_clock_is_ahead_names_no_key_that_does_not_exist_yet() -> None:

@@ -73,7 +73,8 @@ def settle(studio: Studio) -> None:
     studio.run("current", tables=[COUNTRIES], mode="sync")
 
 
-def test_the_first_tick_asks_for_every_table_over_its_whole_grid_and_by_scheme(studio: Studio) -> None:
+def test_the_first_tick_asks_for_every_table_by_scheme_and_from_its_first_row_on(studio: Studio) -> None:
+    order(studio.world.database, "early", "2023-11-05T00:00:00Z")
     monday(studio.world.database)
     watch = Watch(studio)
     runs = watch.runs()
@@ -83,7 +84,7 @@ def test_the_first_tick_asks_for_every_table_over_its_whole_grid_and_by_scheme(s
     assert {run.tags["incremental_assets/source"] for run in runs} == {"shop"}
     assert [run.run_key for run in runs] == [None, None]
     assert sorted(Watch(studio).asked()) == [
-        ("2023-10-01", "2024-01-01", [key("orders")]),
+        ("2023-11-01", "2024-01-01", [key("orders")]),
         ("current", "current", [key("countries")]),
     ]
 
@@ -126,9 +127,12 @@ def test_tables_that_lag_differently_are_asked_for_in_runs_of_their_own(
     order(studio.world.database, "ada", "2024-01-05T00:00:00Z")
     settle(studio)
     order(studio.world.database, "alan", studio.world.database.stamp())
+    studio.world.database.insert(
+        replace(ORDERS, name="returns"), id=1, customer="ada", status="", updated_at="2023-12-05T00:00:00Z"
+    )
 
     assert sorted(Watch(studio).asked()) == [
-        ("2023-10-01", "2024-01-01", [key("returns")]),
+        ("2023-12-01", "2024-01-01", [key("returns")]),
         ("2024-01-01", "2024-01-01", [key("orders")]),
     ]
 
@@ -244,6 +248,7 @@ def test_keys_of_integers_appear_as_the_table_grows_without_gaps(tmp_path: Path,
     )
     watch, name = Watch(studio), "shop.public.orders"
     order(studio.world.database, "ada", "2024-01-05T00:00:00Z", number=150)
+    order(studio.world.database, "first", "2024-01-05T00:00:00Z", number=37)
     first = watch.tick()
     (request,) = first.dynamic_partitions_requests or []
     keys = [f"{lower:019d}-{lower + 100:019d}" for lower in (0, 100)]

@@ -56,6 +56,10 @@ class FakeProbe:
         """Seconds since the oldest row above all that was read was stamped, or since the last sync if only older rows moved."""
         return tuple(self._lag(look, seen) for look, seen in zip(looks, self.observe(looks), strict=True))
 
+    def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
+        """The smallest cursor of each incremental table."""
+        return tuple(_lowest(spec, self._database.rows(spec.id)) if spec.is_incremental else None for spec in specs)
+
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash per window."""
         rows = self._database.rows(spec.id)
@@ -155,3 +159,7 @@ def measured(spec: TableSpec, window: Window, rows: Sequence[Row]) -> Measure:
 
 def _highest(spec: TableSpec, rows: Sequence[Row]) -> CursorValue | None:
     return max((value for row in rows if (value := cursor_of(spec, row)) is not None), default=None)
+
+
+def _lowest(spec: TableSpec, rows: Sequence[Row]) -> CursorValue | None:
+    return min((value for row in rows if (value := cursor_of(spec, row)) is not None), default=None)

@@ -29,6 +29,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     cursor_value,
     effective,
     inside,
+    orderly,
     relation,
 )
 
@@ -64,6 +65,13 @@ def lag(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[float, ..
     return tuple(lags)
 
 
+def lowest(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
+    """The smallest cursor per table. It only tells where a table begins, so that one which is slow to say goes without."""
+    questions = {index: _lowest_question(spec) for index, spec in enumerate(specs) if spec.is_incremental}
+    found = answers(asked, questions, alone=False)
+    return tuple(parse_cursor(spec, found[index][0]) if index in found else None for index, spec in enumerate(specs))
+
+
 # --- the three questions ------------------------------------------------------------------------------
 
 
@@ -75,6 +83,10 @@ def _maxima(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> list[Cursor
     }
     found = answers(asked, numbered, alone=len(looks) == 1)
     return [parse_cursor(look.spec, found[index][0]) if index in found else None for index, look in enumerate(looks)]
+
+
+def _lowest_question(spec: TableSpec) -> Question:
+    return lambda _: f"SELECT CAST(min({orderly(spec)}) AS text) FROM {relation(spec.id)}"
 
 
 def _highest_question(spec: TableSpec) -> Question:
