@@ -70,7 +70,7 @@ def yes(verb: Verb) -> Verb:
 @click.option("--scale", type=click.FloatRange(min=0.001, max=100), default=0.1, show_default=True, help="TPC-H scale factor; 1 is 8.6 million rows.")
 @click.option("--fresh/--keep", default=True, help="Begin from empty folders (default), or live another day on what is there.")
 def demo(config: Path | None, scale: float, **options: Any) -> Answer:
-    """Sync a real PostgreSQL into Delta twice and prove every table equal.
+    """A real PostgreSQL synced into Delta twice, and proven equal.
 
     Starts an embedded PostgreSQL with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
     from the future), syncs again, then compares rows and hashes of both sides, each counted by its own engine.
@@ -84,7 +84,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
 @everywhere
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of Dagster's UI on 127.0.0.1.")
 def dev(config: Path | None, port: int, **_: Any) -> Answer:
-    """Dagster's UI and daemon for the configuration, until Ctrl-C.
+    """Dagster's UI and daemon, until Ctrl-C.
 
     With the shipped configuration the demo's database is brought up too. The UI has no authentication: it stays on 127.0.0.1.
     """
@@ -129,7 +129,10 @@ def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any
 @everywhere
 @select
 def check(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
-    """Freshness, duplicates, reconciliation and schema; exit 1 if one of them fails as an error."""
+    """Is every copy fresh, unique, equal to its source?
+
+    Freshness, duplicates, reconciliation and schema of each table; exit 1 if one of them fails as an error.
+    """
     from incremental_assets.verbs import check as verb
 
     return verb.run(config, select)
@@ -161,7 +164,10 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
 @click.option("--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all.")
 @yes
 def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
-    """Rewind the watermark, with a row in the audit trail. Needs --yes."""
+    """Rewind watermarks, with a row in the audit trail.
+
+    The next sync reads again from there. Needs --yes; without it, says what would happen.
+    """
     from incremental_assets.verbs import reset as verb
 
     return verb.run(config, select, to=to, yes=options["yes"])
@@ -172,7 +178,10 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 @select
 @click.option("--sql", is_flag=True, help="Print the role, grants and indexes that are missing, for an administrator to run.")
 def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) -> Answer:  # noqa: FBT001
-    """Is everything there: Java, jars, the source, its privileges, cursors that can be followed?"""
+    """Is everything there that a sync needs?
+
+    Java, jars, the source, what its user may do, and whether each cursor can be followed; what is missing comes with its cure.
+    """
     from incremental_assets.verbs import doctor as verb
 
     return verb.run(config, select, sql=sql)
@@ -181,7 +190,7 @@ def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) ->
 @commands.command()
 @everywhere
 def schema(**_: Any) -> Answer:
-    """Print the JSON Schema of sources.yaml, by which editors complete it."""
+    """The JSON Schema of sources.yaml, for editors."""
     from incremental_assets.verbs import schema as verb
 
     return verb.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
@@ -21,6 +21,9 @@ from incremental_assets.verbs.survey import Survey, Trouble, remembered, survey
 if TYPE_CHECKING:
     from resources.runtime import Runtime
 
+Values = dict[TableId, CursorValue | None]
+"""The new watermark by table."""
+
 
 def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:
     """The verb."""
@@ -33,9 +36,8 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
         if not yes:
             raise Refused(_consequences(found.specs, positions, values))
         run_id = str(uuid.uuid4())
-        done = [_reset(runtime, spec, values[spec.id], run_id, positions) for spec in found.specs]
-    done += [_entry(trouble.table, positions, None, str(trouble.error), exit_code_of(trouble.error)) for trouble in found.troubles]
-    return _answer(run_id, done)
+        ends = {spec.id: _reset(runtime, spec, values[spec.id], run_id) for spec in found.specs}
+    return _answer(run_id, {**ends, **{trouble.table: trouble.error for trouble in found.troubles}}, positions, values)
 
 
 def _found(runtime: Runtime, patterns: Sequence[str]) -> Survey:
@@ -60,7 +62,7 @@ def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
         raise SelectionError(f"--to: {error}") from None
 
 
-def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position], values: dict[TableId, CursorValue | None]) -> str:
+def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position], values: Values) -> str:
     """What a reset would do, table by table."""
     lines = []
     for spec in specs:
@@ -74,44 +76,36 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position]
             then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
         if spec.strategy is Strategy.APPEND:
             then += ", and adds versions that it has not seen"
-        lines.append(f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'nothing'}: {then}")
+        lines.append(f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}")
     return "\n".join([*lines, "nothing was changed; add --yes if that is meant"])
 
 
-def _reset(
-    runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str, positions: dict[TableId, Position]
-) -> dict[str, Any]:
+def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> IncrementalAssetsError | None:
     try:
         reset_table(spec=spec, to=to, run_id=run_id, checkpoints=runtime.checkpoints, force=True)
     except IncrementalAssetsError as error:
-        return _entry(spec.id, positions, to, str(error), exit_code_of(error))
-    return _entry(spec.id, positions, to, None, 0)
+        return error
+    return None
 
 
-def _entry(table: TableId, positions: dict[TableId, Position], to: CursorValue | None, error: str | None, code: int) -> dict[str, Any]:
-    state = positions.get(table, Position()).state
-    return {
-        "source": table.source,
-        "table": render_table(table.schema, table.name),
-        "status": "failed" if error else "reset",
-        "previous_watermark": text(state and state.watermark),
-        "new_watermark": text(to) if not error else text(state and state.watermark),
-        "error": error,
-        "_code": code,
-    }
-
-
-def _answer(run_id: str, done: list[dict[str, Any]]) -> Answer:
-    code = worst([entry.pop("_code") for entry in done])
-    rows = tuple(
-        (
-            f"{entry['source']}.{entry['table']}",
-            Cell(entry["status"], "bad" if entry["error"] else "good"),
-            entry["previous_watermark"] or "none",
-            entry["new_watermark"] or "none",
+def _answer(run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Position], values: Values) -> Answer:
+    entries, rows = [], []
+    for table, error in ends.items():
+        state = positions.get(table, Position()).state
+        was = state.watermark if state else None
+        now = was if error else values.get(table)
+        status = "failed" if error else "reset"
+        entries.append(
+            {
+                "source": table.source,
+                "table": render_table(table.schema, table.name),
+                "status": status,
+                "previous_watermark": text(was),
+                "new_watermark": text(now),
+                "error": str(error) if error else None,
+            }
         )
-        for entry in done
-    )
-    shown: list[Shown] = [Grid(("table", "status", "was", "is now"), rows)]
-    shown += [Note(entry["error"], "bad") for entry in done if entry["error"]]
-    return Answer({"run_id": run_id, "tables": done}, tuple(shown), code)
+        rows.append((str(table), Cell(status, "bad" if error else "good"), text(was) or "none", text(now) or "none"))
+    shown: list[Shown] = [Grid(("table", "status", "was", "is now"), tuple(rows))]
+    shown += [Note(str(error), "bad") for error in ends.values() if error]
+    return Answer({"run_id": run_id, "tables": entries}, tuple(shown), worst([exit_code_of(error) for error in ends.values() if error]))

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.config_values import TableConfig
+from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.names import render_table
 from incremental_assets.core.ports import EventKind, Look, Position
+from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
 from incremental_assets.verbs.ages import age
@@ -109,8 +111,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "cursor": standing.terms.cursor.column if standing.terms.cursor else None,
         "watermark": text(state and state.watermark),
         "lag_seconds": standing.lag,
-        # Above the next sync's lower end: landed, and read again next time.
-        "provisional_rows": state.fingerprint.rows if state and state.fingerprint else None,
+        "provisional_rows": _provisional(state),
         "last_run": report.run_id if report else None,
         "last_run_at": standing.last_at and standing.last_at.isoformat(),
         "last_status": str(report.status) if report else None,
@@ -122,6 +123,14 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "oldest_transaction": _oldest(standing.bound),
         "error": standing.error or (report.error if report else None),
     }
+
+
+def _provisional(state: State | None) -> int | None:
+    """Rows that have landed and will be read again, as they lay above the watermark: at most those of the fingerprint."""
+    if state is None or state.fingerprint is None or state.watermark is None:
+        return None
+    highest = state.fingerprint.highest
+    return 0 if highest is None or CursorValue.parse(state.watermark.type, highest) < state.watermark else state.fingerprint.rows
 
 
 def _oldest(bound: Bound | None) -> dict[str, Any] | None:
