@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.ports import Ports, Progress, silent
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.core.config import Configuration
+    from incremental_assets.core.table import TableShape
     from incremental_assets.engine.checkpoints import SqlCheckpoints
     from incremental_assets.engine.probe import SqlProbe
     from resources.spark import SparkResource
@@ -30,6 +32,7 @@ class Runtime:
         self._checkpoints: SqlCheckpoints | None = None
         self._probes: dict[str, SqlProbe] = {}
         self._ports: dict[str, Ports] = {}
+        self._remembered: dict[str, tuple[TableShape, ...]] = {}
 
     @property
     def spark(self) -> SparkResource:
@@ -76,7 +79,11 @@ class Runtime:
     def specs(self, source: str) -> Resolved:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""
         shapes = self.probe(source).catalogue()
-        self.checkpoints.remember_catalogue(source, shapes)
+        # A sensor looks every minute, and the database's estimates of rows and bytes are no news.
+        lasting = tuple(replace(shape, rows=0, bytes=0, pages=0) for shape in shapes)
+        if self._remembered.get(source) != lasting:
+            self.checkpoints.remember_catalogue(source, shapes)
+            self._remembered[source] = lasting
         return resolve_all(self.configuration.source(source), shapes)
 
     def close(self) -> None:
@@ -89,6 +96,7 @@ class Runtime:
             self._checkpoints = None
             self._probes.clear()
             self._ports.clear()
+            self._remembered.clear()
             if self._spark is not None:
                 self._spark.close()
 

@@ -18,7 +18,7 @@ from incremental_assets.core.partition import (
     keys,
     touched,
 )
-from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket, plan, reading
 from incremental_assets.core.ports import Position, Probe
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.window import Window
@@ -58,7 +58,8 @@ def look_over(
     """The tables that have moved, and those that may not go on; the rest is idle."""
     moved, stopped = [], []
     for spec, seen in zip(specs, observations, strict=True):
-        state = positions[spec.id].state if spec.id in positions else None
+        position = positions.get(spec.id, Position())
+        state = position.state
         try:
             decision = plan(spec, _REQUEST, state, _UNUSED, seen)
         except IncrementalAssetsError as error:
@@ -66,6 +67,10 @@ def look_over(
             continue
         if isinstance(decision, SyncPlan):
             moved.append(Moved(spec, decision.window, seen))
+        elif position.open is not None:
+            # What a killed run left open has to be looked for in the lake, even if nothing else moved.
+            window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
+            moved.append(Moved(spec, window, seen))
     return tuple(moved), tuple(stopped)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
 from incremental_assets.core.many import sync_many
-from incremental_assets.core.moved import Moved, look_over
+from incremental_assets.core.moved import Moved, located, look_over
 from incremental_assets.core.plan import Mode, Observation, Request, reading
 from incremental_assets.core.ports import Look, Ports, Position
 from incremental_assets.core.report import SyncReport
@@ -84,7 +84,7 @@ def _sync_source(runtime: Runtime, source: str, specs: Sequence[TableSpec], requ
     parallel = runtime.configuration.source(source).parallel.tables
     watch.begin(spec.id for spec in specs)
     try:
-        moving = moving_of(specs, request, ports)
+        moving = located(moving_of(specs, request, ports), ports.probe)
     except IncrementalAssetsError as error:
         return [failed(spec, request, error, 0.0) for spec in specs]
     there = {found.spec.id for found in moving}

@@ -17,6 +17,7 @@ from dagster import (
 from dagster._core.test_utils import create_run_for_test
 
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.ports import Event, EventKind
 from incremental_assets.defs.tick import Memory, delay
 from tests.defs.studio import Studio, opened
 from tests.scenario import COUNTRIES, ORDERS, monday, order
@@ -187,6 +188,16 @@ def test_a_table_whose_sync_failed_is_asked_for_again_but_not_at_every_tick(stud
     assert watch.asked() == [("2024-01-01", "2024-01-01", [key("orders")])]
     assert watch.skipped() == "shop.public.orders failed last time and waits"
     assert list(Memory.read(watch.cursor).waiting) == ["shop.public.orders"]
+
+
+def test_a_sync_that_was_killed_is_asked_for_again_though_nothing_else_moved(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    assert Watch(studio).skipped() == "nothing moved"
+    with studio.world.checkpoints.lease(ORDERS, "killed") as lease:
+        lease.record(Event(ORDERS, EventKind.INTENT, "killed", 7, "batch"))
+        lease.record(Event(ORDERS, EventKind.STAGED, "killed", 7, "batch"))
+    assert [assets for _, _, assets in Watch(studio).asked()] == [[key("orders")]]
 
 
 def test_garbage_and_another_version_in_the_cursor_are_an_empty_memory(studio: Studio) -> None:
