@@ -59,7 +59,8 @@ def address(source: SourceConfig, file: Path) -> Address:
         connect_timeout=source.options.connect_timeout,
         socket_timeout=source.options.socket_timeout,
         statement_timeout=source.options.statement_timeout,
-        schemas=source.schemas,
+        # `schemas` says where tables that are not listed are looked for; a listed one may lie anywhere.
+        schemas=tuple(dict.fromkeys((*source.schemas, *(table.schema for table in source.tables)))),
         fetch_size=source.fetch_size,
         connections=source.parallel.connections,
     )

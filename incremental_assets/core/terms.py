@@ -17,7 +17,12 @@ def terms_of(source: SourceConfig, table: TableId) -> TableConfig:
 def all_terms(source: SourceConfig, shapes: Iterable[TableShape]) -> tuple[TableConfig, ...]:
     """Every table that is synced: the listed ones in the file's order, then those that only the catalogue shows, by name."""
     listed = {(config.schema, config.name) for config in source.tables}
-    others = sorted({(shape.id.schema, shape.id.name) for shape in shapes if shape.id.source == source.name} - listed)
     if source.unlisted == "ignore":
-        others = []
-    return (*source.tables, *(unlisted_table(source, schema, name) for schema, name in others))
+        return source.tables
+    # The catalogue also shows the schemas of listed tables, in which no others were asked for.
+    seen = {
+        (shape.id.schema, shape.id.name)
+        for shape in shapes
+        if shape.id.source == source.name and shape.id.schema in source.schemas
+    }
+    return (*source.tables, *(unlisted_table(source, schema, name) for schema, name in sorted(seen - listed)))

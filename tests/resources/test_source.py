@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core.config import Reference, SourceConfig, Tls
+from incremental_assets.core.config import Reference, SourceConfig, TableConfig, Tls
 from incremental_assets.core.errors import ConfigurationError
+from incremental_assets.core.table import Strategy
 from resources.source import address, open_probe
 
 FILE = Path("/etc/sources.yaml")
@@ -93,3 +94,9 @@ def test_a_host_behind_a_reference_that_is_not_loopback_needs_tls(monkeypatch: p
     monkeypatch.setenv("SHOP_HOST", "db.example.org")
     assert "needs TLS" in sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST")))
     assert address(replace(SOURCE, host=Reference("env", "SHOP_HOST"), tls=Tls.REQUIRE), FILE).tls == "require"
+
+
+def test_the_schemas_of_listed_tables_are_looked_through_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    listed = TableConfig("archive", "orders", Strategy.APPEND)
+    assert address(replace(SOURCE, tables=(listed,)), FILE).schemas == ("public", "archive")
