@@ -103,11 +103,13 @@ def _guarantee(bound: Bound, holds_back: bool) -> tuple[Guarantee, str]:
         return (Guarantee.HOLDBACK if holds_back else Guarantee.BEST_EFFORT), bound.blind
     if bound.prepared is not None:
         return Guarantee.SETTLED, f"the watermark waits for the prepared transaction {bound.prepared}"
-    if bound.oldest is not None:
+    if bound.oldest is not None and bound.oldest < bound.clock - GUARD:
         return (
             Guarantee.SETTLED,
             f"every transaction but those since {bound.oldest:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over",
         )
+    if bound.oldest is not None:
+        return Guarantee.SETTLED, f"no transaction had been open for {GUARD.seconds} s"
     return Guarantee.SETTLED, "no transaction was open"
 
 

@@ -66,6 +66,10 @@ def test_an_open_transaction_holds_it_at_its_begin_and_is_named() -> None:
     assert "4711 clerk" in found.reason
 
 
+def test_one_that_has_only_just_begun_is_no_news_and_is_not_named() -> None:
+    assert settled_time(bound(oldest=NOON - timedelta(seconds=1))).reason == "no transaction had been open for 2 s"
+
+
 def test_a_transaction_from_the_future_of_a_clock_that_was_put_back_does_not_carry_it_past_the_clock() -> None:
     assert str(settled_time(bound(oldest=NOON + timedelta(hours=1))).value) == "2024-01-31T11:59:58Z"
 

@@ -1,0 +1,91 @@
+"""kill -9 of the whole process group in the middle of a sync: the next one ends equal to the source, nothing twice."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.shop import Shop, kill, wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.e2e
+
+TABLES = """
+- "public.orders:updated_at:timestamp!upsert"
+- "public.events:id:integer"
+- {table: public.prices, strategy: full_refresh, refresh_every: 1s}
+"""
+
+MOMENTS = {
+    "as soon as the intent is written": ("intent", 1),
+    "when the second table has announced itself": ("intent", 2),
+    "when the first batch is staged": ("staged", 1),
+    "when the last batch is staged": ("staged", 3),
+    "between the commit in the lake and its record": ("commit", 1),
+    "when the first table has landed": ("landed", 1),
+    "when the second table has landed": ("landed", 2),
+}
+QUICK = ("as soon as the intent is written", "when the last batch is staged", "between the commit in the lake and its record")
+
+
+@pytest.fixture
+def shop(postgres: EmbeddedPostgres, database: str, tmp_path: Path) -> Shop:
+    shop = Shop.open(postgres, database, tmp_path, TABLES, options="unlisted: ignore")
+    shop.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
+        "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",
+        "CREATE TABLE prices (sku text PRIMARY KEY, price numeric(8,2))",
+        "INSERT INTO orders (id, note) SELECT n, 'first' FROM generate_series(1, 500) n",
+        "INSERT INTO events (what) SELECT 'born ' || n FROM generate_series(1, 500) n",
+        "INSERT INTO prices SELECT 'sku' || n, n FROM generate_series(1, 50) n",
+    )
+    return shop
+
+
+def life_goes_on(shop: Shop) -> None:
+    shop.execute(
+        "UPDATE orders SET note = 'changed', updated_at = now() WHERE id <= 100",
+        "INSERT INTO orders (id, note) SELECT max(id) + n, 'new' FROM orders, generate_series(1, 20) n GROUP BY n",
+        "INSERT INTO events (what) SELECT 'more ' || n FROM generate_series(1, 50) n",
+        "UPDATE prices SET price = price + 1",
+    )
+
+
+def commits(shop: Shop) -> int:
+    """Files in the logs of the lake: one more is one more commit."""
+    return sum(1 for _ in (shop.folder / "lake").glob("shop/public/*/_delta_log/*.json"))
+
+
+def reached(shop: Shop, kind: str, count: int, events_before: int, commits_before: int) -> bool:
+    if kind == "commit":
+        return commits(shop) >= commits_before + count
+    return sum(1 for _, event in shop.events()[events_before:] if event == kind) >= count
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first load", "incremental"])
+@pytest.mark.parametrize("moment", MOMENTS if os.environ.get("FAULTS") == "all" else QUICK)
+def test_the_next_sync_heals_what_a_kill_left(shop: Shop, spark: SparkSession, moment: str, first: bool) -> None:
+    if not first:
+        shop.sync()
+        life_goes_on(shop)
+    kind, count = MOMENTS[moment]
+    before = len(shop.events()), commits(shop)
+    process = shop.start("sync", "--json")
+    if kind == "commit" and first:
+        count += 1  # the first commit of a new table only creates it
+    assert wait_for(lambda: reached(shop, kind, count, *before), process), process.communicate()
+    kill(process)
+
+    life_goes_on(shop)
+    shop.sync()
+
+    assert shop.landed(spark, "orders") == shop.truth("SELECT id, note, updated_at AT TIME ZONE 'UTC' FROM orders")
+    assert shop.landed(spark, "events") == shop.truth("SELECT id, what FROM events")
+    assert shop.landed(spark, "prices") == shop.truth("SELECT sku, price FROM prices")
+    assert list((shop.folder / "lake" / "_staging").rglob("*.parquet")) == []

@@ -1,0 +1,157 @@
+"""A small shop: a database, a role that may only read, a configuration, and the product's own command line against them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from incremental_assets.demo.postgres import EmbeddedPostgres
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PASSWORD = "s3cret-of-the-reader"
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Where everything of one test lies."""
+
+    postgres: EmbeddedPostgres
+    database: str
+    folder: Path
+
+    @classmethod
+    def open(cls, postgres: EmbeddedPostgres, database: str, folder: Path, tables: str, *, options: str = "") -> Shop:
+        """`tables` is the YAML list under `tables:`; `options` are more keys of the source."""
+        shop = cls(postgres, database, folder)
+        with shop.connect() as connection:
+            connection.execute("DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+            connection.execute(f"ALTER ROLE reader PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
+            connection.execute("GRANT pg_read_all_stats TO reader")
+            connection.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader")
+        shop.configure(tables, options)
+        return shop
+
+    def configure(self, tables: str, options: str = "") -> None:
+        """Write the configuration anew."""
+        text = textwrap.dedent(f"""\
+            lake: ./lake
+            checkpoints: sqlite:///checkpoints.db
+            sources:
+              shop:
+                dialect: postgresql
+                host: 127.0.0.1
+                port: {self.postgres.port}
+                database: {self.database}
+                user: reader
+                password: {{env: SHOP_PASSWORD}}
+            """)
+        text += textwrap.indent(textwrap.dedent(options).strip() + "\n", "    ") if options else ""
+        text += "    tables:\n" + textwrap.indent(textwrap.dedent(tables).strip() + "\n", "      ")
+        self.config.write_text(text)
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "sources.yaml"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the product's process sees: its own Dagster home, and the secret."""
+        home = self.folder / "dagster"
+        home.mkdir(exist_ok=True)
+        return {
+            **os.environ,
+            "INCREMENTAL_ASSETS_CONFIG": str(self.config),
+            "SHOP_PASSWORD": PASSWORD,
+            "DAGSTER_HOME": str(home),
+            "DAGSTER_DISABLE_TELEMETRY": "1",
+        }
+
+    def connect(self) -> psycopg.Connection:
+        """As the superuser, committing at the end of a `with` block."""
+        return psycopg.connect(self.postgres.dsn(self.database))
+
+    def execute(self, *statements: str) -> None:
+        """Each in a transaction of its own."""
+        for statement in statements:
+            with self.connect() as connection:
+                connection.execute(statement)  # type: ignore[arg-type]
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """The command line in a process group of its own."""
+        command = [str(Path(sys.executable).with_name("incremental-assets")), *arguments]
+        return subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def run(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+        """Run a verb to its end."""
+        process = self.start(*arguments)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            kill(process)
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def sync(self, *arguments: str) -> dict[str, dict[str, Any]]:
+        """`sync --json`, by table name; the whole answer is in the assertion when it fails."""
+        result = self.run("sync", "--json", *arguments)
+        assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
+        return {table["table"]: table for table in json.loads(result.stdout)["tables"]}
+
+    def events(self) -> list[tuple[str, str]]:
+        """What the checkpoint table has recorded so far: table name and event."""
+        path = self.folder / "checkpoints.db"
+        if not path.exists():
+            return []
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as connection:
+                return connection.execute("SELECT table_name, event FROM checkpoints ORDER BY event_id").fetchall()
+        except sqlite3.OperationalError:
+            return []
+
+    def lake(self, table: str) -> Path:
+        return self.folder / "lake" / "shop" / "public" / table
+
+    def landed(self, spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
+        """The copy's rows, sorted, without the columns that a sync adds."""
+        frame = spark.read.format("delta").load(str(self.lake(table)))
+        names = [name for name in frame.columns if not name.startswith("_sync_")]
+        return sorted((tuple(row) for row in frame.select(*[f"`{name}`" for name in names]).collect()), key=repr)
+
+    def truth(self, query: str) -> list[tuple[Any, ...]]:
+        """The source's rows, sorted the same way."""
+        with self.connect() as connection:
+            return sorted(connection.execute(query).fetchall(), key=repr)  # type: ignore[arg-type]
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """kill -9 of the whole process group, JVM included."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 120) -> bool:
+    """Poll until `what` holds; False when the process ended before."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if what():
+            return True
+        if process.poll() is not None:
+            return False
+        time.sleep(0.005)
+    raise AssertionError("it never happened")
