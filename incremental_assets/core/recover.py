@@ -11,6 +11,9 @@ from incremental_assets.core.ports import Commit, Event, EventKind, Lease, OpenI
 from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.table import TableSpec
 
+FORGOTTEN = 1000
+"""More sequences than were ever announced in a row without one that the lake saw."""
+
 
 def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Position:
     """Where the table stands once an intent left open is closed, and a lost checkpoint table rebuilt from the lake."""
@@ -18,22 +21,25 @@ def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Po
     if position.open is not None:
         return _take_over(spec, request, position, lease, ports)
     if position.state is None:
-        return agree(spec, request, position, ports.lake.inspect(spec, None), lease)
+        return agree(spec, request, position, lease, ports)[0]
     return position
 
 
-def agree(spec: TableSpec, request: Request, position: Position, target: Target | None, lease: Lease) -> Position:
-    """The position, rebuilt from the lake where the lake knows more. Raises TargetChanged where somebody else changed the table.
+def agree(
+    spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports
+) -> tuple[Position, Target | None]:
+    """The position, rebuilt from the lake where the lake knows more, and the target. Raises TargetChanged where somebody else changed it.
 
     After a reset there is no `position.target`: the table is then taken as it is found.
     """
+    target = ports.lake.inspect(spec, position.target[1] if position.target else None)
     refreshes = request.mode is Mode.FULL_REFRESH
     relied = None if refreshes else position.target
     if target is None:
         if relied is not None:
             raise _changed(spec, "the table is gone from the lake")
         # Nothing can have landed in a table that is not there, whatever is remembered of one.
-        return position if position.state is None else replace(position, state=None)
+        return (position if position.state is None else replace(position, state=None)), None
     if not target.app_id:
         raise TargetChanged(
             f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
@@ -46,7 +52,10 @@ def agree(spec: TableSpec, request: Request, position: Position, target: Target 
             _check_version(spec, relied, target)
     if target.foreign and not refreshes and (relied is not None or position.state is None):
         raise _changed(spec, f"the rows were changed by another hand ({target.foreign})")
-    return _rebuild(spec, request, position, target, lease) if knows_less else position
+    if not knows_less:
+        return position, target
+    fenced = _fenced(spec, position, target, ports)
+    return _rebuild(spec, request, position, fenced, lease), fenced
 
 
 def check_untouched(spec: TableSpec, request: Request, before: Target | None, now: Target | None) -> None:
@@ -88,7 +97,7 @@ def _take_over(spec: TableSpec, request: Request, position: Position, lease: Lea
     target = ports.lake.inspect(spec, position.target[1] if position.target else None)
     if target is not None and target.seq > position.last_seq:
         # An older copy of the checkpoint table. The lake has gone on since, and what landed there fences.
-        position = agree(spec, request, position, target, lease)
+        position, _ = agree(spec, request, position, lease, ports)
     elif left.staged:
         fence = Ticket(position.app_id, 1 + position.last_seq, uuid.uuid4().hex)
         lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
@@ -125,6 +134,19 @@ def _closing(spec: TableSpec, request: Request, position: Position, left: OpenIn
     return replace(
         names, kind=EventKind.LANDED, state=commit.state, report=report, target=(commit.table_id, commit.version)
     )
+
+
+def _fenced(spec: TableSpec, position: Position, target: Target, ports: Ports) -> Target:
+    """The target behind a fence above every number that a checkpoint table may have announced and then forgotten.
+
+    It is not announced itself: the lake goes on to know more until the position is rebuilt.
+    """
+    ticket = Ticket(target.app_id, 1 + FORGOTTEN + max(position.last_seq, target.seq), uuid.uuid4().hex)
+    ports.lake.fence(spec, ticket, None)
+    fenced = ports.lake.inspect(spec, target.version)
+    if fenced is None or fenced.foreign:
+        raise _changed(spec, "the rows were changed by another hand at this moment")
+    return fenced
 
 
 def _rebuild(spec: TableSpec, request: Request, position: Position, target: Target, lease: Lease) -> Position:

@@ -26,8 +26,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             decision = plan(spec, request, position.state, _ticket(position, None), observation)
             if isinstance(decision, Nothing):
                 return _idle(spec, request, decision, lease, watch)
-            target = ports.lake.inspect(spec, position.target[1] if position.target else None)
-            agreed = agree(spec, request, position, target, lease)
+            agreed, target = agree(spec, request, position, lease, ports)
             if agreed is not position or target is not None:
                 unseen = observation if agreed is position else replace(observation, fingerprint=None)
                 decision = plan(spec, request, agreed.state, _ticket(agreed, target), unseen)

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import CommitMissing, SourceExchanged, TargetChanged, TermsChanged
+from incremental_assets.core.errors import CommitMissing, SourceExchanged, StageBroken, TargetChanged, TermsChanged
 from incremental_assets.core.plan import Mode, Ticket
 from incremental_assets.core.ports import EventKind
+from incremental_assets.core.recover import FORGOTTEN
 from incremental_assets.core.report import Status
 from incremental_assets.core.reset import reset_table
 from incremental_assets.core.table import Strategy, TableSpec
@@ -151,19 +152,27 @@ def test_a_lost_checkpoint_table_is_rebuilt_from_the_lake(spec: TableSpec) -> No
     assert_equal(world)
 
 
-def test_a_sleeper_that_a_lost_checkpoint_table_knows_nothing_of_may_take_the_number_and_is_then_taken_into_account() -> (
-    None
-):
+@pytest.mark.parametrize("mode", [Mode.SYNC, Mode.FULL_REFRESH])
+@pytest.mark.parametrize("moment", ["after observe", "before commit", "after commit", None])
+def test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
+    mode: Mode, moment: str | None
+) -> None:
+    """Number 1 was announced and never committed, the sleeper has number 2, and the lake knows of 0 alone."""
     world = three_orders()
     world.sync(APPEND)
     one_more(world)
+    world.stage.loses = 1
+    with pytest.raises(StageBroken):
+        world.sync(APPEND)
+    world.stage.loses = 0
     sleeper = world.asleep(APPEND, "before commit")
     world.memory.events.clear()
     world.memory.leases.clear()
     process = world.process()
-    process.at["before commit"] = sleeper.wake
-    with pytest.raises(CommitMissing):
-        world.sync(APPEND, process=process)
+    if moment is not None:
+        process.at[moment] = sleeper.wake
+    world.sync(APPEND, process=process, mode=mode)
+    sleeper.wake()
     one_more(world, "mary")
     world.sync(APPEND)
     assert_equal(world)
@@ -178,7 +187,8 @@ def test_without_a_state_in_the_lakes_log_the_table_is_read_again_from_the_start
     one_more(world)
     report = world.sync(spec)
     assert (report.rows.read, report.rows.inserted) == (4, 1)
-    assert report.seq == 1
+    assert report.seq is not None
+    assert report.seq > FORGOTTEN
     assert_equal(world)
 
 

@@ -243,9 +243,18 @@ MUTANTS = [
         instead(lake.FakeLake, "unseen", lambda *given: given[-1]),
     ),
     Mutant(
-        "an older checkpoint table is known by its sequences alone",
+        "a checkpoint table is believed, however old",
         "doubles what landed since in an append",
-        without_the_thought(recover, "_knows_less", ("target.state.seq > position.state.seq", "False")),
+        without_the_thought(
+            recover,
+            "_knows_less",
+            ("return target.seq > position.last_seq or (target.state is not None and", "return (False and"),
+        ),
+    ),
+    Mutant(
+        "a lost checkpoint table is rebuilt without a fence",
+        "lands the batch of a sleeper that nobody remembers beside the next one's",
+        instead(recover, "_fenced", lambda spec, position, target, ports: target),
     ),
     Mutant(
         "a staged batch is not verified",

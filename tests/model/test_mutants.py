@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
+from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import Strategy
 from tests.core import test_plan, test_recover, test_sync, test_sync_kills
 from tests.model.mutants import MUTANTS, Mutant
@@ -41,8 +42,15 @@ STORIES: dict[str, Callable[[], None]] = {
             APPEND
         )
     ),
-    "an older checkpoint table is known by its sequences alone": (
-        test_recover.test_a_sleeper_that_a_lost_checkpoint_table_knows_nothing_of_may_take_the_number_and_is_then_taken_into_account
+    "a checkpoint table is believed, however old": lambda: (
+        test_recover.test_a_checkpoint_table_restored_from_any_older_copy_loses_nothing_and_lands_nothing_twice(
+            APPEND, 3
+        )
+    ),
+    "a lost checkpoint table is rebuilt without a fence": lambda: (
+        test_recover.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
+            Mode.SYNC, None
+        )
     ),
     "the bound is asked inside the snapshot": lambda: (
         test_sync.test_what_commits_while_a_sync_runs_lands_with_this_one_or_the_next(UPSERT, "in the snapshot")
