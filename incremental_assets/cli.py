@@ -50,14 +50,23 @@ def commands() -> None:
 def everywhere(verb: Verb) -> Verb:
     """The options that every verb has."""
     config = click.option(
-        "--config", type=click.Path(path_type=Path, dir_okay=False), help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else the shipped one."
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else the shipped one.",
     )
-    return config(click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, whatever happens.")(verb))
+    return config(
+        click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, whatever happens.")(verb)
+    )
 
 
 def select(verb: Verb) -> Verb:
     """`--select`, for verbs that work on tables."""
-    return click.option("--select", multiple=True, metavar="GLOB", help="Only these tables: source.schema.table or schema.table. Repeatable.")(verb)
+    return click.option(
+        "--select",
+        multiple=True,
+        metavar="GLOB",
+        help="Only these tables: source.schema.table or schema.table. Repeatable.",
+    )(verb)
 
 
 def yes(verb: Verb) -> Verb:
@@ -67,8 +76,16 @@ def yes(verb: Verb) -> Verb:
 
 @commands.command()
 @everywhere
-@click.option("--scale", type=click.FloatRange(min=0.001, max=100), default=0.1, show_default=True, help="TPC-H scale factor; 1 is 8.6 million rows.")
-@click.option("--fresh/--keep", default=True, help="Begin from empty folders (default), or live another day on what is there.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(min=0.001, max=100),
+    default=0.1,
+    show_default=True,
+    help="TPC-H scale factor; 1 is 8.6 million rows.",
+)
+@click.option(
+    "--fresh/--keep", default=True, help="Begin from empty folders (default), or live another day on what is there."
+)
 def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     """A real PostgreSQL synced into Delta twice, and proven equal.
 
@@ -82,7 +99,9 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
 
 @commands.command()
 @everywhere
-@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of Dagster's UI on 127.0.0.1.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of Dagster's UI on 127.0.0.1."
+)
 def dev(config: Path | None, port: int, **_: Any) -> Answer:
     """Dagster's UI and daemon, until Ctrl-C.
 
@@ -97,7 +116,9 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 @everywhere
 @select
 @click.option("--full-refresh", is_flag=True, help="Read everything again, whatever the watermark says.")
-@click.option("--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes).")
+@click.option(
+    "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
+)
 @click.option("--reset-watermarks", is_flag=True, help="The same as the verb reset (needs --yes).")
 @yes
 def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
@@ -111,7 +132,9 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
         return other.run(config, select, to=None, yes=options["yes"])
     from incremental_assets.verbs import sync as verb
 
-    return verb.run(config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")}))
+    return verb.run(
+        config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
+    )
 
 
 @commands.command()
@@ -141,11 +164,31 @@ def check(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @commands.command()
 @everywhere
 @select
-@click.option("--from", "lower", required=True, metavar="A", help="First cursor value or day to read again, such as 2024-01-01 or 0.")
-@click.option("--to", "upper", metavar="B", help="The first value that is no longer read; default: everything there is now.")
-@click.option("--windows-per-run", type=click.IntRange(min=1), default=12, show_default=True, help="Partitions that one run reads in one window.")
-@click.option("--connections", type=click.IntRange(min=1), help="Connections to the source at once, at most those of the configuration.")
-@click.option("--pause", default="0s", show_default=True, metavar="DURATION", help="Rest between two runs, such as 30s.")
+@click.option(
+    "--from",
+    "lower",
+    required=True,
+    metavar="A",
+    help="First cursor value or day to read again, such as 2024-01-01 or 0.",
+)
+@click.option(
+    "--to", "upper", metavar="B", help="The first value that is no longer read; default: everything there is now."
+)
+@click.option(
+    "--windows-per-run",
+    type=click.IntRange(min=1),
+    default=12,
+    show_default=True,
+    help="Partitions that one run reads in one window.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(min=1),
+    help="Connections to the source at once, at most those of the configuration.",
+)
+@click.option(
+    "--pause", default="0s", show_default=True, metavar="DURATION", help="Rest between two runs, such as 30s."
+)
 @click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
 def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
     """Read windows of one table again. The watermark stays.
@@ -161,7 +204,9 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
 @commands.command()
 @everywhere
 @select
-@click.option("--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all.")
+@click.option(
+    "--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all."
+)
 @yes
 def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
     """Rewind watermarks, with a row in the audit trail.
@@ -176,7 +221,9 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 @commands.command()
 @everywhere
 @select
-@click.option("--sql", is_flag=True, help="Print the role, grants and indexes that are missing, for an administrator to run.")
+@click.option(
+    "--sql", is_flag=True, help="Print the role, grants and indexes that are missing, for an administrator to run."
+)
 def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Is everything there that a sync needs?
 

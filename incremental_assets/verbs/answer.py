@@ -53,10 +53,13 @@ class Answer:
 
 def error_document(error: BaseException, exit_code: int, **more: Any) -> dict[str, Any]:
     """The document of a verb that could not answer."""
-    document: dict[str, Any] = {"error": {"kind": type(error).__name__, "message": str(error), "exit_code": exit_code, **more}}
+    document: dict[str, Any] = {
+        "error": {"kind": type(error).__name__, "message": str(error), "exit_code": exit_code, **more}
+    }
     if isinstance(error, ConfigurationError):
         document["error"]["problems"] = [
-            {"file": problem.file, "line": problem.line, "text": problem.text, "cure": problem.cure} for problem in error.problems
+            {"file": problem.file, "line": problem.line, "text": problem.text, "cure": problem.cure}
+            for problem in error.problems
         ]
     return document
 

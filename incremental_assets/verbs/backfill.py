@@ -91,7 +91,7 @@ def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tu
     for part in _parts([key for key in keys if key not in landed], keys, wishes.windows_per_run):
         if done and wishes.pause:
             watch(spec.id, "resting")
-            time.sleep(wishes.pause.total_seconds())
+            rest(wishes.pause)
         report = runs.read_again(spec, part, Request(str(uuid.uuid4()), Mode.BACKFILL), name)
         done.append(report)
         watch.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {report.rows.read:,} rows read")
@@ -100,18 +100,27 @@ def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tu
     return done, len(landed)
 
 
+def rest(pause: timedelta) -> None:
+    """Leave the source in peace for a while."""
+    time.sleep(pause.total_seconds())
+
+
 def _keys(runtime: Runtime, spec: TableSpec, wishes: Wishes) -> tuple[tuple[str, ...], Window]:
     """The partitions that share a value with what was asked for, ascending."""
     terms = terms_of(runtime.configuration.source(spec.id.source), spec.id)
     if spec.cursor is None or not spec.is_incremental or terms.partitions is None:
-        raise SelectionError(f"{spec.id}: this table is read whole and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`")
+        raise SelectionError(
+            f"{spec.id}: this table is read whole and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`"
+        )
     window = _window(spec.cursor, wishes)
     try:
         keys = touched(terms.partitions, window, _until(runtime, spec, terms.partitions))
     except ValueError as error:
         raise SelectionError(f"{spec.id}: {error}") from None
     if not keys:
-        raise SelectionError(f"{spec.id}: {window} holds no partition of its grid; the grid begins with `partitions` in the configuration and ends now")
+        raise SelectionError(
+            f"{spec.id}: {window} holds no partition of its grid; the grid begins with `partitions` in the configuration and ends now"
+        )
     return keys, window
 
 
@@ -159,7 +168,10 @@ def _answer(spec: TableSpec, done: Sequence[SyncReport], skipped: int, seconds: 
             (
                 str(report.window or ""),
                 Cell(str(report.status), "good" if report.status is Status.LANDED else "bad"),
-                *(reports.number(value) for value in (report.rows.read, report.rows.inserted, report.rows.updated, report.rows.unchanged)),
+                *(
+                    reports.number(value)
+                    for value in (report.rows.read, report.rows.inserted, report.rows.updated, report.rows.unchanged)
+                ),
                 f"{report.seconds:.1f}",
             )
             for report in done

@@ -35,9 +35,19 @@ def answer(verdicts: Sequence[Verdict]) -> Answer:
     """Every check; exit 1 if one has failed as an error."""
     broken = [verdict for verdict in verdicts if not verdict.passed]
     errors = [verdict for verdict in broken if verdict.severity is Severity.ERROR]
-    shown: list[Shown] = [Grid(("table", "check", "result", "found"), tuple(_row(verdict) for verdict in verdicts), spare=("found",))]
-    shown += [Note(f"{verdict.table} {verdict.check}: {', '.join(map(str, verdict.drifted))}", "bad") for verdict in broken if verdict.drifted]
-    shown += [Note(f"{verdict.table} {verdict.check}: keys such as {', '.join(verdict.samples)}", "bad") for verdict in broken if verdict.samples]
+    shown: list[Shown] = [
+        Grid(("table", "check", "result", "found"), tuple(_row(verdict) for verdict in verdicts), spare=("found",))
+    ]
+    shown += [
+        Note(f"{verdict.table} {verdict.check}: {', '.join(map(str, verdict.drifted))}", "bad")
+        for verdict in broken
+        if verdict.drifted
+    ]
+    shown += [
+        Note(f"{verdict.table} {verdict.check}: keys such as {', '.join(verdict.samples)}", "bad")
+        for verdict in broken
+        if verdict.samples
+    ]
     told = f"{len(verdicts) - len(broken)} of {len(verdicts)} checks passed"
     warned = len(broken) - len(errors)
     told += f", {warned} warn" if warned else ""
@@ -80,5 +90,11 @@ def _window(window: Window) -> dict[str, str | None]:
 
 
 def _row(verdict: Verdict) -> tuple[Cell | str, ...]:
-    word, tone = ("passed", "good") if verdict.passed else ("failed", "bad") if verdict.severity is Severity.ERROR else ("warns", "warn")
+    word, tone = (
+        ("passed", "good")
+        if verdict.passed
+        else ("failed", "bad")
+        if verdict.severity is Severity.ERROR
+        else ("warns", "warn")
+    )
     return str(verdict.table), str(verdict.check), Cell(word, tone), verdict.detail

@@ -79,13 +79,17 @@ class DagsterRuns:
             if scheme.dynamic:
                 known = instance.get_dynamic_partitions(scheme.dynamic)
                 instance.add_dynamic_partitions(scheme.dynamic, [key for key in keys if key not in known])
-            error = self._execute(sync_jobs(self.view)[scheme].name, [asset_key(spec.id)], tags, instance, request.run_id)
+            error = self._execute(
+                sync_jobs(self.view)[scheme].name, [asset_key(spec.id)], tags, instance, request.run_id
+            )
         return self._report(spec, request, error)
 
     def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
         """Of the partitions, those that runs of the same backfill have read to the end."""
         with _instance() as instance:
-            records = instance.get_run_records(RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS]))
+            records = instance.get_run_records(
+                RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS])
+            )
         ranges = [tuple(record.dagster_run.tags[tag] for tag in RANGE_TAGS) for record in records]
         place = {key: number for number, key in enumerate(keys)}
         # A grid that has changed since has other keys, which say nothing about these.
@@ -95,12 +99,18 @@ class DagsterRuns:
     def _scheme(self, table: TableId) -> Scheme:
         return next(known.scheme for known in self.view.tables if known.id == table)
 
-    def _execute(self, job: str, keys: Sequence[AssetKey], tags: Mapping[str, str], instance: DagsterInstance, run_id: str | None) -> str:
+    def _execute(
+        self, job: str, keys: Sequence[AssetKey], tags: Mapping[str, str], instance: DagsterInstance, run_id: str | None
+    ) -> str:
         """Run it to its end; gives why it failed, or nothing."""
         result = self._definitions.resolve_job_def(job).execute_in_process(
             run_config=_QUIET, instance=instance, asset_selection=keys, tags=tags, run_id=run_id, raise_on_error=False
         )
-        return "" if result.success else f"its run {result.run_id} in Dagster failed before it came to this table; `dagster run` and the UI show why"
+        return (
+            ""
+            if result.success
+            else f"its run {result.run_id} in Dagster failed before it came to this table; `dagster run` and the UI show why"
+        )
 
     def _report(self, spec: TableSpec, request: Request, error: str) -> SyncReport:
         table = spec.id

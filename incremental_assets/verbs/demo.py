@@ -96,7 +96,9 @@ def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, 
     days = days.after(day.cancelled_orders)
     site.remember(days)
     changed = sum(each.inserted + each.updated + each.deleted for each in (*day.tables, *arrived))
-    steps.done(f"a day went by: {changed:,} rows changed, {sum(each.inserted + each.updated for each in arrived):,} of them stamped before the first sync")
+    steps.done(
+        f"a day went by: {changed:,} rows changed, {sum(each.inserted + each.updated for each in arrived):,} of them stamped before the first sync"
+    )
     second = _sync(runtime, site, steps, "second sync")
     specs = survey(runtime, (f"{site.source.name}.*",)).specs
     landed = [spec for spec in specs if all(_of(spec.id, part).error is None for part in (first, second))]
@@ -112,7 +114,9 @@ def _load(server: EmbeddedPostgres, wishes: Wishes, steps: Steps) -> None:
         with psycopg.connect(server.dsn(DATABASE)) as connection:
             scale = loaded_scale(connection)
         if scale is not None and scale != wishes.scale:
-            raise SelectionError(f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {wishes.scale}")
+            raise SelectionError(
+                f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {wishes.scale}"
+            )
     if prepare_shop(server, wishes.scale, rows.__setitem__):
         steps.done(f"TPC-H at scale {wishes.scale}: {len(rows)} tables, {sum(rows.values()):,} rows")
     else:
@@ -155,7 +159,12 @@ def _answer(story: Story, site: Site, option: str) -> Answer:
     broken = [report for report in (*story.first, *story.second) if report.status not in (Status.LANDED, Status.IDLE)]
     is_equal = bool(story.proven) and all(each.is_equal for each in story.proven)
     tables = [
-        {**reports.entry(second[each.table]), "first_sync": reports.entry(first[each.table]), "proof": demo_proof.document(each)} for each in story.proven
+        {
+            **reports.entry(second[each.table]),
+            "first_sync": reports.entry(first[each.table]),
+            "proof": demo_proof.document(each),
+        }
+        for each in story.proven
     ]
     document: dict[str, Any] = {
         "equal": is_equal and not broken,
@@ -179,11 +188,20 @@ def _told(story: Story) -> list[Shown]:
     deleted = ", ".join(f"{each.table.name} ({each.left_out:,} rows)" for each in story.proven if each.left_out)
     read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
     told: list[Shown] = [
-        Note(f"The second sync read {read:,} of {held:,} rows. {late:,} of them were late: stamped before the first sync, committed after it. A watermark by max(updated_at) loses them."),
-        Note(f"Supplier {story.day.future_supplier} is stamped in the year 2999: it landed, and the watermark stayed at the source's clock."),
+        Note(
+            f"The second sync read {read:,} of {held:,} rows. {late:,} of them were late: stamped before the first sync, committed after it. A watermark by max(updated_at) loses them."
+        ),
+        Note(
+            f"Supplier {story.day.future_supplier} is stamped in the year 2999: it landed, and the watermark stayed at the source's clock."
+        ),
     ]
     if deleted:
-        told.append(Note(f"Deletes are not followed yet: the rows deleted in the source were left out of the comparison in {deleted}.", "warn"))
+        told.append(
+            Note(
+                f"Deletes are not followed yet: the rows deleted in the source were left out of the comparison in {deleted}.",
+                "warn",
+            )
+        )
     return told
 
 
@@ -208,5 +226,3 @@ def _configuration(option: str) -> str:
 
 def _of(table: TableId, done: Sequence[SyncReport]) -> SyncReport:
     return next(report for report in done if report.table == table)
-
-

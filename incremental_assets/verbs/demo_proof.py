@@ -83,9 +83,28 @@ def grid(proven: Sequence[Proven], first: dict[TableId, SyncReport], second: dic
                 str(again.guarantee or ""),
             )
         )
-    columns = ("table", "postgres", "spark", "hash", "hash in spark", "both", "read", "inserted", "updated", "late", "seconds", "guarantee")
+    columns = (
+        "table",
+        "postgres",
+        "spark",
+        "hash",
+        "hash in spark",
+        "both",
+        "read",
+        "inserted",
+        "updated",
+        "late",
+        "seconds",
+        "guarantee",
+    )
     right = frozenset({"postgres", "spark", "read", "inserted", "updated", "late", "seconds"})
-    return Grid(columns, tuple(rows), right, spare=("guarantee", "seconds"), title="Rows and hash of all columns by either side, and what the second sync read")
+    return Grid(
+        columns,
+        tuple(rows),
+        right,
+        spare=("guarantee", "seconds"),
+        title="Rows and hash of all columns by either side, and what the second sync read",
+    )
 
 
 def short(digest: str) -> str:
@@ -110,6 +129,10 @@ def _of_orders(runtime: Runtime, spec: TableSpec, orders: Sequence[int]) -> Meas
     session = runtime.spark.session()
     keys = session.createDataFrame([(key,) for key in orders], f"{column} bigint")
     copy: DataFrame = session.read.format("delta").load(table_path(runtime.configuration.lake, spec.id))
-    hashed = copy.join(keys, on=column, how="left_semi").select(sf.expr(spark_row_hash(spec.columns)).cast("decimal(38,0)").alias("hash"))
-    found = hashed.agg(sf.count("*").alias("rows"), sf.coalesce(sf.sum("hash"), sf.lit(0)).cast("string").alias("digest")).first()
+    hashed = copy.join(keys, on=column, how="left_semi").select(
+        sf.expr(spark_row_hash(spec.columns)).cast("decimal(38,0)").alias("hash")
+    )
+    found = hashed.agg(
+        sf.count("*").alias("rows"), sf.coalesce(sf.sum("hash"), sf.lit(0)).cast("string").alias("digest")
+    ).first()
     return Measure(_WHOLE, 0, "0") if found is None else Measure(_WHOLE, int(found["rows"]), str(found["digest"]))

@@ -58,8 +58,14 @@ class Site:
         """The demo, if the configuration describes it."""
         for source in configuration.sources:
             folder = _folder_of(source)
-            if folder is not None and "://" not in configuration.lake and configuration.checkpoints.startswith(_CHECKPOINTS):
-                return cls(source, folder, Path(configuration.lake), Path(configuration.checkpoints.removeprefix(_CHECKPOINTS)))
+            if (
+                folder is not None
+                and "://" not in configuration.lake
+                and configuration.checkpoints.startswith(_CHECKPOINTS)
+            ):
+                return cls(
+                    source, folder, Path(configuration.lake), Path(configuration.checkpoints.removeprefix(_CHECKPOINTS))
+                )
         return None
 
     def server(self) -> EmbeddedPostgres:
@@ -83,7 +89,9 @@ class Site:
         for file in self.checkpoints.parent.glob(f"{self.checkpoints.name}*"):
             file.unlink()
         self.lake.mkdir(parents=True)
-        (self.lake / MARK).write_text("incremental-assets demo removes this folder when it begins anew\n", encoding="utf-8")
+        (self.lake / MARK).write_text(
+            "incremental-assets demo removes this folder when it begins anew\n", encoding="utf-8"
+        )
 
     def days(self) -> Days:
         """What has been lived so far."""
@@ -113,10 +121,18 @@ class Site:
 
 
 def _folder_of(source: SourceConfig) -> Path | None:
-    if not (isinstance(source.port, Reference) and isinstance(source.password, Reference) and source.port.kind == source.password.kind == "file"):
+    if not (
+        isinstance(source.port, Reference)
+        and isinstance(source.password, Reference)
+        and source.port.kind == source.password.kind == "file"
+    ):
         return None
     port, password = Path(source.port.name), Path(source.password.name)
-    is_ours = (port.name, password.name, port.parent.name) == (_PORT, _PASSWORD, FOLDER) and port.parent == password.parent
+    is_ours = (port.name, password.name, port.parent.name) == (
+        _PORT,
+        _PASSWORD,
+        FOLDER,
+    ) and port.parent == password.parent
     return port.parent if is_ours else None
 
 

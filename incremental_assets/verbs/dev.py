@@ -138,7 +138,9 @@ def _refuse_busy(port: int) -> None:
         try:
             probe.bind((HOST, port))
         except OSError:
-            raise SetupError(f"port {port} on {HOST} is in use by another program; end it, or choose another one with --port {port + 1}") from None
+            raise SetupError(
+                f"port {port} on {HOST} is in use by another program; end it, or choose another one with --port {port + 1}"
+            ) from None
 
 
 def _last_line(log: Path) -> str:

@@ -41,10 +41,19 @@ def answer(findings: Sequence[Finding]) -> Answer:
     counts = {health: sum(finding.health is health for finding in findings) for health in Health}
     document = {
         "findings": [
-            {"subject": each.subject, "topic": each.topic, "health": str(each.health), "detail": each.detail, "cure": each.cure or None} for each in findings
+            {
+                "subject": each.subject,
+                "topic": each.topic,
+                "health": str(each.health),
+                "detail": each.detail,
+                "cure": each.cure or None,
+            }
+            for each in findings
         ]
     }
-    rows = tuple((Cell(str(each.health), _TONES[each.health]), each.subject, each.topic, each.detail) for each in findings)
+    rows = tuple(
+        (Cell(str(each.health), _TONES[each.health]), each.subject, each.topic, each.detail) for each in findings
+    )
     shown: list[Shown] = [Grid(("", "of", "what", "found"), rows, spare=("found",))]
     shown += [Note(f"{each.subject} {each.topic}: {each.cure}", _TONES[each.health]) for each in findings if each.cure]
     summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to mend"
@@ -70,7 +79,12 @@ def of_machine() -> Iterator[Finding]:
 def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
     """Where things are written."""
     tables = sum(len(source.tables) for source in configuration.sources)
-    yield Finding("configuration", "file", Health.OK, f"{configuration.path}: {len(configuration.sources)} sources, {tables} listed tables")
+    yield Finding(
+        "configuration",
+        "file",
+        Health.OK,
+        f"{configuration.path}: {len(configuration.sources)} sources, {tables} listed tables",
+    )
     yield _lake(configuration.lake)
     try:
         count = len(runtime.checkpoints.positions())
@@ -85,7 +99,13 @@ def _lake(lake: str) -> Finding:
     existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
     if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
         return Finding("lake", "place", Health.OK, f"{lake} may be written")
-    return Finding("lake", "place", Health.FAIL, f"{existing} may not be written by this user", "change its owner, or name another `lake`")
+    return Finding(
+        "lake",
+        "place",
+        Health.FAIL,
+        f"{existing} may not be written by this user",
+        "change its owner, or name another `lake`",
+    )
 
 
 def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
@@ -98,7 +118,9 @@ def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
         yield from _of_source(runtime, source, found, positions)
 
 
-def _of_source(runtime: Runtime, source: SourceConfig, found: Survey, positions: dict[TableId, Position]) -> Iterator[Finding]:
+def _of_source(
+    runtime: Runtime, source: SourceConfig, found: Survey, positions: dict[TableId, Position]
+) -> Iterator[Finding]:
     specs = found.of(source.name)
     try:
         facts = runtime.probe(source.name).facts([wanted_of(spec.id, terms_of(source, spec.id)) for spec in specs])
@@ -108,7 +130,11 @@ def _of_source(runtime: Runtime, source: SourceConfig, found: Survey, positions:
     yield from of_source(source, facts)
     for spec, each in zip(specs, facts.tables, strict=True):
         yield from of_table(spec, each, landed=positions.get(spec.id, Position()).state is not None)
-    yield from (Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error)) for trouble in found.troubles if trouble.table.source == source.name)
+    yield from (
+        Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error))
+        for trouble in found.troubles
+        if trouble.table.source == source.name
+    )
 
 
 # --- --sql ------------------------------------------------------------------------------------------
@@ -127,7 +153,9 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
     return Answer({"sql": statements}, shown)
 
 
-def _facts(runtime: Runtime, source: SourceConfig, patterns: Sequence[str]) -> tuple[SourceFacts | None, tuple[Wanted, ...]]:
+def _facts(
+    runtime: Runtime, source: SourceConfig, patterns: Sequence[str]
+) -> tuple[SourceFacts | None, tuple[Wanted, ...]]:
     """No facts where the source does not let this user in."""
     probe = runtime.probe(source.name)
     try:

@@ -43,20 +43,45 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
     name = source.name
     yield Finding(name, "reachable", Health.OK, f"PostgreSQL {facts.version}, as {facts.user}, tls {source.tls}")
     if facts.is_replica:
-        yield _warn(name, "guarantee", "this is a replica: transactions that are open on the primary cannot be seen", "read from the primary, or set a `holdback`")
+        yield _warn(
+            name,
+            "guarantee",
+            "this is a replica: transactions that are open on the primary cannot be seen",
+            "read from the primary, or set a `holdback`",
+        )
     elif not facts.sees_transactions:
-        yield _warn(name, "guarantee", "other users' transactions cannot be seen, so that runs are best_effort", f"grant pg_read_all_stats; {_SQL}")
+        yield _warn(
+            name,
+            "guarantee",
+            "other users' transactions cannot be seen, so that runs are best_effort",
+            f"grant pg_read_all_stats; {_SQL}",
+        )
     elif not facts.tracks_activities:
-        yield _warn(name, "guarantee", "track_activities is off, so that runs are best_effort", "set track_activities = on in the database, or a `holdback`")
+        yield _warn(
+            name,
+            "guarantee",
+            "track_activities is off, so that runs are best_effort",
+            "set track_activities = on in the database, or a `holdback`",
+        )
     else:
         yield Finding(name, "guarantee", Health.OK, "open transactions can be seen: the bound is settled")
     if facts.encoding not in ("UTF8", "SQL_ASCII"):
         yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
     writable = [facts_of for facts_of in facts.tables if facts_of.writable]
     if facts.is_superuser:
-        yield _warn(name, "privileges", f"{facts.user} is a superuser", "use a role that may read only; `incremental-assets doctor --sql` as another user prints it")
+        yield _warn(
+            name,
+            "privileges",
+            f"{facts.user} is a superuser",
+            "use a role that may read only; `incremental-assets doctor --sql` as another user prints it",
+        )
     elif writable:
-        yield _warn(name, "privileges", f"{facts.user} may change {len(writable)} of {len(facts.tables)} tables, which no sync needs", _SQL)
+        yield _warn(
+            name,
+            "privileges",
+            f"{facts.user} may change {len(writable)} of {len(facts.tables)} tables, which no sync needs",
+            _SQL,
+        )
     else:
         yield Finding(name, "privileges", Health.OK, f"{facts.user} may read and not write")
 
@@ -68,7 +93,12 @@ def of_table(spec: TableSpec, facts: TableFacts, *, landed: bool) -> Iterator[Fi
         yield Finding(name, "readable", Health.FAIL, "this user may not read it", f"grant it; {_SQL}")
         return
     if facts.filtered:
-        yield _warn(name, "row security", "row-level security hides rows from this user, which are then never synced", "grant BYPASSRLS, or a policy that shows every row")
+        yield _warn(
+            name,
+            "row security",
+            "row-level security hides rows from this user, which are then never synced",
+            "grant BYPASSRLS, or a policy that shows every row",
+        )
     if not landed:
         yield Finding(name, "first load", Health.OK, f"reads about {facts.rows:,} rows, {_size(facts.bytes)}")
     if spec.cursor is not None and spec.is_incremental:
@@ -81,20 +111,38 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[F
     name, fits = str(spec.id), True
     if facts.unindexed:
         fits = False
-        yield _warn(name, "index", f"no index begins with {', '.join(facts.unindexed)}: every look reads the whole table", _SQL)
+        yield _warn(
+            name, "index", f"no index begins with {', '.join(facts.unindexed)}: every look reads the whole table", _SQL
+        )
     if _may_be_null(spec, cursor) and cursor.nulls is NullPolicy.FAIL:
         fits = False
         cure = "add NOT NULL in the source, or choose `nulls: always`, `nulls: skip` or a `fallback`"
         yield _warn(name, "nulls", f"{cursor.column} may be NULL, and the first row without it stops the sync", cure)
     if cursor.type is CursorType.INTEGER and facts.cached_sequence > 1 and not spec.lookback:
         fits = False
-        detail = f"its sequence has CACHE {facts.cached_sequence}: sessions draw numbers in advance and commit them late"
-        yield _warn(name, "sequence", detail, f"set `lookback: {facts.cached_sequence * 10}` or more, or CACHE 1 in the source")
+        detail = (
+            f"its sequence has CACHE {facts.cached_sequence}: sessions draw numbers in advance and commit them late"
+        )
+        yield _warn(
+            name, "sequence", detail, f"set `lookback: {facts.cached_sequence * 10}` or more, or CACHE 1 in the source"
+        )
     if spec.key and not spec.key_enforced:
         fits = False
-        yield _warn(name, "key", f"the source does not enforce the key ({', '.join(spec.key)})", "add a unique constraint; until then repeated keys are reported")
+        yield _warn(
+            name,
+            "key",
+            f"the source does not enforce the key ({', '.join(spec.key)})",
+            "add a unique constraint; until then repeated keys are reported",
+        )
     if fits:
-        yield Finding(name, "cursor", Health.OK, f"{cursor.column} is a {cursor.type}, indexed and never NULL" if not _may_be_null(spec, cursor) else f"{cursor.column} is a {cursor.type}, indexed")
+        yield Finding(
+            name,
+            "cursor",
+            Health.OK,
+            f"{cursor.column} is a {cursor.type}, indexed and never NULL"
+            if not _may_be_null(spec, cursor)
+            else f"{cursor.column} is a {cursor.type}, indexed",
+        )
 
 
 def _may_be_null(spec: TableSpec, cursor: Cursor) -> bool:

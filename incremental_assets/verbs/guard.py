@@ -75,12 +75,17 @@ def _sentence(error: BaseException) -> tuple[str, int]:
             return "interrupted; what had landed stays landed, the next call goes on from there", INTERRUPTED
         case Terminated():
             return "terminated; what had landed stays landed, the next call goes on from there", TERMINATED
-    return f"unexpected {type(error).__name__}, which is a mistake of this program; its traceback is in {_log(error)}", FAILED
+    return (
+        f"unexpected {type(error).__name__}, which is a mistake of this program; its traceback is in {_log(error)}",
+        FAILED,
+    )
 
 
 def _log(error: BaseException) -> str:
     """A file of its own for each, that only its owner reads."""
-    with tempfile.NamedTemporaryFile("w", prefix="incremental-assets-", suffix=".log", delete=False, encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="incremental-assets-", suffix=".log", delete=False, encoding="utf-8"
+    ) as file:
         traceback.print_exception(error, file=file)
     return file.name
 

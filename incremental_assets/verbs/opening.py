@@ -53,7 +53,11 @@ def dagster_home() -> Path:
     elif (checkout / "dagster.yaml").is_file() and (checkout / "pyproject.toml").is_file():
         home = checkout / ".dagster"
     else:
-        home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "incremental-assets" / "dagster"
+        home = (
+            Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+            / "incremental-assets"
+            / "dagster"
+        )
     home.mkdir(parents=True, exist_ok=True)
     _link_settings(home, checkout / "dagster.yaml")
     os.environ[HOME_VARIABLE] = str(home)

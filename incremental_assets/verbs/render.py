@@ -37,7 +37,9 @@ def console_for(file: TextIO, width: int | None = None) -> Console:
     """A terminal that prints text as it is: no markup in names, no numbers in colour."""
     from rich.console import Console
 
-    return Console(file=file, width=width, force_terminal=True if width else None, markup=False, highlight=False, emoji=False)
+    return Console(
+        file=file, width=width, force_terminal=True if width else None, markup=False, highlight=False, emoji=False
+    )
 
 
 def cell(value: Cell | str) -> Cell:
@@ -53,14 +55,18 @@ def _aligned(grid: Grid) -> Iterable[str]:
         yield grid.title
     for row in [list(grid.columns), *rows]:
         padded = (
-            " " * (widths[place] - _wide(text)) + text if grid.columns[place] in grid.right else text + " " * (widths[place] - _wide(text))
+            " " * (widths[place] - _wide(text)) + text
+            if grid.columns[place] in grid.right
+            else text + " " * (widths[place] - _wide(text))
             for place, text in enumerate(row)
         )
         yield "  ".join(padded).rstrip()
 
 
 def _wide(text: str) -> int:
-    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
 
 
 def _on_terminal(answer: Answer, file: TextIO, width: int | None) -> None:
@@ -79,7 +85,13 @@ def _print_grid(grid: Grid, console: Console) -> None:
 
     kept = _fitting(grid, console.width)
     table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), title=grid.title or None, title_justify="left", title_style="bold", header_style="bold"
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
+        title=grid.title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
     )
     for name in kept:
         spare = name in grid.spare
@@ -104,7 +116,9 @@ def _fitting(grid: Grid, width: int) -> tuple[str, ...]:
     def needed(names: list[str]) -> int:
         widths = (max(map(_wide, [name, *texts[name]])) for name in names)
         # A spare column may wrap, down to what is still readable.
-        return sum(min(wide, 2 * _SMALLEST) if name in grid.spare else wide for name, wide in zip(names, widths, strict=True)) + 2 * len(names)
+        return sum(
+            min(wide, 2 * _SMALLEST) if name in grid.spare else wide for name, wide in zip(names, widths, strict=True)
+        ) + 2 * len(names)
 
     for name in reversed(grid.spare):
         if needed(kept) <= width or name not in kept:

@@ -45,7 +45,11 @@ def entry(report: SyncReport) -> dict[str, Any]:
         "status": str(report.status),
         "guarantee": report.guarantee and str(report.guarantee),
         "guarantee_reason": report.guarantee_reason or None,
-        "window": {"lower": text(window and window.lower), "upper": text(window and window.upper), "settled": text(report.settled)},
+        "window": {
+            "lower": text(window and window.lower),
+            "upper": text(window and window.upper),
+            "settled": text(report.settled),
+        },
         "previous_watermark": text(report.previous_watermark),
         "new_watermark": text(report.new_watermark),
         "rows": asdict(report.rows),
@@ -60,7 +64,19 @@ def entry(report: SyncReport) -> dict[str, Any]:
 def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
     """One line per table. Columns in which every table says nothing are left out where it is shown."""
     return Grid(
-        columns=("table", "status", "read", "inserted", "updated", "unchanged", "late", "quarantined", "seconds", "guarantee", "watermark"),
+        columns=(
+            "table",
+            "status",
+            "read",
+            "inserted",
+            "updated",
+            "unchanged",
+            "late",
+            "quarantined",
+            "seconds",
+            "guarantee",
+            "watermark",
+        ),
         rows=tuple(_row(report) for report in reports),
         right=frozenset({"read", "inserted", "updated", "unchanged", "late", "quarantined", "seconds"}),
         spare=("guarantee", "watermark", "unchanged"),

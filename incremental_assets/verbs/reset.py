@@ -46,8 +46,14 @@ def _found(runtime: Runtime, patterns: Sequence[str]) -> Survey:
     if not found.unreachable:
         return found
     known = {spec.id: spec for spec in remembered(runtime, patterns).specs}
-    back = [known[trouble.table] for trouble in found.troubles if trouble.table.source in found.unreachable and trouble.table in known]
-    left: tuple[Trouble, ...] = tuple(trouble for trouble in found.troubles if trouble.table not in {spec.id for spec in back})
+    back = [
+        known[trouble.table]
+        for trouble in found.troubles
+        if trouble.table.source in found.unreachable and trouble.table in known
+    ]
+    left: tuple[Trouble, ...] = tuple(
+        trouble for trouble in found.troubles if trouble.table not in {spec.id for spec in back}
+    )
     return Survey((*found.specs, *back), left, found.unreachable)
 
 
@@ -76,7 +82,9 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position]
             then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
         if spec.strategy is Strategy.APPEND:
             then += ", and adds versions that it has not seen"
-        lines.append(f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}")
+        lines.append(
+            f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}"
+        )
     return "\n".join([*lines, "nothing was changed; add --yes if that is meant"])
 
 
@@ -88,7 +96,9 @@ def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: st
     return None
 
 
-def _answer(run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Position], values: Values) -> Answer:
+def _answer(
+    run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Position], values: Values
+) -> Answer:
     entries, rows = [], []
     for table, error in ends.items():
         state = positions.get(table, Position()).state
@@ -108,4 +118,8 @@ def _answer(run_id: str, ends: dict[TableId, IncrementalAssetsError | None], pos
         rows.append((str(table), Cell(status, "bad" if error else "good"), text(was) or "none", text(now) or "none"))
     shown: list[Shown] = [Grid(("table", "status", "was", "is now"), tuple(rows))]
     shown += [Note(str(error), "bad") for error in ends.values() if error]
-    return Answer({"run_id": run_id, "tables": entries}, tuple(shown), worst([exit_code_of(error) for error in ends.values() if error]))
+    return Answer(
+        {"run_id": run_id, "tables": entries},
+        tuple(shown),
+        worst([exit_code_of(error) for error in ends.values() if error]),
+    )

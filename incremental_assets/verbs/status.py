@@ -51,7 +51,10 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
     with opened(configured(config)) as runtime:
         found = remembered(runtime, patterns) if offline else survey(runtime, patterns)
         standings = _standings(runtime, found, offline=offline)
-    notes = [Note(f"{source}: not asked, this is what was known: {error}", "warn") for source, error in found.unreachable.items()]
+    notes = [
+        Note(f"{source}: not asked, this is what was known: {error}", "warn")
+        for source, error in found.unreachable.items()
+    ]
     return Answer({"tables": [_entry(standing) for standing in standings]}, (*notes, *_shown(standings)))
 
 
@@ -98,7 +101,9 @@ def _look(
 
 
 def _last_at(runtime: Runtime, table: TableId) -> datetime | None:
-    return next((kept.at for kept in reversed(runtime.checkpoints.history(table, _RECENT)) if kept.event.kind in _ENDS), None)
+    return next(
+        (kept.at for kept in reversed(runtime.checkpoints.history(table, _RECENT)) if kept.event.kind in _ENDS), None
+    )
 
 
 def _entry(standing: Standing) -> dict[str, Any]:
@@ -130,7 +135,11 @@ def _provisional(state: State | None) -> int | None:
     if state is None or state.fingerprint is None or state.watermark is None:
         return None
     highest = state.fingerprint.highest
-    return 0 if highest is None or CursorValue.parse(state.watermark.type, highest) < state.watermark else state.fingerprint.rows
+    return (
+        0
+        if highest is None or CursorValue.parse(state.watermark.type, highest) < state.watermark
+        else state.fingerprint.rows
+    )
 
 
 def _oldest(bound: Bound | None) -> dict[str, Any] | None:
@@ -156,16 +165,32 @@ def _shown(standings: Sequence[Standing]) -> list[Shown]:
     for source, bound in {standing.table.source: standing.bound for standing in standings if standing.bound}.items():
         oldest = _oldest(bound)
         if oldest and oldest["prepared"]:
-            shown.append(Note(f"{source}: the prepared transaction {oldest['prepared']} holds every watermark back", "warn"))
+            shown.append(
+                Note(f"{source}: the prepared transaction {oldest['prepared']} holds every watermark back", "warn")
+            )
         elif oldest:
-            shown.append(Note(f"{source}: the oldest transaction is open since {age(oldest['seconds'])} ({oldest['holder']}): watermarks stay before it", "dim"))
-    shown += [Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error]
+            shown.append(
+                Note(
+                    f"{source}: the oldest transaction is open since {age(oldest['seconds'])} ({oldest['holder']}): watermarks stay before it",
+                    "dim",
+                )
+            )
+    shown += [
+        Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error
+    ]
     return shown
 
 
 def _row(standing: Standing) -> tuple[Cell | str, ...]:
     report, limits = standing.position.last_report, standing.terms.freshness
-    late = next((tone for tone, limit in (("bad", limits.fail), ("warn", limits.warn)) if limit and (standing.lag or 0) > limit.total_seconds()), "")
+    late = next(
+        (
+            tone
+            for tone, limit in (("bad", limits.fail), ("warn", limits.warn))
+            if limit and (standing.lag or 0) > limit.total_seconds()
+        ),
+        "",
+    )
     state = standing.position.state
     return (
         str(standing.table),

@@ -52,7 +52,9 @@ def survey(runtime: Runtime, patterns: Sequence[str]) -> Survey:
             troubles += (Trouble(table, terms_of(source, table), error) for table in known_tables(runtime, source))
             continue
         specs += resolved.specs
-        troubles += (Trouble(problem.table, terms_of(source, problem.table), problem.error) for problem in resolved.problems)
+        troubles += (
+            Trouble(problem.table, terms_of(source, problem.table), problem.error) for problem in resolved.problems
+        )
     wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], unreachable)
     return Survey(
         tuple(spec for spec in specs if spec.id in wanted),
@@ -68,10 +70,14 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Survey:
     for source in runtime.configuration.sources:
         resolved = resolve_all(source, runtime.checkpoints.catalogue(source.name) or ())
         specs += resolved.specs
-        troubles += (Trouble(problem.table, terms_of(source, problem.table), problem.error) for problem in resolved.problems)
+        troubles += (
+            Trouble(problem.table, terms_of(source, problem.table), problem.error) for problem in resolved.problems
+        )
     wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], {})
     return Survey(
-        tuple(spec for spec in specs if spec.id in wanted), tuple(trouble for trouble in troubles if trouble.table in wanted), {}
+        tuple(spec for spec in specs if spec.id in wanted),
+        tuple(trouble for trouble in troubles if trouble.table in wanted),
+        {},
     )
 
 
@@ -81,7 +87,9 @@ def known_tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
     return (*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems))
 
 
-def _wanted(patterns: Sequence[str], tables: Sequence[TableId], unreachable: dict[str, IncrementalAssetsError]) -> frozenset[TableId]:
+def _wanted(
+    patterns: Sequence[str], tables: Sequence[TableId], unreachable: dict[str, IncrementalAssetsError]
+) -> frozenset[TableId]:
     try:
         return chosen(patterns, tables)
     except SelectionError:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
 from incremental_assets.core.many import sync_many
 from incremental_assets.core.moved import Moved, located, look_over
-from incremental_assets.core.plan import Mode, Observation, Request, reading
+from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.ports import Look, Ports, Position
 from incremental_assets.core.report import SyncReport
-from incremental_assets.core.state import State
 from incremental_assets.core.sync import failed
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window
@@ -65,7 +64,9 @@ def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
             "add --yes if that is meant, or leave them out with --select"
         )
     if wishes.allow_shrink:
-        raise Refused("--allow-shrink replaces copies by sources that have lost most of their rows; add --yes if that is meant")
+        raise Refused(
+            "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes if that is meant"
+        )
 
 
 def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) -> tuple[SyncReport, ...]:
@@ -79,7 +80,9 @@ def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) ->
     return tuple(done[table] for table in order)
 
 
-def _sync_source(runtime: Runtime, source: str, specs: Sequence[TableSpec], request: Request, watch: Board) -> Sequence[SyncReport]:
+def _sync_source(
+    runtime: Runtime, source: str, specs: Sequence[TableSpec], request: Request, watch: Board
+) -> Sequence[SyncReport]:
     ports = runtime.ports(source, watch)
     parallel = runtime.configuration.source(source).parallel.tables
     watch.begin(spec.id for spec in specs)
@@ -101,20 +104,12 @@ def _sync_source(runtime: Runtime, source: str, specs: Sequence[TableSpec], requ
 def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[Moved, ...]:
     """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide."""
     positions = ports.checkpoints.positions()
-    known = [positions.get(spec.id, Position()) for spec in specs]
-    seen = ports.probe.observe([Look(spec, position.state) for spec, position in zip(specs, known, strict=True)])
+    seen = ports.probe.observe([Look(spec, positions.get(spec.id, Position()).state) for spec in specs])
     if request.mode is not Mode.SYNC:
-        return tuple(Moved(spec, Window(spec.start, None), observation) for spec, observation in zip(specs, seen, strict=True))
-    # What a killed run left open has to be looked for in the lake, even if nothing else moved.
-    left = [
-        Moved(spec, _window(spec, request, position.state, observation), observation)
-        for spec, position, observation in zip(specs, known, seen, strict=True)
-        if position.open is not None
-    ]
-    moved, _ = look_over(specs, positions, seen)  # one that may not go on meets the same error in its own sync, which records it
-    there = {found.spec.id for found in moved}
-    return (*moved, *(found for found in left if found.spec.id not in there))
-
-
-def _window(spec: TableSpec, request: Request, state: State | None, seen: Observation) -> Window:
-    return reading(spec, request, state, seen) if spec.is_incremental else Window(None, None)
+        return tuple(
+            Moved(spec, Window(spec.start, None), observation) for spec, observation in zip(specs, seen, strict=True)
+        )
+    moved, _ = look_over(
+        specs, positions, seen
+    )  # one that may not go on meets the same error in its own sync, which records it
+    return moved

@@ -1,0 +1,143 @@
+"""The command line around a shop of fakes: a real configuration file, a real checkpoint table, Dagster's own instance; no source, no Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incremental_assets.cli import commands
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.config import Configuration
+from incremental_assets.core.ports import Ports, Progress, silent
+from incremental_assets.core.resolve import Resolved, resolve_all
+from incremental_assets.engine.checkpoints import SqlCheckpoints
+from incremental_assets.verbs.guard import run
+from tests.fakes import FakeProbe, SimulatedDatabase, World
+from tests.scenario import shop
+
+CONFIG = """\
+lake: ./lake
+checkpoints: sqlite:///checkpoints.db
+sources:
+  shop:
+    dialect: postgresql
+    host: localhost
+    database: shop
+    user: reader
+    password: {env: SHOP_PASSWORD}
+    tables:
+      - table: public.orders
+        cursor: {column: updated_at, type: timestamp}
+        strategy: upsert
+        partitions: {every: month, from: 2023-10-01}
+        freshness: {warn: 15m, fail: 1h}
+"""
+
+
+class Probe(FakeProbe):
+    """The fake, and what only people ask."""
+
+    def __init__(self, database: SimulatedDatabase) -> None:
+        super().__init__(database)
+        self.bound: Callable[[], Bound] = database.bound
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class Outside:
+    """What lies behind the command line. `broken` is raised once a source is asked."""
+
+    world: World = field(default_factory=lambda: World(shop()))
+    broken: BaseException | None = None
+
+
+class FakeRuntime:
+    """`resources.runtime.Runtime` as far as the verbs know it."""
+
+    def __init__(self, configuration: Configuration, outside: Outside) -> None:
+        self.configuration, self._outside = configuration, outside
+        self.checkpoints = SqlCheckpoints(configuration.checkpoints)
+
+    def probe(self, source: str) -> Probe:
+        """The source itself."""
+        if self._outside.broken is not None:
+            raise self._outside.broken
+        return Probe(self._outside.world.database)
+
+    def ports(self, source: str, progress: Progress = silent) -> Ports:
+        """Fakes, but for the memory."""
+        return replace(
+            self._outside.world.ports(), probe=self.probe(source), checkpoints=self.checkpoints, progress=progress
+        )
+
+    def specs(self, source: str) -> Resolved:
+        """Resolved as ever."""
+        shapes = self.probe(source).catalogue()
+        self.checkpoints.remember_catalogue(source, shapes)
+        return resolve_all(self.configuration.source(source), shapes)
+
+    def close(self) -> None:
+        """The memory is a file, and stays."""
+        self.checkpoints.close()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one call of the command line did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one JSON document on stdout."""
+        document = json.loads(self.out)
+        assert isinstance(document, dict)
+        return document
+
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The document's tables by their name."""
+        return {entry["table"]: entry for entry in self.document["tables"]}
+
+
+Call = Callable[..., Said]
+
+
+@pytest.fixture
+def outside() -> Outside:
+    """A shop at nine on Monday, with `orders` and an unlisted `countries`."""
+    return Outside()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "sources.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture
+def call(
+    outside: Outside, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """`call("sync", "--json")`: the exit status and both streams."""
+    monkeypatch.setenv("INCREMENTAL_ASSETS_CONFIG", str(config))
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_DISABLE_TELEMETRY", "1")
+    monkeypatch.setattr("resources.runtime.Runtime", lambda configuration: FakeRuntime(configuration, outside))
+
+    def one(*arguments: str) -> Said:
+        capsys.readouterr()
+        code = run(commands, arguments)
+        return Said(code, *capsys.readouterr())
+
+    return one

@@ -1,0 +1,116 @@
+"""What holds for every verb: one document, one sentence, the right exit status, and no traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.cli import NOT_YET
+from incremental_assets.core.errors import SourceUnreachable
+from tests.cli.conftest import CONFIG, Call, Outside
+
+
+@pytest.mark.parametrize("verb", sorted(NOT_YET))
+def test_a_verb_whose_turn_has_not_come_says_so_by_name(call: Call, verb: str) -> None:
+    said = call(verb, "anything", "--at-all", "3")
+
+    assert (said.code, said.out) == (2, "")
+    assert said.err == f"`{verb}` is not available yet\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("sync", "--frobnicate"),
+        ("sync", "--select"),
+        ("frobnicate",),
+        ("backfill", "--select", "public.orders"),
+        ("demo", "--scale", "lots"),
+        ("status", "--select", "nothing.like.it"),
+        ("plan",),
+    ],
+)
+def test_a_wrong_command_line_is_2_in_one_document_and_one_sentence(call: Call, arguments: tuple[str, ...]) -> None:
+    said = call(*arguments, "--json")
+
+    assert said.code == 2
+    assert said.document["error"]["exit_code"] == 2
+    assert said.document["error"]["message"] in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+def test_every_mistake_of_the_configuration_has_its_line_in_the_document(call: Call, config: Path) -> None:
+    config.write_text(CONFIG.replace("upsert", "upsrt").replace("dialect: postgresql", "dialect: postgres"))
+
+    said = call("sync", "--json")
+
+    assert said.code == 2
+    lines = config.read_text().splitlines()
+    assert {lines[problem["line"] - 1].split()[-1] for problem in said.document["error"]["problems"]} == {
+        "upsrt",
+        "postgres",
+    }
+    assert said.err.count(str(config)) == 2
+
+
+def test_a_configuration_that_is_not_there_is_2(call: Call, tmp_path: Path) -> None:
+    said = call("status", "--config", str(tmp_path / "absent.yaml"))
+
+    assert said.code == 2
+    assert "absent.yaml" in said.err
+    assert "--config" in said.err
+
+
+def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_in_a_file(call: Call, outside: Outside) -> None:
+    outside.broken = ZeroDivisionError("of all things")
+
+    said = call("sync", "--json")
+
+    assert said.code == 1
+    assert "Traceback" not in said.err
+    assert len(said.err.splitlines()) == 1
+    log = Path(said.err.rstrip().rpartition(" ")[2])
+    assert "ZeroDivisionError: of all things" in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert said.document["error"]["kind"] == "ZeroDivisionError"
+    log.unlink()
+
+
+def test_an_interrupted_verb_is_130(call: Call, outside: Outside) -> None:
+    outside.broken = KeyboardInterrupt()
+
+    said = call("sync", "--json")
+
+    assert said.code == 130
+    assert "interrupted" in said.document["error"]["message"]
+    assert "Traceback" not in said.err
+
+
+def test_doctor_tells_of_a_source_that_does_not_answer_and_goes_on(call: Call, outside: Outside) -> None:
+    outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+
+    said = call("doctor", "--json")
+
+    findings = {(each["subject"], each["topic"]): each for each in said.document["findings"]}
+    assert said.code == 1
+    assert findings["shop", "reachable"]["health"] == "fail"
+    assert findings["configuration", "file"]["health"] == "ok"
+
+
+def test_schema_is_the_json_schema_with_and_without_json(call: Call) -> None:
+    plain, document = call("schema"), call("schema", "--json")
+
+    assert json.loads(plain.out) == document.document
+    assert document.document["properties"].keys() >= {"lake", "sources"}
+
+
+def test_the_demo_touches_no_configuration_but_its_own(call: Call, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+
+    said = call("demo", "--json")
+
+    assert said.code == 2
+    assert "does not describe the demo" in said.document["error"]["message"]
+    assert sorted(tmp_path.iterdir()) == before

@@ -1,0 +1,52 @@
+"""`--help` answers at once, and a verb loads no more than it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from incremental_assets.cli import NOT_YET, commands
+
+HEAVY = ("dagster", "pyspark", "sqlalchemy", "psycopg", "pydantic", "yaml", "rich", "pyarrow")
+VERBS = sorted(set(commands.commands) - set(NOT_YET))
+
+
+def test_the_verbs_are_those_of_the_readme() -> None:
+    assert VERBS == ["backfill", "check", "demo", "dev", "doctor", "reset", "schema", "status", "sync"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_and_every_option_is_explained(verb: str) -> None:
+    command = commands.commands[verb]
+    options = [option for option in command.params if isinstance(option, click.Option)]
+
+    assert command.help
+    assert len(command.get_short_help_str(limit=66)) < 66, "the list of verbs would cut it"
+    assert {"config", "as_json"} <= {option.name for option in options}
+    assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["sync", "--help"], ["plan"], ["--version"]])
+def test_nothing_heavy_is_imported_to_answer(arguments: list[str]) -> None:
+    program = (
+        "import sys\nfrom incremental_assets.verbs.guard import run\nfrom incremental_assets.cli import commands\n"
+        f"run(commands, {arguments!r})\nprint([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("verb", ["status", "reset", "doctor", "sync"])
+def test_a_verb_that_moves_no_rows_needs_no_dagster_and_no_spark(verb: str) -> None:
+    program = (
+        f"import sys, incremental_assets.verbs.{verb}, resources.runtime, incremental_assets.engine.probe, incremental_assets.engine.checkpoints\n"
+        "import incremental_assets.engine.lake, incremental_assets.engine.reader, incremental_assets.engine.stage\n"
+        "print([name for name in ('dagster', 'pyspark', 'delta', 'pandas', 'pandera') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout.strip() == "[]"

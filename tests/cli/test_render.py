@@ -1,0 +1,73 @@
+"""How answers look: whole in a pipe, within the width of a terminal, and never moving its cursor."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from incremental_assets.verbs.answer import Answer, Cell, Grid, Note
+from incremental_assets.verbs.render import plain_lines, show
+
+GRID = Grid(
+    columns=("table", "status", "read", "late", "guarantee", "watermark"),
+    rows=tuple(
+        (
+            f"tpch.public.a_rather_long_name_{number}",
+            Cell("landed", "good"),
+            f"{number:,}",
+            "",
+            "settled",
+            "2026-11-21 14:47:15",
+        )
+        for number in (7, 86_805)
+    ),
+    right=frozenset({"read"}),
+    spare=("guarantee", "watermark"),
+)
+
+
+def test_a_pipe_gets_every_column_aligned_and_uncut() -> None:
+    lines = list(plain_lines(Answer({}, (GRID, Note("synced 2 tables", "strong")))))
+
+    assert lines == [
+        "table                                 status    read  late  guarantee  watermark",
+        "tpch.public.a_rather_long_name_7      landed       7        settled    2026-11-21 14:47:15",
+        "tpch.public.a_rather_long_name_86805  landed  86,805        settled    2026-11-21 14:47:15",
+        "synced 2 tables",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_terminal_is_never_too_narrow(width: int) -> None:
+    out = io.StringIO()
+
+    show(Answer({}, (GRID,)), out, width=width)
+
+    text = _plain(out.getvalue())
+    assert max(map(len, text.splitlines())) <= width
+    assert "tpch.public.a_rather_long_name_86805" in text
+    assert "86,805" in text
+    assert "late" not in text  # nothing to say
+    assert ("watermark" in text) == (width == 120)
+
+
+def test_names_cannot_move_the_cursor_or_change_a_colour() -> None:
+    lines = list(plain_lines(Answer({}, (Grid(("table",), (("a\x1b[31mb\r[bold]c",),)),))))
+
+    assert lines[1] == "a\\x1b[31mb\\r[bold]c"
+
+
+def test_names_are_no_markup_on_a_terminal() -> None:
+    out = io.StringIO()
+
+    show(Answer({}, (Grid(("table",), (("[bold]x[/bold] :smile:",),)), Note("[red]y"))), out, width=80)
+
+    assert "[bold]x[/bold] :smile:" in _plain(out.getvalue())
+    assert "[red]y" in _plain(out.getvalue())
+
+
+def _plain(text: str) -> str:
+    import re
+
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)

@@ -1,0 +1,53 @@
+"""Globs over tables, whatever their names hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.table import TableId
+from incremental_assets.verbs.select import chosen, the_one
+
+ORDERS = TableId("shop", "public", "orders")
+RETURNS = TableId("shop", "public", "returns")
+EVENTS = TableId("web", "log", "events")
+ODD = TableId("shop", "public", 'we"ird; drop table x--.Tbl')
+BRACKET = TableId("shop", "public", "[a]*")
+ALL = (ORDERS, RETURNS, EVENTS, ODD, BRACKET)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tables"),
+    [
+        ("shop.public.orders", {ORDERS}),
+        ("public.orders", {ORDERS}),
+        ("public.[or]*", {ORDERS, RETURNS}),
+        ("web.*", {EVENTS}),
+        ("*.events", {EVENTS}),
+        ("log.?vents", {EVENTS}),
+        ('public.we"ird; drop table x--.Tbl', {ODD}),
+        ('public."we""ird; drop table x--.Tbl"', {ODD}),
+        ("public.[a]*", {BRACKET}),
+        ("*", set(ALL)),
+    ],
+)
+def test_a_glob_stands_for_tables(pattern: str, tables: set[TableId]) -> None:
+    assert chosen([pattern], ALL) == tables
+
+
+def test_patterns_add_up_and_none_is_everything() -> None:
+    assert chosen(["*.orders", "web.*"], ALL) == {ORDERS, EVENTS}
+    assert chosen([], ALL) == set(ALL)
+
+
+@pytest.mark.parametrize("pattern", ["orders", "public.Orders", "shop.orders", ""])
+def test_a_pattern_without_a_match_is_named(pattern: str) -> None:
+    with pytest.raises(SelectionError, match=f"--select {pattern!r} matches no table"):
+        chosen(["*", pattern], ALL)
+
+
+def test_one_table_is_one_table() -> None:
+    assert the_one(["public.orders"], ALL) == ORDERS
+    for patterns in ([], ["public.*"]):
+        with pytest.raises(SelectionError, match="name one table"):
+            the_one(patterns, ALL)

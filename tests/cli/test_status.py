@@ -1,0 +1,209 @@
+"""`status`, `check`, `reset` and `backfill`: looking at tables, and going back over them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.errors import SourceUnreachable
+from tests.cli.conftest import Call, Outside
+from tests.scenario import ORDERS, monday, order
+
+STATUS = {
+    "source", "table", "strategy", "cursor", "watermark", "lag_seconds", "provisional_rows", "last_run", "last_status", "guarantee",
+    "verified_through", "drift", "lease", "oldest_transaction", "error",
+}  # fmt: skip
+CHECK = {"source", "table", "check", "passed", "severity", "window", "measured", "threshold", "samples"}
+
+
+@pytest.fixture
+def synced(call: Call, outside: Outside) -> Outside:
+    """After Monday's sync."""
+    monday(outside.world.database)
+    assert call("sync").code == 0
+    return outside
+
+
+def test_status_works_before_the_first_sync(call: Call) -> None:
+    said = call("status", "--json")
+
+    assert said.code == 0
+    assert set(said.tables) == {"public.orders", "public.countries"}
+    assert set(said.tables["public.orders"]) >= STATUS
+    assert said.tables["public.orders"]["last_run"] is None
+
+
+def test_status_offline_before_anything_makes_nothing(call: Call, config: Path, outside: Outside) -> None:
+    outside.broken = AssertionError("asked")
+
+    said = call("status", "--offline", "--json")
+
+    assert said.code == 0
+    assert set(said.tables) == {"public.orders"}
+    assert not (config.parent / "checkpoints.db").exists()
+
+
+def test_status_tells_watermark_run_and_who_holds_it_back(call: Call, synced: Outside) -> None:
+    run = call("sync", "--json").document["run_id"]
+
+    orders = call("status", "--json").tables["public.orders"]
+
+    assert orders["watermark"].startswith("2024-01-29T09:")
+    assert orders["last_status"] in ("landed", "idle")
+    assert orders["guarantee"] == "settled"
+    assert orders["oldest_transaction"]["holder"].startswith("transaction")
+    assert run
+
+
+def test_status_says_what_is_known_when_the_source_is_away(call: Call, synced: Outside) -> None:
+    synced.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+
+    said = call("status", "--json")
+    shown = call("status").out
+
+    assert said.code == 0
+    assert said.tables["public.orders"]["watermark"] is not None
+    assert said.tables["public.orders"]["error"] == "shop: localhost:5432 does not answer"
+    assert "this is what was known" in shown
+
+
+def test_every_check_passes_after_a_sync(call: Call, synced: Outside) -> None:
+    said = call("check", "--json")
+
+    assert said.code == 0
+    assert {entry["check"] for entry in said.document["checks"]} == {
+        "freshness",
+        "duplicates",
+        "reconciliation",
+        "schema",
+    }
+    assert all(set(entry) >= CHECK for entry in said.document["checks"])
+
+
+def test_a_row_that_is_lost_in_the_lake_fails_the_check_by_its_key(call: Call, synced: Outside) -> None:
+    database = synced.world.database
+    for transaction in list(database.open):
+        transaction.commit()
+    database.tick(3600)
+    call("sync")
+    copy = synced.world.lake.tables[ORDERS]
+    copy.log[-1] = replace(copy.log[-1], rows=copy.rows[:-1])
+
+    said = call("check", "--json", "--select", "public.orders")
+
+    failed = [entry for entry in said.document["checks"] if not entry["passed"]]
+    assert said.code == 1
+    assert [(entry["check"], entry["measured"]) for entry in failed] == [("reconciliation", 1)]
+    assert len(failed[0]["samples"]) == 1
+
+
+def test_a_reset_that_was_not_meant_changes_nothing_and_says_what_would_happen(call: Call, synced: Outside) -> None:
+    before = call("status", "--json").tables["public.orders"]["watermark"]
+
+    said = call("reset", "--select", "public.orders", "--json")
+
+    assert said.code == 3
+    assert "shop.public.orders" in said.err
+    assert "--yes" in said.err
+    assert call("status", "--json").tables["public.orders"]["watermark"] == before
+
+
+def test_a_reset_rewinds_and_the_next_sync_reads_again(call: Call, synced: Outside) -> None:
+    said = call("reset", "--select", "public.orders", "--to", "2024-01-29", "--yes", "--json")
+    again = call("sync", "--json").tables["public.orders"]
+
+    assert said.code == 0
+    assert said.tables["public.orders"]["new_watermark"] == "2024-01-29T00:00:00Z"
+    assert again["rows"]["unchanged"] == again["rows"]["read"] > 0
+
+
+def test_sync_reset_watermarks_is_the_same_verb(call: Call, synced: Outside) -> None:
+    assert call("sync", "--reset-watermarks", "--select", "public.orders").code == 3
+    assert (
+        call("sync", "--reset-watermarks", "--select", "public.orders", "--yes", "--json").tables["public.orders"][
+            "status"
+        ]
+        == "reset"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("reset", "--yes"),
+        ("reset", "--select", "public.orders", "--to", "yesterday", "--yes"),
+        ("reset", "--select", "public.countries", "--to", "3", "--yes"),
+        ("backfill", "--select", "public.countries", "--from", "3"),
+        ("backfill", "--select", "public.*", "--from", "2024-01-01"),
+        ("backfill", "--select", "public.orders", "--from", "2024-02-01", "--to", "2024-01-01"),
+        ("backfill", "--select", "public.orders", "--from", "1999-01-01", "--to", "1999-02-01"),
+        ("backfill", "--select", "public.orders", "--from", "2024-01-01", "--pause", "5"),
+    ],
+)
+def test_what_does_not_fit_the_table_is_2(call: Call, synced: Outside, arguments: tuple[str, ...]) -> None:
+    said = call(*arguments, "--json")
+
+    assert (said.code, "error" in said.document) == (2, True)
+
+
+def test_a_backfill_reads_windows_again_and_leaves_the_watermark(call: Call, synced: Outside) -> None:
+    before = call("status", "--json").tables["public.orders"]["watermark"]
+
+    said = call(
+        "backfill",
+        "--select",
+        "public.orders",
+        "--from",
+        "2023-11-15",
+        "--to",
+        "2024-02-01",
+        "--windows-per-run",
+        "2",
+        "--json",
+    )
+
+    windows = [(entry["window"]["lower"][:10], entry["window"]["upper"][:10]) for entry in said.document["tables"]]
+    assert said.code == 0
+    assert windows == [("2023-11-01", "2024-01-01"), ("2024-01-01", "2024-02-01")]
+    assert [entry["mode"] for entry in said.document["tables"]] == ["backfill", "backfill"]
+    assert sum(entry["rows"]["read"] for entry in said.document["tables"]) == len(synced.world.database.rows(ORDERS))
+    assert call("status", "--json").tables["public.orders"]["watermark"] == before
+
+
+def test_a_backfill_goes_on_where_it_stopped(call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (
+        "backfill",
+        "--select",
+        "public.orders",
+        "--from",
+        "2023-11-01",
+        "--to",
+        "2024-02-01",
+        "--windows-per-run",
+        "1",
+        "--pause",
+        "1s",
+        "--json",
+    )
+
+    def interrupted(_: timedelta) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("incremental_assets.verbs.backfill.rest", interrupted)
+    stopped = call(*words)
+    monkeypatch.setattr("incremental_assets.verbs.backfill.rest", lambda _: None)
+    rest, nothing, again = call(*words), call(*words), call(*words, "--again")
+
+    assert stopped.code == 130
+    assert [len(each.document["tables"]) for each in (rest, nothing, again)] == [2, 0, 3]
+
+
+def test_lag_is_the_age_of_what_waits(call: Call, synced: Outside) -> None:
+    database = synced.world.database
+    order(database, "alan", database.stamp())
+    database.tick(120)
+
+    assert call("status", "--json").tables["public.orders"]["lag_seconds"] >= 120

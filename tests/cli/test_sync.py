@@ -1,0 +1,196 @@
+"""`sync`: every table ends in a report, and the exit status says what a script must do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.config import load
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.engine.checkpoints import SqlCheckpoints
+from tests.cli.conftest import CONFIG, Call, Outside
+from tests.scenario import COUNTRIES, ORDERS, monday, order
+
+ENTRY = {
+    "source", "table", "strategy", "mode", "status", "guarantee", "guarantee_reason", "window", "previous_watermark", "new_watermark",
+    "rows", "target_version", "seconds", "error",
+}  # fmt: skip
+ROWS = {"read", "inserted", "updated", "deleted", "unchanged", "late", "quarantined"}
+
+
+def test_the_first_sync_lands_every_table_and_the_next_one_finds_nothing(call: Call, outside: Outside) -> None:
+    monday(outside.world.database)
+
+    first = call("sync", "--json")
+    second = call("sync", "--json")
+
+    assert (first.code, second.code) == (0, 0)
+    assert {name: entry["status"] for name, entry in first.tables.items()} == {
+        "public.orders": "landed",
+        "public.countries": "landed",
+    }
+    assert {entry["status"] for entry in second.tables.values()} == {"idle"}
+    assert first.tables["public.orders"]["rows"]["inserted"] == len(outside.world.database.rows(ORDERS))
+
+
+def test_the_document_has_the_keys_that_others_script_against(call: Call, outside: Outside) -> None:
+    monday(outside.world.database)
+
+    said = call("sync", "--json")
+
+    assert set(said.document) == {"run_id", "tables"}
+    orders = said.tables["public.orders"]
+    assert set(orders) >= ENTRY
+    assert set(orders["rows"]) == ROWS
+    assert set(orders["window"]) == {"lower", "upper", "settled"}
+    assert (orders["source"], orders["mode"], orders["strategy"]) == ("shop", "sync", "upsert")
+
+
+def test_what_moved_is_read_and_nothing_else(call: Call, outside: Outside) -> None:
+    monday(outside.world.database)
+    call("sync")
+    outside.world.database.tick(3600)
+    order(outside.world.database, "alan", outside.world.database.stamp())
+
+    said = call("sync", "--json")
+
+    assert said.tables["public.orders"]["rows"]["inserted"] == 1
+    assert said.tables["public.countries"]["status"] == "idle"
+
+
+def test_eyes_get_a_table_and_one_sentence(call: Call, outside: Outside) -> None:
+    monday(outside.world.database)
+
+    first, second = call("sync"), call("sync")
+
+    assert "shop.public.orders" in first.out
+    assert "synced 2 tables" in first.out
+    assert second.out.startswith("nothing moved in 2 tables")
+
+
+def test_a_pattern_that_matches_nothing_is_wrong_by_name(call: Call) -> None:
+    said = call("sync", "--json", "--select", "public.odrers")
+
+    assert said.code == 2
+    assert "'public.odrers'" in said.document["error"]["message"]
+    assert "public.orders" in said.err
+
+
+def test_only_what_was_selected_is_synced(call: Call) -> None:
+    assert set(call("sync", "--json", "--select", "public.c*").tables) == {"public.countries"}
+
+
+def test_a_table_that_cannot_be_resolved_fails_and_the_others_go_on(call: Call, config: Path) -> None:
+    config.write_text(CONFIG + '      - "public.returns:at:timestamp"\n')
+
+    said = call("sync", "--json")
+
+    assert said.code == 1
+    assert said.tables["public.returns"]["status"] == "failed"
+    assert "there is no such table" in said.tables["public.returns"]["error"]
+    assert said.tables["public.orders"]["status"] == "landed"
+
+
+def test_a_source_that_does_not_answer_fails_the_tables_that_are_known(call: Call, outside: Outside) -> None:
+    call("sync")
+    outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+
+    said = call("sync", "--json")
+
+    assert said.code == 1
+    assert {name: entry["error"] for name, entry in said.tables.items()} == {
+        "public.orders": "shop: localhost:5432 does not answer",
+        "public.countries": "shop: localhost:5432 does not answer",
+    }
+
+
+def test_a_source_that_never_answered_still_has_its_listed_tables(call: Call, outside: Outside) -> None:
+    outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+
+    assert set(call("sync", "--json").tables) == {"public.orders"}
+
+
+def test_busy_is_4_when_nothing_worse_happened(call: Call, config: Path, outside: Outside) -> None:
+    monday(outside.world.database)
+    call("sync")
+    order(outside.world.database, "alan", outside.world.database.stamp())
+    memory = SqlCheckpoints(load(config).checkpoints)
+    with memory.lease(ORDERS, "another run"):
+        said = call("sync", "--json")
+
+    assert said.code == 4
+    assert said.tables["public.orders"]["status"] == "busy"
+    assert said.tables["public.countries"]["status"] == "idle"
+
+
+def test_busy_is_not_hidden_where_nothing_moved(call: Call, config: Path) -> None:
+    call("sync")
+    with SqlCheckpoints(load(config).checkpoints).lease(COUNTRIES, "another run"):
+        said = call("sync", "--json")
+
+    assert (said.code, said.tables["public.countries"]["status"]) == (4, "busy")
+
+
+def test_a_full_refresh_of_an_append_table_is_refused_by_name(call: Call, config: Path) -> None:
+    config.write_text(CONFIG.replace("upsert", "append"))
+    call("sync")
+
+    refused = call("sync", "--full-refresh", "--json")
+    meant = call("sync", "--full-refresh", "--yes", "--json")
+
+    assert refused.code == 3
+    assert "shop.public.orders" in refused.document["error"]["message"]
+    assert meant.code == 0
+    assert meant.tables["public.orders"]["mode"] == "full_refresh"
+
+
+def test_shrinking_must_be_meant(call: Call) -> None:
+    assert call("sync", "--allow-shrink").code == 3
+
+
+def test_an_emptied_source_is_refused_until_it_is_meant(call: Call, outside: Outside) -> None:
+    database = outside.world.database
+    for code in ("at", "be", "ch", "de"):
+        database.insert(COUNTRIES, code=code, name=code.upper())
+    call("sync")
+    database.tick(2 * 86_400)
+    for code in ("at", "be", "ch"):
+        database.delete(COUNTRIES, {"code": code})
+
+    refused = call("sync", "--json", "--select", "public.countries")
+    meant = call("sync", "--json", "--select", "public.countries", "--allow-shrink", "--yes")
+
+    assert refused.code == 1
+    assert "--allow-shrink" in refused.tables["public.countries"]["error"]
+    assert meant.code == 0
+
+
+def test_runs_that_moved_rows_are_seen_in_dagster(call: Call, outside: Outside) -> None:
+    from dagster import AssetKey, DagsterInstance
+
+    monday(outside.world.database)
+    said = call("sync", "--json")
+
+    with DagsterInstance.get() as instance:
+        found = instance.get_latest_materialization_event(AssetKey(["shop", "public", "orders"]))
+        run = instance.get_run_by_id(said.document["run_id"])
+    assert found is not None
+    assert run is not None
+    assert run.tags["mode"] == "sync"
+
+
+@pytest.mark.parametrize("flag", ["--full-refresh", "--allow-shrink", "--reset-watermarks", "--yes", "--select"])
+def test_every_flag_is_explained(call: Call, flag: str) -> None:
+    assert flag in call("sync", "--help").out
+
+
+def test_another_database_at_the_address_stops_the_table(call: Call, outside: Outside) -> None:
+    monday(outside.world.database)
+    call("sync")
+    outside.world.database.exchange()
+
+    said = call("sync", "--json", "--select", "public.orders")
+
+    assert said.code == 1
+    assert "another database answers" in said.tables["public.orders"]["error"]
