@@ -6,19 +6,18 @@ Only click is imported here: `--help` answers at once, and a verb loads what it 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from incremental_assets.verbs.guard import run
+from incremental_assets.verbs.options import everywhere, select, yes
 
 if TYPE_CHECKING:
     from incremental_assets.verbs.answer import Answer
-
-Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 NOT_YET = {
     "engine": "start, stop or show the local Spark Connect server",
@@ -45,33 +44,6 @@ def commands() -> None:
     Exit status: 0 done, 1 a table or a check failed, 2 the configuration or the command line is wrong,
     3 refused because it is destructive and --yes is missing, 4 busy because another run holds the table.
     """
-
-
-def everywhere(verb: Verb) -> Verb:
-    """The options that every verb has."""
-    config = click.option(
-        "--config",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else the shipped one.",
-    )
-    return config(
-        click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, whatever happens.")(verb)
-    )
-
-
-def select(verb: Verb) -> Verb:
-    """`--select`, for verbs that work on tables."""
-    return click.option(
-        "--select",
-        multiple=True,
-        metavar="GLOB",
-        help="Only these tables: source.schema.table or schema.table. Repeatable.",
-    )(verb)
-
-
-def yes(verb: Verb) -> Verb:
-    """`--yes`, for verbs that may destroy something."""
-    return click.option("--yes", is_flag=True, help="Do it, though it is destructive.")(verb)
 
 
 @commands.command()

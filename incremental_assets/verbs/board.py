@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.table import TableId
+from incremental_assets.verbs.render import console_for
+from incremental_assets.verbs.streams import own_stderr
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-_STAGES = {"plan": "looking", "read": "reading", "apply": "writing", "landed": "landed"}
+_STAGES = {"plan": "looking", "read": "reading", "apply": "writing"}
 
 
 class Board:
     """What every table is doing now. Called from several threads; a board without a terminal shows no tables."""
 
-    def __init__(self, progress: Progress | None = None) -> None:
-        self._progress = progress
+    def __init__(self, stream: TextIO, progress: Progress | None = None) -> None:
+        self._stream, self._progress = stream, progress
+        self._step: TaskID | None = None
         self._lines: dict[TableId, TaskID] = {}
         self._lock = threading.Lock()
 
     def __call__(self, table: TableId, stage: str) -> None:
-        """A table enters a stage of its sync."""
-        self._tell(table, _STAGES.get(stage, stage))
+        """A table enters a stage of its sync; that it has landed is told by its report."""
+        if stage != "landed":
+            self._tell(table, _STAGES.get(stage, stage))
 
     def begin(self, tables: Iterable[TableId]) -> None:
         """These are waiting."""
@@ -48,8 +51,16 @@ class Board:
         if self._progress is not None:
             self._progress.console.print(sentence)
         else:
-            sys.stderr.write(f"{sentence}\n")
-            sys.stderr.flush()
+            self._stream.write(f"{sentence}\n")
+            self._stream.flush()
+
+    def step(self, sentence: str) -> None:
+        """What is being done as a whole, above the tables; nothing for an empty sentence."""
+        if self._progress is None:
+            return
+        if self._step is not None:
+            self._progress.remove_task(self._step)
+        self._step = self._progress.add_task(sentence, total=None, state="") if sentence else None
 
     def clear(self) -> None:
         """Away with the tables, before the next round of them."""
@@ -70,19 +81,21 @@ class Board:
 
 @contextmanager
 def board() -> Iterator[Board]:
-    """A board on stderr for as long as the block lasts; it leaves nothing behind."""
-    if not sys.stderr.isatty():
-        yield Board()
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    """A board on stderr for as long as the block lasts; its tables leave nothing behind."""
+    with own_stderr() as stream:
+        if not stream.isatty():
+            yield Board(stream)
+            return
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from incremental_assets.verbs.render import console_for
-
-    columns = (
-        SpinnerColumn(finished_text="✓"),
-        TextColumn("{task.description}", markup=False),
-        TextColumn("{task.fields[state]}", style="dim", markup=False),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console_for(sys.stderr), transient=True) as progress:
-        yield Board(progress)
+        columns = (
+            SpinnerColumn(finished_text="✓"),
+            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.fields[state]}", style="dim", markup=False),
+            TimeElapsedColumn(),
+        )
+        # What others print goes where they print it: it must not be led through here.
+        with Progress(
+            *columns, console=console_for(stream), transient=True, redirect_stdout=False, redirect_stderr=False
+        ) as progress:
+            yield Board(stream, progress)

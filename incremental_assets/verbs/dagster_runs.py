@@ -26,6 +26,7 @@ from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
 from incremental_assets.verbs.board import Board
 from incremental_assets.verbs.opening import dagster_home
+from incremental_assets.verbs.streams import left_to_dagster
 from incremental_assets.verbs.watched import Watched
 
 if TYPE_CHECKING:
@@ -103,13 +104,19 @@ class DagsterRuns:
         self, job: str, keys: Sequence[AssetKey], tags: Mapping[str, str], instance: DagsterInstance, run_id: str | None
     ) -> str:
         """Run it to its end; gives why it failed, or nothing."""
-        result = self._definitions.resolve_job_def(job).execute_in_process(
-            run_config=_QUIET, instance=instance, asset_selection=keys, tags=tags, run_id=run_id, raise_on_error=False
-        )
+        with left_to_dagster():
+            result = self._definitions.resolve_job_def(job).execute_in_process(
+                run_config=_QUIET,
+                instance=instance,
+                asset_selection=keys,
+                tags=tags,
+                run_id=run_id,
+                raise_on_error=False,
+            )
         return (
             ""
             if result.success
-            else f"its run {result.run_id} in Dagster failed before it came to this table; `dagster run` and the UI show why"
+            else f"its run {result.run_id} in Dagster failed before it came to this table; its page in `incremental-assets dev` shows why"
         )
 
     def _report(self, spec: TableSpec, request: Request, error: str) -> SyncReport:

@@ -59,6 +59,7 @@ def run(config: Path | None, wishes: Wishes) -> Answer:
     with opened(configuration) as runtime, board() as watch:
         steps = Steps(watch)
         _refuse_while_synced(runtime)
+        steps.begin("starting PostgreSQL")
         if wishes.fresh:
             runtime.checkpoints.close()
             site.clear()
@@ -76,9 +77,14 @@ class Steps:
     def __init__(self, watch: Board) -> None:
         self.watch, self._last = watch, time.monotonic()
 
+    def begin(self, sentence: str) -> None:
+        """A step begins."""
+        self.watch.step(sentence)
+
     def done(self, sentence: str) -> None:
-        """A step has ended."""
+        """It has ended."""
         now = time.monotonic()
+        self.watch.step("")
         self.watch.say(f"{now - self._last:6.1f} s  {sentence}")
         self._last = now
 
@@ -100,6 +106,7 @@ def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, 
         f"a day went by: {changed:,} rows changed, {sum(each.inserted + each.updated for each in arrived):,} of them stamped before the first sync"
     )
     second = _sync(runtime, site, steps, "second sync")
+    steps.begin("counting on both sides")
     specs = survey(runtime, (f"{site.source.name}.*",)).specs
     landed = [spec for spec in specs if all(_of(spec.id, part).error is None for part in (first, second))]
     proven = demo_proof.prove(runtime, site.source.name, landed, days.cancelled)
@@ -109,6 +116,7 @@ def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, 
 
 def _load(server: EmbeddedPostgres, wishes: Wishes, steps: Steps) -> None:
     rows: dict[str, int] = {}
+    steps.begin(f"making TPC-H data at scale {wishes.scale}")
     server.create_database(DATABASE)
     if not wishes.fresh:
         with psycopg.connect(server.dsn(DATABASE)) as connection:
@@ -124,6 +132,7 @@ def _load(server: EmbeddedPostgres, wishes: Wishes, steps: Steps) -> None:
 
 
 def _sync(runtime: Runtime, site: Site, steps: Steps, name: str) -> tuple[SyncReport, ...]:
+    steps.begin(name)
     found = survey(runtime, (f"{site.source.name}.*",))
     done = sync_all(runtime, found, Request(str(uuid.uuid4())), steps.watch)
     steps.watch.clear()
