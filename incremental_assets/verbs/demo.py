@@ -181,7 +181,7 @@ def _answer(story: Story, site: Site, option: str) -> Answer:
         "failed": [reports.entry(report) for report in broken],
         "seconds": round(story.seconds, 1),
     }
-    shown: list[Shown] = [demo_proof.grid(story.proven, first, second)]
+    shown: list[Shown] = [demo_proof.work(first, second), Note(""), demo_proof.grid(story.proven), Note("")]
     shown += [Note(report.error or f"{report.table}: {report.status}", "bad") for report in broken]
     shown += _told(story)
     if is_equal and not broken:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _TONES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "strong": "bold", "": ""}
-_SMALLEST = 8
-"""Characters that a column which gives way keeps in any case."""
+_READABLE = 19
+"""Characters that a spare column keeps in any case, such as a time to the second; if there is no room for them, it is left out."""
 
 
 def show(answer: Answer, file: TextIO, *, width: int | None = None) -> None:
@@ -84,10 +84,11 @@ def _print_grid(grid: Grid, console: Console) -> None:
     from rich.text import Text
 
     kept = _fitting(grid, console.width)
+    # A column's divider and its padding are one space each.
     table = Table(
         box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1),
+        show_edge=False,
+        padding=(0, 1, 0, 0),
         title=grid.title or None,
         title_justify="left",
         title_style="bold",
@@ -100,7 +101,7 @@ def _print_grid(grid: Grid, console: Console) -> None:
             justify="right" if name in grid.right else "left",
             no_wrap=not spare,
             overflow="fold" if spare else "ellipsis",
-            min_width=min(_SMALLEST, len(name)),
+            min_width=min(_READABLE, _widest(grid, name)) if spare else None,
         )
     for row in grid.rows:
         cells = (cell(each) for name, each in zip(grid.columns, row, strict=True) if name in kept)
@@ -109,19 +110,18 @@ def _print_grid(grid: Grid, console: Console) -> None:
 
 
 def _fitting(grid: Grid, width: int) -> tuple[str, ...]:
-    """Columns that say nothing are left out, and on a narrow terminal so are the spare ones, the last first, if wrapping would not do."""
-    texts = {name: [cell(row[place]).text for row in grid.rows] for place, name in enumerate(grid.columns)}
-    kept = [name for name in grid.columns if any(texts[name])]
-
-    def needed(names: list[str]) -> int:
-        widths = (max(map(_wide, [name, *texts[name]])) for name in names)
-        # A spare column may wrap, down to what is still readable.
-        return sum(
-            min(wide, 2 * _SMALLEST) if name in grid.spare else wide for name, wide in zip(names, widths, strict=True)
-        ) + 2 * len(names)
-
+    """Columns that say nothing are left out, and so are the spare ones, the last first, where wrapping them would not do."""
+    kept = [name for name in grid.columns if _widest(grid, name, heading=False)]
     for name in reversed(grid.spare):
-        if needed(kept) <= width or name not in kept:
-            continue
-        kept.remove(name)
+        needed = sum(
+            min(_READABLE, _widest(grid, each)) if each in grid.spare else _widest(grid, each) for each in kept
+        )
+        if needed + 2 * len(kept) > width and name in kept:
+            kept.remove(name)
     return tuple(kept)
+
+
+def _widest(grid: Grid, name: str, *, heading: bool = True) -> int:
+    place = grid.columns.index(name)
+    texts = [cell(row[place]).text for row in grid.rows] + ([name] if heading else [])
+    return max(map(_wide, texts), default=0)
