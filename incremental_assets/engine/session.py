@@ -154,7 +154,9 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
 
 def _java_options(work: Work) -> tuple[str, ...]:
     """A class-data archive would be named here."""
-    compiler = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC") if work is Work.TICK else ("-XX:+UseParallelGC",)
+    # C1 alone gets 48 MB for what it compiles, which Spark fills within minutes and then compiles again and again.
+    tick = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
+    compiler = tick if work is Work.TICK else ("-XX:+UseParallelGC",)
     return ("-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", *compiler)
 
 

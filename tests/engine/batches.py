@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -143,6 +144,13 @@ class Desk:
     def sql(self, statement: str, spec: TableSpec) -> None:
         """What another hand does; `{t}` is the target."""
         self.spark.sql(statement.replace("{t}", f"delta.`{self.path(spec)}`")).collect()
+
+    def other_hand(self, operation: str, spec: TableSpec) -> None:
+        """A commit that only says what it did, which is all that an inspection goes by."""
+        log = Path(self.path(spec)) / "_delta_log"
+        version = 1 + max(int(path.stem) for path in log.glob("*.json"))
+        info = {"timestamp": 1, "operation": operation, "operationParameters": {}, "engineInfo": "by hand"}
+        (log / f"{version:020d}.json").write_text(json.dumps({"commitInfo": info}))
 
     def path(self, spec: TableSpec) -> str:
         """Where the target lies."""
