@@ -29,7 +29,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 IMAGES = Path(__file__).parent / "images"
 LINEAGE = "locations/incremental_assets/asset-groups/tpch/lineage"
 ASSET = "assets/tpch/public/orders?view=overview"
-SIZE = (1600, 1000)
+SIZE = (1600, 1900)
 PATIENCE = 120
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -41,7 +41,7 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with dagster() as url, browser() as page:
         photograph(page, f"{url}/{LINEAGE}", IMAGES / "lineage.png", until="orders", times=2)
-        photograph(page, f"{url}/{ASSET}", IMAGES / "asset.png", until="Row count")
+        photograph(page, f"{url}/{ASSET}", IMAGES / "asset.png", until="rows_")
 
 
 def photograph(page: WebDriver, address: str, file: Path, *, until: str, times: int = 1) -> None:

@@ -38,7 +38,9 @@ class Shop:
         """`tables` is the YAML list under `tables:`; `options` are more keys of the source."""
         shop = cls(postgres, database, folder)
         with shop.connect() as connection:
-            connection.execute("DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+            connection.execute(
+                "DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+            )
             connection.execute(f"ALTER ROLE reader PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
             connection.execute("GRANT pg_read_all_stats TO reader")
             connection.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader")
@@ -94,7 +96,12 @@ class Shop:
         """The command line in a process group of its own."""
         command = [str(Path(sys.executable).with_name("incremental-assets")), *arguments]
         return subprocess.Popen(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
 
     def run(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:

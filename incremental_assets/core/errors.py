@@ -102,7 +102,9 @@ class LeaseLost(IncrementalAssetsError):
     """This run slept past its lease and another one took over."""
 
     def __init__(self, table: object) -> None:
-        super().__init__(f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, the next sync goes on")
+        super().__init__(
+            f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, the next sync goes on"
+        )
 
 
 # --- look at the source ---------------------------------------------------------------------------
@@ -116,7 +118,9 @@ class TableMissing(IncrementalAssetsError):
     """A configured table is not in the source's catalogue, or may not be read."""
 
     def __init__(self, table: object, hint: str = "") -> None:
-        super().__init__(f"{table}: there is no such table that this user may see; check the name and its grants, `doctor --sql` prints them{hint}")
+        super().__init__(
+            f"{table}: there is no such table that this user may see; check the name and its grants, `doctor --sql` prints them{hint}"
+        )
 
 
 class ColumnMissing(IncrementalAssetsError):
@@ -148,7 +152,9 @@ class NoPrimaryKey(IncrementalAssetsError):
     """An upsert without a key."""
 
     def __init__(self, table: object) -> None:
-        super().__init__(f"{table}: `upsert` needs a primary key and the source declares none; name it with `primary_key: [...]` or use `append`")
+        super().__init__(
+            f"{table}: `upsert` needs a primary key and the source declares none; name it with `primary_key: [...]` or use `append`"
+        )
 
 
 class NameRefused(IncrementalAssetsError):

@@ -34,12 +34,20 @@ def test_a_hostile_table_syncs_and_nothing_else_is_touched(
         """INSERT INTO "we""ird; drop table x--.Tbl" VALUES (1, 'from', 'ü', DEFAULT, '`'), (2, NULL, '$$;''', DEFAULT, '"')""",
     )
     shop.sync()
-    shop.execute("""UPDATE "we""ird; drop table x--.Tbl" SET "select" = 'where', "x.y" = clock_timestamp() WHERE "a b" = 2""")
+    shop.execute(
+        """UPDATE "we""ird; drop table x--.Tbl" SET "select" = 'where', "x.y" = clock_timestamp() WHERE "a b" = 2"""
+    )
     second = shop.sync()
 
     (table,) = second.values()
     assert (table["rows"]["updated"], table["rows"]["inserted"]) == (1, 0)
     folder = next((shop.folder / "lake" / "shop" / "public").iterdir())
-    rows = spark.read.format("delta").load(str(folder)).select("`a b`", "`select`", "`ünïcode`", "`q``t`").orderBy("`a b`").collect()
+    rows = (
+        spark.read.format("delta")
+        .load(str(folder))
+        .select("`a b`", "`select`", "`ünïcode`", "`q``t`")
+        .orderBy("`a b`")
+        .collect()
+    )
     assert [tuple(row) for row in rows] == [(1, "from", "ü", "`"), (2, "where", "$$;'", '"')]
     assert shop.truth("SELECT * FROM x") == [(1,)]

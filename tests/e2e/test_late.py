@@ -46,7 +46,11 @@ def test_what_commits_late_arrives_with_the_next_sync_and_is_reported(
     )
 
     first = shop.sync()
-    assert {name: table["rows"]["read"] for name, table in first.items()} == {"public.orders": 2, "public.visits": 2, "public.events": 2}
+    assert {name: table["rows"]["read"] for name, table in first.items()} == {
+        "public.orders": 2,
+        "public.visits": 2,
+        "public.events": 2,
+    }
     assert {table["guarantee"] for table in first.values()} == {"settled"}
     slow.commit()
     slow.close()

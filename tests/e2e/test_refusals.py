@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,7 +67,9 @@ def test_the_run_fails_with_exit_1_and_one_document(answer: tuple[int, dict[str,
 
 
 @pytest.mark.parametrize("table", SENTENCES)
-def test_a_broken_table_ends_in_one_sentence_with_its_cure(answer: tuple[int, dict[str, dict[str, Any]], str], table: str) -> None:
+def test_a_broken_table_ends_in_one_sentence_with_its_cure(
+    answer: tuple[int, dict[str, dict[str, Any]], str], table: str
+) -> None:
     entry = answer[1][table]
     assert entry["status"] == "failed"
     assert "\n" not in entry["error"].strip()
@@ -76,7 +77,9 @@ def test_a_broken_table_ends_in_one_sentence_with_its_cure(answer: tuple[int, di
         assert words in entry["error"]
 
 
-def test_the_table_without_a_mistake_lands(answer: tuple[int, dict[str, dict[str, Any]], str], shop: Shop, spark: SparkSession) -> None:
+def test_the_table_without_a_mistake_lands(
+    answer: tuple[int, dict[str, dict[str, Any]], str], shop: Shop, spark: SparkSession
+) -> None:
     assert answer[1]["public.orders"]["status"] == "landed"
     assert [row[0] for row in shop.landed(spark, "orders")] == [1]
 

@@ -31,7 +31,11 @@ MOMENTS = {
     "when the first table has landed": ("landed", 1),
     "when the second table has landed": ("landed", 2),
 }
-QUICK = ("as soon as the intent is written", "when the last batch is staged", "between the commit in the lake and its record")
+QUICK = (
+    "as soon as the intent is written",
+    "when the last batch is staged",
+    "between the commit in the lake and its record",
+)
 
 
 @pytest.fixture
