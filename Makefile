@@ -1,4 +1,4 @@
-# Every target sets up what it needs; scripts/setup.sh returns at once when nothing has changed.
+# Every target sets up what it needs; .ci/set-up.sh returns at once when nothing has changed.
 SHELL := bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
@@ -12,7 +12,7 @@ help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## environment, dependencies and jars (every other target does this first)
-	@scripts/setup.sh
+	@.ci/set-up.sh
 
 demo: setup ## sync a real PostgreSQL into Delta twice and prove it equal (SCALE=1 for more data)
 	@$(BIN)/incremental-assets demo $(DEMO_ARGS)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 NEEDED = (
     "requirements.lock",
     "pyproject.toml",
-    "scripts/setup.sh",
+    ".ci/set-up.sh",
     "incremental_assets/engine/java.py",
     "incremental_assets/engine/jars.lock",
 )

@@ -1,6 +1,6 @@
 """Java for Spark: where it is and whether it is new enough, without starting it where that can be avoided.
 
-Run as a script by scripts/setup.sh before anything is installed, so the standard library must suffice at import.
+Run as a script by .ci/set-up.sh before anything is installed, so the standard library must suffice at import.
 """
 
 from __future__ import annotations

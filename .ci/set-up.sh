@@ -46,7 +46,7 @@ install_dependencies() {
 }
 
 fingerprint() {
-  cat "$LOCK" "$JARS_LOCK" pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1
+  cat "$LOCK" "$JARS_LOCK" pyproject.toml .ci/set-up.sh | sha256sum | cut -d' ' -f1
 }
 
 main() {
