@@ -40,7 +40,7 @@ class Checkout:
     def set_up(self) -> str:
         """What it says when it refuses."""
         result = subprocess.run(
-            [self.root / "scripts" / "setup.sh"],
+            [self.root / ".ci" / "set-up.sh"],
             env={"PATH": str(self.tools)},
             capture_output=True,
             text=True,
@@ -88,5 +88,5 @@ def test_a_python_without_venv_is_named(checkout: Checkout) -> None:
 
 def test_a_second_set_up_does_nothing() -> None:
     """This very checkout is set up, else no test would run."""
-    result = subprocess.run([ROOT / "scripts" / "setup.sh"], capture_output=True, text=True, check=True, timeout=5)
+    result = subprocess.run([ROOT / ".ci" / "set-up.sh"], capture_output=True, text=True, check=True, timeout=5)
     assert (result.stdout, result.stderr) == ("", "")
