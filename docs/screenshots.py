@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 IMAGES = Path(__file__).parent / "images"
 LINEAGE = "locations/incremental_assets/asset-groups/tpch/lineage"
 ASSET = "assets/tpch/public/orders?view=overview"
-SIZE = (1600, 1900)
+SIZE = (1400, 1650)
 PATIENCE = 120
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -40,14 +40,17 @@ FLAGS = (
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with dagster() as url, browser() as page:
-        photograph(page, f"{url}/{LINEAGE}", IMAGES / "lineage.png", until="orders", times=2)
+        photograph(page, f"{url}/{LINEAGE}", IMAGES / "lineage.png", until="orders", clicks=("zoom_out",) * 3)
         photograph(page, f"{url}/{ASSET}", IMAGES / "asset.png", until="rows_")
 
 
-def photograph(page: WebDriver, address: str, file: Path, *, until: str, times: int = 1) -> None:
-    """Once the words are on the page `times` times and nothing moves any more."""
+def photograph(page: WebDriver, address: str, file: Path, *, until: str, clicks: Sequence[str] = ()) -> None:
+    """Once the words are on the page, the icons of these names are clicked, and nothing moves any more."""
     page.get(address)
-    WebDriverWait(page, PATIENCE).until(lambda _: page.find_element(By.TAG_NAME, "body").text.count(until) >= times)
+    WebDriverWait(page, PATIENCE).until(lambda _: until in page.find_element(By.TAG_NAME, "body").text)
+    for icon in clicks:
+        page.find_element(By.CSS_SELECTOR, f"button [aria-label={icon}]").click()
+        time.sleep(1)
     previous, deadline = b"", time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         time.sleep(1.5)

@@ -88,10 +88,14 @@ class Site:
             shutil.rmtree(self.lake)
         for file in self.checkpoints.parent.glob(f"{self.checkpoints.name}*"):
             file.unlink()
-        self.lake.mkdir(parents=True)
-        (self.lake / MARK).write_text(
-            "incremental-assets demo removes this folder when it begins anew\n", encoding="utf-8"
-        )
+        self.claim()
+
+    def claim(self) -> None:
+        """Mark a lake without tables as the demo's."""
+        self.lake.mkdir(parents=True, exist_ok=True)
+        if not self._found():
+            words = "incremental-assets demo removes this folder when it begins anew\n"
+            (self.lake / MARK).write_text(words, encoding="utf-8")
 
     def days(self) -> Days:
         """What has been lived so far."""
@@ -106,18 +110,18 @@ class Site:
         (self.folder / _DAYS).write_text(json.dumps(asdict(days)), encoding="utf-8")
 
     def _refuse_foreign(self) -> None:
-        if not self.lake.exists():
-            return
-        ours = {MARK, self.source.name}
-        # What begins with `_` is the lake's own: no source's folder does.
-        found = {entry.name for entry in self.lake.iterdir() if not entry.name.startswith((self.checkpoints.name, "_"))}
-        # Any look makes the checkpoints, so that alone they are nobody's work.
-        foreign = found - ours if MARK in found else found
+        found = self._found()
+        foreign = found - {MARK, self.source.name} if MARK in found else found
         if foreign:
             raise Refused(
                 f"{self.lake} holds what the demo has not made ({', '.join(sorted(foreign)[:5])}), and the demo begins by removing its lake: "
                 "nothing was touched; name another `lake` in the configuration, or move those tables away"
             )
+
+    def _found(self) -> set[str]:
+        """What lies in the lake, but for its own folders, which begin with `_`, and the checkpoints, which any look makes."""
+        entries = self.lake.iterdir() if self.lake.is_dir() else ()
+        return {entry.name for entry in entries if not entry.name.startswith((self.checkpoints.name, "_"))}
 
 
 def _folder_of(source: SourceConfig) -> Path | None:

@@ -18,11 +18,11 @@ from urllib.error import URLError
 import psycopg
 
 from incremental_assets.core.config_values import Configuration
-from incremental_assets.core.errors import SetupError
+from incremental_assets.core.errors import IncrementalAssetsError, SetupError
 from incremental_assets.demo.tpch import DATABASE, loaded_scale, prepare_shop
 from incremental_assets.verbs.answer import Answer, Note
 from incremental_assets.verbs.demo_site import Site
-from incremental_assets.verbs.opening import configured, dagster_home
+from incremental_assets.verbs.opening import configured, dagster_home, opened
 
 HOST = "127.0.0.1"
 _READY_WITHIN = 180
@@ -38,7 +38,15 @@ def run(config: Path | None, port: int) -> Answer:
     home = dagster_home()
     _refuse_busy(port)
     url, log = f"http://{HOST}:{port}", home / "logs" / "dev.log"
-    with _database(configuration), _dagster(port, log) as process:
+    with _database(configuration):
+        _look(configuration)
+        _serve(configuration, port, url, log)
+    return Answer({"url": url, "configuration": str(configuration.path), "log": str(log)}, (Note("ended"),))
+
+
+def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None:
+    """Until Ctrl-C."""
+    with _dagster(port, log) as process:
         _wait_until_ready(process, url, log)
         _say(f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\nCtrl-C ends it.")
         with suppress(KeyboardInterrupt):
@@ -46,7 +54,16 @@ def run(config: Path | None, port: int) -> Answer:
         if process.poll() is not None:
             raise SetupError(f"Dagster ended by itself: {_last_line(log)}; see {log}")
         _say("ending …")
-    return Answer({"url": url, "configuration": str(configuration.path), "log": str(log)}, (Note("ended"),))
+
+
+def _look(configuration: Configuration) -> None:
+    """The definitions show the catalogue last seen, so it had better be seen once. A source that is away is the sensor's to tell again."""
+    with opened(configuration) as runtime:
+        for source in configuration.sources:
+            try:
+                runtime.specs(source.name)
+            except IncrementalAssetsError as error:
+                _say(str(error))
 
 
 @contextmanager
@@ -64,6 +81,7 @@ def _database(configuration: Configuration) -> Iterator[None]:
         if scale is None:
             _say(f"loading TPC-H at scale {_SCALE} …")
             prepare_shop(server, _SCALE, lambda _table, _rows: None)
+            site.claim()
         _say(f"PostgreSQL answers on {server.host}:{server.port}")
         yield
     finally:

@@ -334,3 +334,15 @@ def _wait_for(url: str, process: subprocess.Popen[str]) -> None:
         except OSError:
             time.sleep(0.3)
     raise AssertionError(f"{url} never answered")
+
+
+@pytest.mark.usefixtures("demo")
+def test_another_day_on_what_is_there_is_equal_too(checkout: Checkout) -> None:
+    another = checkout.run("demo", "--keep", "--scale", "0.01", "--json")
+    other_scale = checkout.run("demo", "--keep", "--scale", "0.02", "--json")
+
+    assert another.code == 0, another.err
+    assert another.document["equal"] is True
+    assert {entry["first_sync"]["mode"] for entry in another.document["tables"]} == {"sync"}
+    assert other_scale.code == 2
+    assert "0.01" in other_scale.err

@@ -1,0 +1,94 @@
+"""The demo removes what it has made, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.config import load
+from incremental_assets.core.errors import Refused, SelectionError
+from incremental_assets.verbs.demo_site import MARK, Days, Site
+
+SHIPPED = Path(__file__).parents[2] / "incremental_assets" / "sources.yaml"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A clone without its database."""
+    config = tmp_path / "incremental_assets" / "sources.yaml"
+    config.parent.mkdir()
+    shutil.copy(SHIPPED, config)
+    return Site.of(load(config))
+
+
+def test_the_shipped_configuration_describes_the_demo_beside_it(site: Site, tmp_path: Path) -> None:
+    assert (site.folder, site.lake) == (tmp_path / ".demo", tmp_path / ".lake")
+    assert site.checkpoints.parent == site.lake
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("{file: ../.demo/port}", "5432"),
+        ("{file: ../.demo/port}", "{file: /etc/port}"),
+        ("{file: ../.demo/reader.password}", "{env: SECRET}"),
+        ("{file: ../.demo/reader.password}", "{file: ../elsewhere/.demo/reader.password}"),
+        ("lake: ../.lake ", "lake: s3a://bucket/lake "),
+    ],
+)
+def test_any_other_configuration_is_nobodys_to_clear(site: Site, tmp_path: Path, was: str, now: str) -> None:
+    config = tmp_path / "incremental_assets" / "sources.yaml"
+    text = config.read_text()
+    assert was in text
+    config.write_text(text.replace(was, now))
+
+    with pytest.raises(SelectionError, match="does not describe the demo"):
+        Site.of(load(config))
+
+
+def test_a_lake_of_the_demo_goes_with_everything_in_it(site: Site) -> None:
+    site.claim()
+    (site.lake / "tpch" / "public" / "orders").mkdir(parents=True)
+    (site.lake / "_staging").mkdir()
+    site.checkpoints.write_text("")
+
+    site.clear()
+
+    assert [entry.name for entry in site.lake.iterdir()] == [MARK]
+
+
+def test_checkpoints_alone_are_nobodys_work(site: Site) -> None:
+    site.lake.mkdir()
+    site.checkpoints.write_text("")
+    (site.lake / "checkpoints.db-wal").write_text("")
+
+    site.clear()
+
+    assert [entry.name for entry in site.lake.iterdir()] == [MARK]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_table_of_somebody_elses_stays_and_so_does_all_the_rest(site: Site, *, marked: bool) -> None:
+    site.lake.mkdir()
+    if marked:
+        site.claim()
+    foreign = site.lake / ("shop" if marked else "tpch") / "public" / "orders"
+    foreign.mkdir(parents=True)
+    site.folder.mkdir()
+
+    with pytest.raises(Refused, match=foreign.parts[-3]):
+        site.clear()
+
+    assert foreign.is_dir()
+    assert site.folder.is_dir()
+
+
+def test_days_are_remembered_for_the_next_one(site: Site) -> None:
+    site.folder.mkdir()
+
+    assert site.days() == Days()
+    site.remember(Days().after((1, 2)).after((3,)))
+
+    assert site.days() == Days(2, (1, 2, 3))
