@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +26,7 @@ from incremental_assets.verbs.answer import DONE, FAILED, Answer, Note, Shown
 from incremental_assets.verbs.board import Board, board
 from incremental_assets.verbs.demo_site import Site
 from incremental_assets.verbs.opening import SHIPPED, configured, opened
+from incremental_assets.verbs.streams import left_to_dagster
 from incremental_assets.verbs.survey import survey
 from incremental_assets.verbs.sync import sync_all
 
@@ -64,11 +67,21 @@ def run(config: Path | None, wishes: Wishes) -> Answer:
             runtime.checkpoints.close()
             site.clear()
             _forget_in_dagster(site)
-        server = site.start()
-        steps.done(f"PostgreSQL answers on {server.host}:{server.port}")
-        _load(server, wishes, steps)
+        with _warming(runtime):
+            server = site.start()
+            steps.done(f"PostgreSQL answers on {server.host}:{server.port}")
+            _load(server, wishes, steps)
         story = _live(runtime, site, server, steps, begun)
     return _answer(story, site, "" if configuration.path == SHIPPED else f" --config {configuration.path}")
+
+
+@contextmanager
+def _warming(runtime: Runtime) -> Iterator[None]:
+    """Spark starts while the data are made. What is missing for it is raised at the end of the block."""
+    with ThreadPoolExecutor(1) as pool, left_to_dagster():
+        session = pool.submit(runtime.spark.session)
+        yield
+        session.result()
 
 
 class Steps:
