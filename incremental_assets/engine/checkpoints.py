@@ -23,6 +23,7 @@ from incremental_assets.engine.checkpoint_events import Recorded, append, latest
 from incremental_assets.engine.checkpoint_leases import Leases, Pace
 from incremental_assets.engine.checkpoint_positions import all_positions, position_of
 from incremental_assets.engine.checkpoint_tables import catalogue, heartbeats, names_of, table_of
+from incremental_assets.engine.owner import Owner
 
 __all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
 
@@ -150,6 +151,6 @@ class SqlLease:
 
 
 def _heartbeat(row: Any) -> Heartbeat:
-    holds = row.token is not None and row.alive
-    owner = f"pid {row.pid} on {row.host}" if holds else None
-    return Heartbeat(owner, row.run_id if holds else None, row.probed_at, row.lag_seconds)
+    owner = Owner(row.host, row.machine, row.pid, row.process_started) if row.token is not None else None
+    holds = owner is not None and row.alive and not owner.is_gone
+    return Heartbeat(str(owner) if holds else None, row.run_id if holds else None, row.probed_at, row.lag_seconds)

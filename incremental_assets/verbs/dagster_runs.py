@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, RunsFilter, in_process_executor
 
-from incremental_assets.core.errors import SetupError
+from incremental_assets.core.errors import Busy, SetupError
 from incremental_assets.core.moved import Moved
 from incremental_assets.core.plan import Request
 from incremental_assets.core.report import Status, SyncReport
@@ -26,6 +26,7 @@ from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
 from incremental_assets.verbs.board import Board
 from incremental_assets.verbs.opening import dagster_home
+from incremental_assets.verbs.slots import free_dead_slots, owner_tag
 from incremental_assets.verbs.streams import left_to_dagster
 from incremental_assets.verbs.watched import Watched
 
@@ -47,6 +48,7 @@ class DagsterRuns:
         shapes: dict[str, tuple[TableShape, ...]] = {source: runtime.checkpoints.catalogue(source) or ()}
         self.view: View = next(view for view in views(runtime.configuration, shapes) if view.name == source)
         self.watched = Watched(runtime, board)
+        self._checkpoints = runtime.checkpoints
         # Without the checks: a selection of assets would bring theirs into the run, and they read whole tables.
         self._definitions = Definitions(
             assets=[*self.view.external(), *sync_assets(self.view)],
@@ -103,13 +105,18 @@ class DagsterRuns:
     def _execute(
         self, job: str, keys: Sequence[AssetKey], tags: Mapping[str, str], instance: DagsterInstance, run_id: str | None
     ) -> str:
-        """Run it to its end; gives why it failed, or nothing."""
+        """Run it to its end; gives why it failed, or nothing. While another run holds the source, its tables are busy."""
+        beats = self._checkpoints.heartbeats().values()
+        other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
+        if other is not None:
+            self.watched.busy |= {table_of(key): Busy(table_of(key), f"run {other} of Dagster") for key in keys}
+            return ""
         with left_to_dagster():
             result = self._definitions.resolve_job_def(job).execute_in_process(
                 run_config=_QUIET,
                 instance=instance,
                 asset_selection=keys,
-                tags=tags,
+                tags={**tags, **owner_tag()},
                 run_id=run_id,
                 raise_on_error=False,
             )
