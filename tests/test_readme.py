@@ -1,0 +1,61 @@
+"""What the README tells people to type or copy works: it is read here, and held against the product."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import click
+import pytest
+
+from incremental_assets.cli import commands
+from incremental_assets.core.config import load
+from incremental_assets.core.table import Strategy
+from incremental_assets.engine.checkpoints import SqlCheckpoints
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
+
+
+def typed() -> list[list[str]]:
+    """Every `incremental-assets …` line of a block, as words without the comment."""
+    lines = [line for language, block in BLOCKS if language == "bash" for line in block.splitlines()]
+    return [line.split("#")[0].split()[1:] for line in lines if line.startswith("incremental-assets ")]
+
+
+@pytest.mark.parametrize("words", typed(), ids=" ".join)
+def test_a_command_of_the_readme_is_one_that_the_product_has(words: list[str]) -> None:
+    command = commands.commands[words[0]]
+    with click.Context(command, resilient_parsing=False) as context:
+        command.parse_args(context, words[1:])
+
+
+def test_every_verb_of_the_product_is_in_the_readme_and_none_that_it_lacks() -> None:
+    table = README.split("## Commands")[1].split("## In Dagster")[0]
+    listed = {words.split()[0] for words in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)}
+    assert listed == {name for name, command in commands.commands.items() if not command.hidden}
+
+
+def test_the_configuration_to_copy_is_without_a_mistake(tmp_path: Path) -> None:
+    (text,) = re.findall(r"<<'YAML'\n(.*?)\nYAML", README, re.DOTALL)
+    (tmp_path / "shop.yaml").write_text(text)
+    orders, events = load(tmp_path / "shop.yaml").source("shop").tables
+    assert (orders.strategy, events.strategy) == (Strategy.UPSERT, Strategy.APPEND)
+
+
+def test_the_query_of_the_readme_runs_on_the_checkpoint_table(tmp_path: Path) -> None:
+    checkpoints = SqlCheckpoints(f"sqlite:///{tmp_path / 'checkpoints.db'}")
+    checkpoints.remember_catalogue("shop", ())
+    checkpoints.close()
+    (query,) = [block for language, block in BLOCKS if language == "sql"]
+    with sqlite3.connect(tmp_path / "checkpoints.db") as connection:
+        assert connection.execute(query).fetchall() == []
+
+
+def test_every_make_target_and_every_file_that_it_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`?make ([a-z]+)", README)) - {"demo"} <= targets
+    for path in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
+        assert (ROOT / path).exists(), path
