@@ -238,8 +238,16 @@ def _next(site: Site, option: str) -> Sequence[Shown]:
         Note("      nothing moved, and no JVM was started to find that out", "dim"),
         Note(f"  {_configuration(option)}", wrap=False),
         Note("      what is synced, from where, into which lake", "dim"),
-        Note(f"  python -c \"import deltalake; print(deltalake.DeltaTable('{orders}').to_pandas())\"", wrap=False),
+        Note(f'  python -c "{_select(orders)}"', wrap=False),
     ]
+
+
+def _select(orders: Path) -> str:
+    """A first SELECT without Spark: the query engine of deltalake reads deletion vectors, its plain readers do not."""
+    return (
+        f"import deltalake as d, pyarrow as p; t = d.DeltaTable('{orders}'); "
+        "print(p.table(d.QueryBuilder().register('orders', t).execute('SELECT count(*), max(updated_at) FROM orders')))"
+    )
 
 
 def _configuration(option: str) -> str:
