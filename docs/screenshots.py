@@ -40,7 +40,7 @@ FLAGS = (
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with dagster() as url, browser() as page:
-        photograph(page, f"{url}/{LINEAGE}", IMAGES / "lineage.png", until="orders", clicks=("zoom_out",) * 3)
+        photograph(page, f"{url}/{LINEAGE}", IMAGES / "lineage.png", until="orders", clicks=("zoom_out",) * 5)
         photograph(page, f"{url}/{ASSET}", IMAGES / "asset.png", until="rows_")
 
 
