@@ -1,0 +1,74 @@
+"""Who may hold a source's pool: a living run, and nobody whose process is gone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
+
+from incremental_assets.defs.names import pool
+from incremental_assets.engine.owner import Owner
+from incremental_assets.verbs.slots import OWNER_TAG, free_dead_slots, owner_tag
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[DagsterInstance]:
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        instance.event_log_storage.set_concurrency_slots(pool("shop"), 1)
+        yield instance
+
+
+def running(instance: DagsterInstance, tags: dict[str, str]) -> DagsterRun:
+    """A run in the middle of its step, with the pool's only slot."""
+    run = instance.add_run(DagsterRun(job_name="sync", status=DagsterRunStatus.STARTED, tags=tags))
+    assert instance.event_log_storage.claim_concurrency_slot(pool("shop"), run.run_id, "step").is_claimed
+    return run
+
+
+def killed() -> dict[str, str]:
+    """The tag of a process that has been and is gone."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        pid = process.pid
+    here = replace(Owner.here(), pid=pid)
+    return {OWNER_TAG: "|".join((here.host, here.machine, str(here.pid), here.started))}
+
+
+def claimed(instance: DagsterInstance) -> int:
+    return len(instance.event_log_storage.get_concurrency_info(pool("shop")).claimed_slots)
+
+
+def test_a_killed_command_line_gives_up_its_slot_and_its_run_is_told_as_failed(instance: DagsterInstance) -> None:
+    run = running(instance, killed())
+    assert free_dead_slots(instance, "shop", ()) is None
+    assert claimed(instance) == 0
+    found = instance.get_run_by_id(run.run_id)
+    assert found is not None
+    assert found.status is DagsterRunStatus.FAILURE
+
+
+def test_a_living_command_line_keeps_its_slot_even_before_it_has_a_lease(instance: DagsterInstance) -> None:
+    run = running(instance, owner_tag())
+    assert free_dead_slots(instance, "shop", ()) == run.run_id
+    assert claimed(instance) == 1
+
+
+def test_a_run_of_the_daemon_keeps_its_slot_while_it_holds_a_lease(instance: DagsterInstance) -> None:
+    run = running(instance, {})
+    assert free_dead_slots(instance, "shop", {run.run_id}) == run.run_id
+    assert claimed(instance) == 1
+
+
+def test_a_run_of_the_daemon_without_a_lease_gives_way_and_is_left_for_the_daemon_to_judge(
+    instance: DagsterInstance,
+) -> None:
+    run = running(instance, {})
+    assert free_dead_slots(instance, "shop", ()) is None
+    assert claimed(instance) == 0
+    found = instance.get_run_by_id(run.run_id)
+    assert found is not None
+    assert found.status is DagsterRunStatus.STARTED
