@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from incremental_assets.core.bound import Guarantee
 from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import Busy, Refused
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import Strategy, TableId
 from incremental_assets.core.window import Window
@@ -18,7 +19,14 @@ class Status(StrEnum):
     LANDED = "landed"
     IDLE = "idle"
     FAILED = "failed"
+    REFUSED = "refused"
+    """Destructive, and not asked for: it waits for a person."""
     BUSY = "busy"
+
+    @classmethod
+    def of(cls, error: BaseException) -> Status:
+        """How a sync ends that met this error."""
+        return cls.BUSY if isinstance(error, Busy) else cls.REFUSED if isinstance(error, Refused) else cls.FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import time
 import uuid
 from dataclasses import replace
 
-from incremental_assets.core.errors import Busy, CursorIsNull, IncrementalAssetsError, Refused
+from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Refused
 from incremental_assets.core.plan import Nothing, Request, SyncPlan, Ticket, plan
 from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, Ports, Position, Snapshot, Target
 from incremental_assets.core.recover import agree, check_untouched, recover
@@ -170,7 +170,7 @@ def failed(spec: TableSpec, request: Request, error: BaseException, seconds: flo
         run_id=request.run_id,
         strategy=spec.strategy,
         mode=request.mode,
-        status=Status.BUSY if isinstance(error, Busy) else Status.FAILED,
+        status=Status.of(error),
         seconds=seconds,
         error=sentence(error),
     )

@@ -122,7 +122,7 @@ def _asked_for(
     for each in moved:
         name, table = str(each.spec.id), each.spec.id
         last = positions[table].last_report if table in positions else None
-        if last is None or last.status is not Status.FAILED:
+        if last is None or last.status not in (Status.FAILED, Status.REFUSED):
             asked.append(each)
             continue
         times, until = memory.waiting.get(name, (0, 0.0))

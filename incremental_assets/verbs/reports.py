@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused
 from incremental_assets.core.names import render_table
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.report import Status, SyncReport
@@ -19,8 +18,8 @@ _TONES = {"landed": "good", "idle": "dim", "busy": "warn", "refused": "warn"}
 
 def report_of(trouble: Trouble, run_id: str, mode: Mode) -> SyncReport:
     """A table that could not even be looked at is a failed one."""
-    status = Status.BUSY if isinstance(trouble.error, Busy) else Status.FAILED
-    return SyncReport(trouble.table, run_id, trouble.terms.strategy, mode, status, error=str(trouble.error))
+    status, error = Status.of(trouble.error), str(trouble.error)
+    return SyncReport(trouble.table, run_id, trouble.terms.strategy, mode, status, error=error)
 
 
 def answer(run_id: str, reports: Sequence[SyncReport], summary: str, seconds: float) -> Answer:
@@ -89,8 +88,8 @@ def summary(reports: Sequence[SyncReport]) -> str:
     if reports and all(report.status is Status.IDLE for report in reports):
         return f"nothing moved in {_tables(len(reports))}"
     counts = {status: sum(report.status is status for report in reports) for status in Status}
-    words = {Status.LANDED: "synced", Status.IDLE: "nothing moved in", Status.BUSY: "busy:", Status.FAILED: "failed:"}
-    told = [f"{words.get(status, status)} {_tables(count)}" for status, count in counts.items() if count]
+    words = {Status.LANDED: "synced", Status.IDLE: "nothing moved in"}
+    told = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
     rows = sum(report.rows.read for report in reports)
     return f"{', '.join(told) or 'no tables'}; {rows:,} rows read"
 
@@ -129,8 +128,3 @@ def _row(report: SyncReport) -> tuple[Cell | str, ...]:
 
 def _tables(count: int) -> str:
     return "1 table" if count == 1 else f"{count} tables"
-
-
-def is_refused(error: IncrementalAssetsError) -> bool:
-    """Whether the cure is `--yes`."""
-    return isinstance(error, Refused)

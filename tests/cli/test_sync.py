@@ -161,7 +161,8 @@ def test_an_emptied_source_is_refused_until_it_is_meant(call: Call, outside: Out
     refused = call("sync", "--json", "--select", "public.countries")
     meant = call("sync", "--json", "--select", "public.countries", "--allow-shrink", "--yes")
 
-    assert refused.code == 1
+    assert refused.code == 3
+    assert refused.tables["public.countries"]["status"] == "refused"
     assert "--allow-shrink" in refused.tables["public.countries"]["error"]
     assert meant.code == 0
 
