@@ -1,0 +1,54 @@
+"""Every scenario is a test that says what was done and what must hold; `--report FILE` writes what became of them.
+
+Without `--conformance` those marked `long` are left out, so that `make test` stays short.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.stand import Stand
+from tests.shop import Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class OpenStand(Protocol):
+    """Opens the test's stand: YAML of its tables, SQL that makes them, more keys of the source."""
+
+    def __call__(self, tables: str, *statements: str, options: str = "") -> Stand: ...
+
+
+@pytest.fixture
+def stand(postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession) -> OpenStand:
+    """Tables that are not named in the configuration are not synced."""
+
+    def open_one(tables: str, *statements: str, options: str = "") -> Stand:
+        shop = Shop.open(postgres, database, tmp_path, tables, options="unlisted: ignore\n" + options)
+        shop.execute(*statements)
+        return Stand(shop, spark)
+
+    return open_one
+
+
+@pytest.fixture(autouse=True)
+def password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In this process, where the configuration's reference leads."""
+    from tests.shop import PASSWORD
+
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long scenarios belong to the report."""
+    if config.getoption("--report", default=None) is not None:
+        return
+    long = [item for item in items if (mark := item.get_closest_marker("scenario")) and mark.kwargs["long"]]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]

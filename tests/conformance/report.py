@@ -1,0 +1,197 @@
+"""The fault report: what was done, what must hold, and whether it did. Loaded by `make conformance`, which names the file.
+
+`python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_WORST = ("failed", "not run", "limit", "holds")
+
+
+@dataclass
+class Case:
+    """One test, whole: its set-up and clean-up as well."""
+
+    outcome: str = "holds"
+    why: str = ""
+    seconds: float = 0.0
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def add(self, phase: pytest.TestReport) -> None:
+        """One of its three phases."""
+        self.seconds += phase.duration
+        self.properties |= {name: str(value) for name, value in phase.user_properties}
+        if phase.failed:
+            self.outcome = "failed"
+        elif phase.skipped:
+            self.outcome = "limit" if hasattr(phase, "wasxfail") else "not run"
+            self.why = getattr(phase, "wasxfail", "") or _reason(phase)
+
+
+@dataclass
+class Row:
+    """A scenario with all of its cases."""
+
+    mark: Mapping[str, Any]
+    cases: list[Case] = field(default_factory=list)
+
+    @property
+    def outcome(self) -> str:
+        """That of its worst case."""
+        return min((case.outcome for case in self.cases), key=_WORST.index)
+
+    @property
+    def told(self) -> str:
+        """The same for the table."""
+        good = sum(case.outcome == "holds" for case in self.cases)
+        whys = "; ".join(sorted({case.why for case in self.cases if case.why}))
+        counted = f" ({good} of {len(self.cases)} cases)" if len(self.cases) > 1 else ""
+        word = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", "not run": "not run"}[self.outcome]
+        return f"{word}{counted}" + (f": {whys}" if whys else "")
+
+
+class Report:
+    """Listens to the run, and writes at its end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._begun = path, time.monotonic()
+        self._rows: dict[str, Row] = {}
+        self._mutants: dict[str, Case] = {}
+        self._cases: dict[str, Case] = {}
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Which row a test belongs to."""
+        mark = item.get_closest_marker("scenario")
+        case = self._cases[item.nodeid] = Case()
+        if mark is not None:
+            # Parametrized cases share a row.
+            self._rows.setdefault(item.nodeid.partition("[")[0], Row(mark.kwargs)).cases.append(case)
+        elif "test_a_known_bad_variant_is_killed" in item.nodeid:
+            self._mutants[item.nodeid] = case
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """What became of it."""
+        if report.nodeid in self._cases:
+            self._cases[report.nodeid].add(report)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the file."""
+        text = "\n".join(self._lines()) + "\n"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(text, encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say where it is."""
+        held = sum(row.outcome == "holds" for row in self._rows.values())
+        terminalreporter.write_line(f"{self._path}: {held} of {len(self._rows)} scenarios hold")
+
+    def _lines(self) -> Iterable[str]:
+        rows = sorted(self._rows.values(), key=lambda row: _number(row.mark["number"]))
+        held, minutes = sum(row.outcome == "holds" for row in rows), (time.monotonic() - self._begun) / 60
+        killed = sum(case.outcome == "holds" for case in self._mutants.values())
+        yield "# Fault report"
+        yield ""
+        yield "Written by `make conformance`: every scenario was played on a real PostgreSQL, a real Spark and real Delta tables by the product's own sync."
+        yield f"**{held} of {len(rows)} scenarios hold, {killed} of {len(self._mutants)} known-bad variants were noticed**, in {minutes:.0f} minutes."
+        yield ""
+        yield f"{_machine()}. {_versions()}. {datetime.now(UTC):%Y-%m-%d}."
+        yield ""
+        yield "## Scenarios"
+        yield ""
+        yield from _table(
+            ("", "what was done", "what must hold", "result", "seconds"),
+            [
+                (row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases))
+                for row in rows
+            ],
+        )
+        yield ""
+        yield "## Bugs we do not have"
+        yield ""
+        yield "Public reports of other tools, each restated as the scenario above that we pass. They may have been mended there since."
+        yield ""
+        yield from _table(("report", "as a scenario", "here"), sorted(_bugs(rows)))
+        yield ""
+        yield "## Known-bad variants"
+        yield ""
+        yield "The suite is only worth what it notices. Each variant is the protocol with one thought left out; the model or a story must kill it."
+        yield ""
+        yield from _table(
+            ("variant", "what it does", "killed by", "seconds"),
+            [
+                (
+                    case.properties.get("mutant", nodeid),
+                    case.properties.get("harm", ""),
+                    case.properties.get("killer", "") or "**SURVIVED**",
+                    f"{float(case.properties.get('seconds', case.seconds)):.2f}",
+                )
+                for nodeid, case in self._mutants.items()
+            ],
+        )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--report FILE`."""
+    parser.addoption("--report", type=Path, required=False, help="run every scenario and write the fault report here")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to listen."""
+    path = config.getoption("--report")
+    if path is not None:
+        config.pluginmanager.register(Report(path), "fault-report")
+
+
+def _bugs(rows: Sequence[Row]) -> Iterable[tuple[str, str, str]]:
+    by_bug: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        for bug in row.mark["bugs"]:
+            by_bug[bug].append(row)
+    for bug, restated in by_bug.items():
+        scenarios = "; ".join(f"{row.mark['number']}: {row.mark['done']}" for row in restated)
+        yield bug, scenarios, min((row.outcome for row in restated), key=_WORST.index)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[str]:
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |"
+
+
+def _seconds(cases: Sequence[Case]) -> str:
+    return f"{sum(case.seconds for case in cases):.0f}"
+
+
+def _number(text: str) -> tuple[int, str]:
+    digits = re.search(r"\d+", text)
+    return int(digits[0]) if digits else 99, text
+
+
+def _reason(phase: pytest.TestReport) -> str:
+    return str(phase.longrepr[2]).removeprefix("Skipped: ") if isinstance(phase.longrepr, tuple) else ""
+
+
+def _machine() -> str:
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{len(os.sched_getaffinity(0))} cores, {pages / 2**30:.0f} GiB, {platform.system()} {platform.machine()}"
+
+
+def _versions() -> str:
+    names = {"pyspark": "Spark", "delta-spark": "Delta", "dagster": "Dagster"}
+    told = ", ".join(f"{name} {version(package)}" for package, name in names.items())
+    return f"{told}, PostgreSQL 18, Python {platform.python_version()}"

@@ -1,0 +1,19 @@
+"""The mark that makes a test a scenario of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import pytest
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def scenario(number: str, done: str, *, holds: str, bugs: Sequence[str] = (), long: bool = False) -> Callable[[Test], Test]:
+    """`done` and `holds` are the report's words; `bugs` are public reports of other tools that it restates; `long` ones are left out of `make test`."""
+
+    def mark(test: Test) -> Test:
+        return pytest.mark.scenario(number=number, done=done, holds=holds, bugs=tuple(bugs), long=long)(test)
+
+    return mark

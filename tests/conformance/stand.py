@@ -1,0 +1,206 @@
+"""A real database, a real lake and the product's own sync between them, in this process: what every scenario plays on.
+
+Each sync is a process of its own as far as the product can tell: a new runtime that remembers nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets import load
+from incremental_assets.core.many import sync_many
+from incremental_assets.core.naming import quarantine_path, staging_path
+from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.ports import Event, Ports
+from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.reset import reset_table
+from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.core.window import Window
+from resources.runtime import Runtime
+from tests.shop import PASSWORD, Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from resources.spark import SparkResource
+
+ENDED = {"landed", "idle", "failed", "abandoned", "fence", "reset", "rebuilt"}
+
+Through = Callable[[Ports], Ports]
+"""What a scenario puts between the sync and its ports: faults, pauses."""
+
+
+class Given:
+    """The one session of the whole run, where a runtime looks for its own."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self.is_open = True
+
+    def session(self) -> SparkSession:
+        return self._session
+
+    def close(self) -> None:
+        """It belongs to the run, and outlives the runtime."""
+
+
+@dataclass
+class Stand:
+    """One database, one configuration, one lake."""
+
+    shop: Shop
+    spark: SparkSession
+    reports: list[SyncReport] = field(default_factory=list)
+    """Of every sync so far."""
+
+    # --- syncs ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def runtime(self) -> Iterator[Runtime]:
+        """What a new process knows: the configuration."""
+        session: Any = Given(self.spark)
+        given: SparkResource = session
+        runtime = Runtime(load(self.shop.config), given)
+        try:
+            yield runtime
+        finally:
+            runtime.close()
+
+    def sync(
+        self,
+        *names: str,
+        mode: Mode = Mode.SYNC,
+        window: Window | None = None,
+        allow_shrink: bool = False,
+        through: Through | None = None,
+    ) -> dict[str, SyncReport]:
+        """One sync of these tables, of all without a name; a report for each, also for those that failed. No exception leaves it but a kill."""
+        with self.runtime() as runtime:
+            resolved = runtime.specs("shop")
+            specs = [spec for spec in resolved.specs if not names or spec.id.name in names]
+            assert {spec.id.name for spec in specs} >= set(names), [str(problem.error) for problem in resolved.problems]
+            ports = runtime.ports("shop")
+            run_id = str(uuid.uuid4())
+            reports = sync_many(
+                specs,
+                lambda spec: Request(run_id, mode, window, allow_shrink),
+                through(ports) if through else ports,
+                parallel=4,
+                on_report=self.reports.append,
+            )
+        return {report.table.name: report for report in reports}
+
+    def land(self, *names: str, **options: Any) -> dict[str, SyncReport]:
+        """As `sync`, which must end well for every table."""
+        reports = self.sync(*names, **options)
+        broken = {name: report.error for name, report in reports.items() if report.error}
+        assert not broken, broken
+        return reports
+
+    def reset(self, name: str, to: Any = None, *, force: bool = False) -> None:
+        """As the verb does."""
+        with self.runtime() as runtime:
+            reset_table(
+                spec=self.spec(name), to=to, run_id=str(uuid.uuid4()), checkpoints=runtime.checkpoints, force=force
+            )
+
+    def spec(self, name: str) -> TableSpec:
+        """The table as it would be synced now."""
+        with self.runtime() as runtime:
+            resolved = runtime.specs("shop")
+            found = [spec for spec in resolved.specs if spec.id.name == name]
+            assert found, [str(problem.error) for problem in resolved.problems]
+            return found[0]
+
+    # --- both sides -------------------------------------------------------------------------------
+
+    def execute(self, *statements: str) -> None:
+        """In the source, each in a transaction of its own."""
+        self.shop.execute(*statements)
+
+    def source(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows of the source, ordered; stamps with a zone as the moment in UTC without one, as the lake shows them."""
+        with self.shop.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            rows = connection.execute(query).fetchall()  # type: ignore[arg-type]
+        return sorted((tuple(plain(value) for value in row) for row in rows), key=repr)
+
+    def copy(self, name: str, *columns: str, schema: str = "public") -> list[tuple[Any, ...]]:
+        """Rows of the copy, ordered, without the columns that a sync adds."""
+        frame = self.spark.read.format("delta").load(str(self.shop.folder / "lake" / "shop" / schema / name))
+        chosen = columns or tuple(column for column in frame.columns if not column.startswith("_sync_"))
+        rows = frame.select(*(f"`{column.replace('`', '``')}`" for column in chosen)).collect()
+        return sorted((tuple(plain(value) for value in row) for row in rows), key=repr)
+
+    def assert_equal(self, name: str, query: str = "") -> None:
+        """The copy holds the source's rows and no others, each once. For an append target: rows that never change."""
+        truth, copy = self.source(query or f'SELECT * FROM "{name}"'), self.copy(name)
+        missing = [row for row in truth if row not in copy][:3] if truth != copy else []
+        assert copy == truth, f"{name}: {len(copy)} rows in the lake and {len(truth)} in the source; missing {missing}"
+
+    # --- what a run leaves ------------------------------------------------------------------------
+
+    def events(self, name: str) -> list[Event]:
+        """The checkpoint table's history of one table."""
+        with self.runtime() as runtime:
+            return [
+                kept.event for kept in runtime.checkpoints.history(TableId("shop", "public", name), 10_000)
+            ]
+
+    def kinds(self, name: str) -> list[str]:
+        """The same, as the bare story."""
+        return [str(event.kind) for event in self.events(name)]
+
+    def quarantined(self, name: str) -> list[dict[str, Any]]:
+        """Rows of the table's quarantine; none where there is no such table."""
+        path = Path(quarantine_path(str(self.lake), TableId("shop", "public", name)))
+        if not path.exists():
+            return []
+        return [row.asDict() for row in self.spark.read.format("delta").load(str(path)).collect()]
+
+    def versions(self, name: str) -> list[int]:
+        """Versions of the copy, as its log has them."""
+        return sorted(int(path.stem) for path in (self.shop.lake(name) / "_delta_log").glob("*.json"))
+
+    def assert_tidy(self, *names: str) -> None:
+        """Nothing is left over: no staged batch, no lease, no sequence that nobody closed; and sequences only grew."""
+        with self.runtime() as runtime:
+            for name in names:
+                table = TableId("shop", "public", name)
+                batches = Path(staging_path(str(self.lake), table))
+                assert not batches.exists() or list(batches.iterdir()) == [], f"{name}: staged batches are left over"
+                beat = runtime.checkpoints.heartbeats().get(table)
+                assert beat is None or beat.owner is None, f"{name}: {beat}"
+                assert runtime.checkpoints.position(table).open is None, f"{name}: a sequence is still open"
+                announced = [event.seq for event in self.events(name) if event.kind == "intent"]
+                assert announced == sorted(set(announced)), f"{name}: sequences {announced}"
+
+    @property
+    def lake(self) -> Path:
+        return self.shop.folder / "lake"
+
+
+def plain(value: Any) -> Any:
+    """A value as both sides can show it."""
+    if isinstance(value, Decimal):
+        return value.normalize() + 0
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    tz = getattr(value, "tzinfo", None)
+    return value.replace(tzinfo=None) if tz is not None and hasattr(value, "astimezone") else value
+
+
+def statuses(reports: dict[str, SyncReport]) -> dict[str, Status]:
+    """How each table ended."""
+    return {name: report.status for name, report in reports.items()}
+
+
+def secrets() -> Sequence[str]:
+    """What must be found nowhere."""
+    return (PASSWORD,)
