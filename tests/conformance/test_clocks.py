@@ -1,0 +1,158 @@
+"""T8, T9: zones, hours that come twice, years before the calendar was mended, and stamps that no clock has reached."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from incremental_assets.core.report import SyncReport
+from tests.conformance.conftest import OpenStand
+from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
+
+STAMPS = """
+    (1, timestamptz '2024-11-03 01:30:00-04'), (2, timestamptz '2024-11-03 01:30:00-05'),
+    (3, timestamptz '2024-03-10 01:59:59.999999-05'), (4, timestamptz '2024-03-10 03:00:00-04'),
+    (5, timestamptz '1500-02-28 23:59:59.4+00'), (6, timestamptz '1582-10-10 12:00:00+00'),
+    (7, timestamptz '1883-11-18 12:03:57.999999-05'), (8, timestamptz '1969-12-31 23:59:59.999999+00')
+"""
+"""Both half past ones of an autumn night in New York, the edges of the hour that is missing in spring, days that the old calendar
+does not have or names otherwise, the moment at which railways unified time, and the microsecond before the epoch."""
+
+READINGS = "(9, timestamp '2024-03-10 02:30:00'), (10, timestamp '1500-02-28 23:59:59.4'), (11, timestamp '0001-01-01 00:00:00')"
+"""A clock time that New York never showed, and years before the calendar was mended."""
+
+ZONES = """
+- "public.moments:at:timestamp!upsert"
+- "public.readings:at:datetime!upsert"
+- {table: public.tokyo, cursor: {column: at, type: datetime, zone: Asia/Tokyo}, strategy: upsert}
+"""
+
+
+def _in_new_york(stand: OpenStand) -> Stand:
+    """A database that lives in New York, with a table of moments, one of its own clock's readings and one of Tokyo's."""
+    desk = stand(ZONES)
+    desk.execute(f"ALTER DATABASE {desk.shop.database} SET TimeZone = 'America/New_York'")
+    desk.execute(
+        "CREATE TABLE moments (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), day date DEFAULT current_date)",
+        "CREATE TABLE readings (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now())",
+        "CREATE TABLE tokyo (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now() AT TIME ZONE 'Asia/Tokyo')",
+        f"INSERT INTO moments (id, at) VALUES {STAMPS}",
+        f"INSERT INTO readings SELECT id, at AT TIME ZONE 'America/New_York' FROM (VALUES {STAMPS}) AS s (id, at)",
+        f"INSERT INTO readings VALUES {READINGS}",
+        f"INSERT INTO tokyo SELECT id, at AT TIME ZONE 'Asia/Tokyo' FROM (VALUES {STAMPS}) AS s (id, at)",
+    )
+    return desk
+
+
+def _assert_same_instants(desk: Stand) -> None:
+    """As whole microseconds since 1970, each side counting its own: no calendar and no zone has a say."""
+    for name in ("moments", "readings", "tokyo"):
+        stamp = "at" if name == "moments" else "CAST(at AS timestamp)"
+        frame = desk.spark.read.format("delta").load(str(desk.shop.lake(name)))
+        copy = sorted((tuple(row) for row in frame.selectExpr("id", f"unix_micros({stamp})").collect()), key=repr)
+        assert copy == desk.source(f"SELECT id, (extract(epoch FROM at) * 1000000)::bigint FROM {name}"), name
+
+
+@scenario(
+    "T8",
+    "The database lives in New York; cursors have a zone, have none, or have none and are stamped in Tokyo; stamps lie in both of an autumn's half past ones and in the year 1500",
+    holds="every stamp is equal to the microsecond on both sides, and each watermark follows the clock that stamps its table, so that no fresh row is passed over",
+)
+def test_zones(stand: OpenStand) -> None:
+    desk = _in_new_york(stand)
+    first = desk.land()
+    _assert_same_instants(desk)
+    desk.execute(*(f"INSERT INTO {name} (id) VALUES (100)" for name in first))
+    second = desk.land()
+    desk.execute(*(f"INSERT INTO {name} (id) VALUES (101)" for name in first))
+    third = desk.land()
+
+    clock = datetime.fromisoformat(desk.source("SELECT now()::text")[0][0]).replace(tzinfo=None)
+    for name, hours in {"moments": 0, "readings": _offset(desk), "tokyo": 9}.items():
+        assert (second[name].rows.inserted, third[name].rows.inserted) == (1, 1), name
+        behind = clock + timedelta(hours=hours) - _moment(third[name])
+        assert timedelta() < behind < timedelta(minutes=10), (name, behind)
+    _assert_same_instants(desk)
+
+
+@scenario(
+    "T8",
+    "The same, synced by a process on a host whose own zone is New York",
+    holds="the zone of the host changes nothing",
+    long=True,
+)
+def test_the_zone_of_the_host(stand: OpenStand, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = _in_new_york(stand)
+    monkeypatch.setenv("TZ", "America/New_York")
+    told = desk.shop.sync()
+    desk.execute("INSERT INTO moments (id) VALUES (100)", "INSERT INTO readings (id) VALUES (100)")
+    desk.shop.sync()
+
+    assert {name: table["guarantee"] for name, table in told.items()} == dict.fromkeys(
+        ("public.moments", "public.readings", "public.tokyo"), "settled"
+    )
+    _assert_same_instants(desk)
+
+
+FUTURE = ("land", "quarantine", "wait")
+
+
+@scenario(
+    "T9",
+    "Rows are stamped in the year 2999, `infinity` and `-infinity`, under `future:` land, quarantine and wait; then time goes on",
+    holds="no watermark ever passes the source's clock, so every later row lands; what cannot land is in quarantine with its reason, once; a warning counts what lies in the future",
+)
+def test_stamps_that_no_clock_has_reached(stand: OpenStand) -> None:
+    desk = stand(
+        "\n".join(
+            f"- {{table: public.{name}, cursor: {{column: at, type: timestamp}}, strategy: upsert, future: {name}}}"
+            for name in FUTURE
+        )
+        + '\n- "public.days:day:date!upsert"',
+        *(f"CREATE TABLE {name} (id int PRIMARY KEY, at timestamptz NOT NULL)" for name in FUTURE),
+        *(
+            f"INSERT INTO {name} VALUES (1, now()), (2, '2999-12-31 00:00+00'), (3, 'infinity'), (4, '-infinity')"
+            for name in FUTURE
+        ),
+        "CREATE TABLE days (id int PRIMARY KEY, day date NOT NULL)",
+        "INSERT INTO days VALUES (1, current_date), (2, '9999-12-31'), (3, 'infinity'), (4, '-infinity')",
+    )
+    first = desk.land()
+    for name in first:
+        desk.execute(f"INSERT INTO {name} VALUES (5, now())")
+    second = desk.land()
+
+    ((clock,),) = desk.source("SELECT now()")
+    for report in (*first.values(), *second.values()):
+        assert _moment(report) <= clock, f"{report.table}: the watermark ran past the clock"
+    assert {name: desk.copy(name, "id") for name in first} == {
+        "land": [(1,), (2,), (5,)],
+        "quarantine": [(1,), (5,)],
+        "wait": [(1,), (5,)],
+        "days": [(1,), (2,), (5,)],
+    }
+    reasons = {
+        name: sorted((row["id"], row["_sync_column"], row["_sync_reason"]) for row in desk.quarantined(name))
+        for name in first
+    }
+    infinite = "infinity, or a moment after the year 294246, has no place in a timestamp of Spark"
+    assert reasons["land"] == [("3", "at", infinite), ("4", "at", infinite)]
+    assert reasons["quarantine"] == [("2", "at", "stamped past the source's clock"), *reasons["land"]]
+    assert reasons["wait"] == [("4", "at", infinite)], "the others wait in the source"
+    assert [row[0] for row in reasons["days"]] == ["3", "4"]
+    assert any("1 rows are stamped past the source's clock" in text for text in first["land"].warnings), first["land"]
+
+
+def _moment(report: SyncReport) -> datetime:
+    assert report.new_watermark is not None
+    return report.new_watermark.moment().replace(tzinfo=None)
+
+
+def _offset(desk: Stand) -> int:
+    """Of New York's clock now, in hours."""
+    ((hours,),) = desk.source(
+        "SELECT extract(hour FROM now() AT TIME ZONE 'America/New_York' - now() AT TIME ZONE 'UTC')::int"
+    )
+    return int(hours)

@@ -1,0 +1,175 @@
+"""T13, T14: what was written last wins, an old window never takes back a new row, and keys stay the keys that they are."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.plan import Mode
+from incremental_assets.core.report import Status
+from incremental_assets.core.window import Window
+from tests.conformance.conftest import OpenStand
+from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
+
+
+@scenario(
+    "T13",
+    "Transaction A begins, B changes a row and commits, a sync runs, and A, which waited for B's lock, writes the same row last, under the older stamp of its own beginning",
+    holds="the row is as A left it: the later snapshot wins, whatever the stamps say",
+    bugs=("airbyte #51559",),
+)
+def test_the_last_writer_has_the_older_stamp(stand: OpenStand) -> None:
+    desk = stand(
+        '- "public.stock:updated_at:timestamp!upsert"',
+        "CREATE TABLE stock (id int PRIMARY KEY, pieces int, by text, updated_at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO stock VALUES (1, 10, 'nobody')",
+    )
+    desk.land()
+    with desk.shop.connect() as a, desk.shop.connect() as b:
+        a.execute("SELECT now()")
+        b.execute("UPDATE stock SET pieces = pieces - 1, by = 'B', updated_at = now()")
+        waiting = threading.Thread(
+            target=a.execute, args=("UPDATE stock SET pieces = pieces - 1, by = 'A', updated_at = now()",)
+        )
+        waiting.start()
+        _wait_for_a_lock(desk)
+        b.commit()
+        waiting.join()
+        second = desk.land()["stock"]
+        assert desk.copy("stock", "pieces", "by") == [(9, "B")]
+        ((stamp_of_b,),) = desk.source("SELECT updated_at FROM stock")
+        a.commit()
+    third = desk.land()["stock"]
+
+    ((stamp_of_a,),) = desk.source("SELECT updated_at FROM stock")
+    assert stamp_of_a < stamp_of_b, "the story needs A's stamp to be the older one"
+    assert (second.rows.updated, third.rows.updated, third.rows.late) == (1, 1, 1)
+    assert desk.copy("stock", "pieces", "by") == [(8, "A")]
+    desk.assert_equal("stock")
+
+
+@scenario(
+    "T13",
+    "January is read again by a backfill after its rows have changed: one moved to today, one was changed without a new stamp, one was deleted in the source",
+    holds="no newer row is taken back, the silent change is picked up, the watermark stays where it is, and the next sync has nothing to do",
+)
+def test_a_backfill_takes_nothing_back(stand: OpenStand) -> None:
+    desk = stand(
+        '["public.orders:updated_at:timestamp!upsert", "public.visits:at:timestamp!append"]',
+        "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL)",
+        "CREATE TABLE visits (who text, at timestamptz NOT NULL)",
+        "INSERT INTO orders SELECT g, 'in January', '2026-01-10 00:00+00' FROM generate_series(1, 3) AS g",
+        "INSERT INTO visits SELECT 'somebody', '2026-01-10 00:00+00' FROM generate_series(1, 2)",
+    )
+    desk.land()
+    desk.execute("UPDATE orders SET note = 'moved', updated_at = now() WHERE id = 1")
+    before = desk.land("orders")["orders"]
+    desk.execute("UPDATE orders SET note = 'changed silently' WHERE id = 2", "DELETE FROM orders WHERE id = 3")
+    january = Window(_moment("2026-01-01T00:00:00Z"), _moment("2026-02-01T00:00:00Z"))
+    backfilled = desk.land(mode=Mode.BACKFILL, window=january)
+
+    assert (backfilled["orders"].rows.read, backfilled["orders"].rows.updated) == (1, 1)
+    assert backfilled["orders"].new_watermark == before.new_watermark
+    assert (backfilled["visits"].rows.read, backfilled["visits"].rows.unchanged) == (2, 2)
+    assert desk.copy("orders", "id", "note") == [(1, "moved"), (2, "changed silently"), (3, "in January")]
+    desk.assert_equal("visits")
+    assert desk.sync("orders")["orders"].status is Status.IDLE
+
+
+@scenario(
+    "T13",
+    "A `primary_key` is only declared, and the source repeats it: within one batch, with equal cursors, and in a backfill that sees only the older of two rows",
+    holds="the row with the largest cursor lands, of equal ones the one with the largest columns; the repetition is reported; an older cursor never overwrites a newer one",
+    bugs=("airbyte #22112",),
+)
+def test_a_declared_key_that_repeats(stand: OpenStand) -> None:
+    desk = stand(
+        "- {table: public.prices, cursor: {column: at, type: timestamp}, strategy: upsert, primary_key: [sku]}",
+        "CREATE TABLE prices (sku text, price numeric(9,2), at timestamptz NOT NULL)",
+        """INSERT INTO prices VALUES
+           ('tea', 1, '2026-01-10 00:00+00'), ('tea', 2, '2026-02-10 00:00+00'),
+           ('rum', 9, '2026-01-20 00:00+00'), ('rum', 8, '2026-01-20 00:00+00'), ('rum', NULL, '2026-01-20 00:00+00')""",
+    )
+    first = desk.land()["prices"]
+    assert (first.rows.read, first.rows.inserted) == (5, 2)
+    assert any("3 rows repeat a key (sku)" in text for text in first.warnings), first.warnings
+    expected = desk.source("SELECT * FROM prices WHERE price IN (2, 9)")
+    assert desk.copy("prices") == expected
+
+    january = Window(_moment("2026-01-01T00:00:00Z"), _moment("2026-02-01T00:00:00Z"))
+    backfilled = desk.land(mode=Mode.BACKFILL, window=january)["prices"]
+    assert (backfilled.rows.read, backfilled.rows.inserted, backfilled.rows.updated) == (4, 0, 0)
+    assert desk.copy("prices") == expected, "the older price of tea has overwritten the newer"
+
+
+@scenario(
+    "T14",
+    "Keys of several columns read alike when they are put together: ('a','bc') and ('ab','c'), ('a','') and ('','a'), and with every separator in them that tools join by",
+    holds="every key keeps a row of its own, through insert and update",
+)
+def test_keys_that_read_alike(stand: OpenStand) -> None:
+    pairs = [("a", "bc"), ("ab", "c"), ("", "a"), ("a", ""), ("a|b", "c"), ("a", "b|c"), ("a,b", "c"), ("a", "b,c")]
+    pairs += [("a\x1fb", "c"), ("a", "b\x1fc"), ("NULL", "x"), ("null", "x"), ("a ", "x"), ("a", " x"), ("A", "bc")]
+    pairs += [("é", "x"), ("e\u0301", "x")]
+    desk = stand(
+        '- "public.pairs:at:timestamp!upsert"',
+        "CREATE TABLE pairs (a text, b text, n int, at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (a, b))",
+    )
+    with desk.shop.connect() as connection:
+        for n, pair in enumerate(pairs):
+            connection.execute("INSERT INTO pairs VALUES (%s, %s, %s)", (*pair, n))
+    assert desk.land()["pairs"].rows.inserted == len(pairs)
+    desk.execute("UPDATE pairs SET n = n + 100, at = clock_timestamp() WHERE n % 2 = 0")
+    second = desk.land()["pairs"]
+
+    assert (second.rows.inserted, second.rows.updated) == (0, (len(pairs) + 1) // 2)
+    desk.assert_equal("pairs")
+
+
+@scenario(
+    "T14",
+    "A declared key has parts that are NULL; the same rows are read again by a lookback, and one of them is given its key",
+    holds="rows without a whole key go to quarantine with the reason, each once; all others land; the mended row lands as soon as it has a key",
+    bugs=("PostHog #75601",),
+)
+def test_keys_that_are_not_whole(stand: OpenStand) -> None:
+    desk = stand(
+        """
+        - {table: public.lines, cursor: {column: at, type: timestamp}, strategy: upsert, primary_key: [doc, line], lookback: 36500d}
+        """,
+        "CREATE TABLE lines (doc text, line int, what text, at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO lines VALUES ('x', 1, 'whole'), ('x', NULL, 'no line'), (NULL, 1, 'no doc'), (NULL, NULL, 'neither')",
+    )
+    first = desk.land()["lines"]
+    desk.execute("INSERT INTO lines VALUES ('x', 2, 'whole too')")
+    second = desk.land()["lines"]
+
+    assert (first.rows.inserted, first.rows.quarantined) == (1, 3)
+    assert second.rows.inserted == 1
+    assert any("3 rows cannot land" in text for text in first.warnings)
+    kept = sorted((row["what"], row["_sync_column"], row["_sync_reason"]) for row in desk.quarantined("lines"))
+    reason = "a part of the key is NULL"
+    assert kept == [("neither", "doc", reason), ("no doc", "doc", reason), ("no line", "line", reason)]
+
+    desk.execute("UPDATE lines SET line = 3 WHERE what = 'no line'")
+    assert desk.land()["lines"].rows.inserted == 1
+    desk.assert_equal("lines", "SELECT * FROM lines WHERE doc IS NOT NULL AND line IS NOT NULL")
+    assert len(desk.quarantined("lines")) == 3
+
+
+def _moment(text: str) -> CursorValue:
+    return CursorValue(CursorType.TIMESTAMP, text)
+
+
+def _wait_for_a_lock(desk: Stand) -> None:
+    """Until some session waits for another's row."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if desk.source(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        ):
+            return
+        time.sleep(0.02)
+    raise AssertionError("nobody waits for a lock")
