@@ -60,6 +60,7 @@ class Nothing:
     settled: CursorValue | None
     previous_watermark: CursorValue | None
     state: State | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class SyncPlan:
     """What first lands from below this was committed late: an earlier sync had read that far."""
     future_above: CursorValue | None
     """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
+    warnings: tuple[str, ...] = ()
 
     @property
     def overwrites(self) -> bool:
@@ -164,7 +166,13 @@ def plan(
         if window.is_empty or not _has_moved(state, window, observation):
             changed = watermark != previous or settled.settling != state.settling
             return Nothing(
-                "nothing moved", settled.guarantee, settled.reason, settled.value, previous, idle if changed else None
+                "nothing moved",
+                settled.guarantee,
+                settled.reason,
+                settled.value,
+                previous,
+                idle if changed else None,
+                _fallen(spec, known, observation),
             )
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     return SyncPlan(
@@ -179,6 +187,7 @@ def plan(
         fingerprint_lower=_lower(spec, watermark),
         late_below=_late_below(spec, request, state, bound),
         future_above=future,
+        warnings=_fallen(spec, known, observation),
     )
 
 
@@ -248,6 +257,18 @@ def _has_moved(state: State, window: Window, observation: Observation) -> bool:
     if kept is None or observation.fingerprint != kept:
         return True
     return kept.lower is not None and (window.lower is None or window.lower < kept.lower)
+
+
+def _fallen(spec: TableSpec, state: State | None, observation: Observation) -> tuple[str, ...]:
+    """Numbers that are given out again below the watermark are never read, and nothing but the highest one tells of it."""
+    read, highest = (state.max_cursor_read if state else None), observation.highest
+    if spec.cursor is None or read is None or highest is None or not highest < read:
+        return ()
+    told = (
+        f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
+        f"should the table be another one or count anew, read it again with `incremental-assets reset --select {spec.id}`"
+    )
+    return (told,)
 
 
 def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:

@@ -15,6 +15,7 @@ from incremental_assets.core.errors import (
     CursorMistyped,
     IncrementalAssetsError,
     NoPrimaryKey,
+    SourceRefused,
     TableMissing,
 )
 from incremental_assets.core.names import render_table
@@ -66,7 +67,12 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
 
 
 def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
-    """One table. Raises ColumnMissing, CursorMistyped, NoPrimaryKey, NameRefused."""
+    """One table. Raises ColumnMissing, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where rows are hidden from the reader."""
+    if shape.filtered:
+        raise SourceRefused(
+            f"{shape.id}: row-level security hides rows from the user that reads it, and a watermark would pass over them; "
+            "grant that user BYPASSRLS, add a policy that shows it every row (`USING (true)`), or sync a view of the rows that are meant"
+        )
     cursor = config.cursor
     if cursor is not None:
         _check_cursor(shape, cursor, "cursor", cursor.column)

@@ -83,6 +83,8 @@ class TableShape:
     """Physical blocks, where it splits."""
     row_versions: bool = False
     """Whether each row shows a version of its own, which changes with every write (PostgreSQL: ctid and xmin)."""
+    filtered: bool = False
+    """Whether the source may hide rows from this user (row-level security)."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """What one sync reads and where its watermark goes, decided before anything is touched."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -223,6 +224,19 @@ def test_numbers_that_settle_while_nothing_moves_are_kept_as_settled() -> None:
     )
     assert found.state is not None
     assert (found.state.watermark, found.state.settling) == (number(41), None)
+
+
+def test_a_highest_number_below_what_was_read_is_warned_about_whether_anything_moved_or_not() -> None:
+    spec, mark = orders(Strategy.APPEND, cursor="id"), marks(number(31))
+    state = landed(spec, number(31), fingerprint=mark, max_cursor_read=number(40))
+    told = nothing(spec, state, seen(highest=5, fingerprint=mark)).warnings
+    assert len(told) == 1
+    assert re.search(
+        r"highest 'id' in the source is 5 where 40 had been read.*reset --select shop\.public\.orders", told[0]
+    )
+    assert planned(spec, state, seen(highest=5, fingerprint=marks(number(31), "18"))).warnings == told
+    assert nothing(spec, state, seen(highest=40, fingerprint=mark)).warnings == ()
+    assert planned(spec, state, seen(highest=5), REFRESH).warnings == ()
 
 
 # --- a table that is read whole ---------------------------------------------------------------------------

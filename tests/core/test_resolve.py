@@ -6,7 +6,14 @@ import pytest
 
 from incremental_assets.core.config_values import SourceConfig, TableConfig
 from incremental_assets.core.cursor import CursorType
-from incremental_assets.core.errors import ColumnMissing, CursorMistyped, NameRefused, NoPrimaryKey, TableMissing
+from incremental_assets.core.errors import (
+    ColumnMissing,
+    CursorMistyped,
+    NameRefused,
+    NoPrimaryKey,
+    SourceRefused,
+    TableMissing,
+)
 from incremental_assets.core.resolve import resolve, resolve_all
 from incremental_assets.core.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
 
@@ -133,3 +140,10 @@ def test_one_table_that_cannot_be_synced_does_not_stop_the_others() -> None:
     assert isinstance(missing.error, TableMissing)
     assert "did you mean public.orders" in str(missing.error)
     assert isinstance(keyless.error, NoPrimaryKey)
+
+
+def test_a_table_whose_rows_are_hidden_from_the_reader_is_refused() -> None:
+    with pytest.raises(
+        SourceRefused, match=r"shop\.public\.orders: row-level security.*BYPASSRLS.*USING \(true\).*view"
+    ):
+        resolve(config(strategy=Strategy.FULL_REFRESH), shape(filtered=True))

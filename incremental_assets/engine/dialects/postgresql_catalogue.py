@@ -11,11 +11,20 @@ from incremental_assets.core.table import Column, TableId, TableShape
 from incremental_assets.engine.dialects.postgresql_types import SourceType, spark_type
 
 # Partitions are read through their parent, whose size is theirs. A table whose columns are granted one by one shows no ctid and no xmin.
+# Row-level security filters nothing where one policy shows every row and none takes some away.
 _TABLES = """
+WITH policies AS (
+    SELECT p.polrelid, p.polpermissive, coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') = 'true' AS shows_all
+    FROM pg_policy AS p
+    WHERE p.polcmd IN ('r', '*') AND EXISTS (SELECT FROM unnest(p.polroles) AS r (role) WHERE r.role = 0 OR pg_has_role(r.role, 'USAGE'))
+)
 SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
        c.relkind IN ('r', 'm') AND g.granted,
        CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END,
-       g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT s.is_foreign)
+       g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT s.is_foreign),
+       c.relrowsecurity AND row_security_active(c.oid) AND NOT (
+           EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND p.polpermissive AND p.shows_all)
+           AND NOT EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND NOT p.polpermissive AND NOT p.shows_all))
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
 CROSS JOIN LATERAL (
@@ -24,7 +33,7 @@ CROSS JOIN LATERAL (
     FROM pg_class AS k
     WHERE k.oid = c.oid AND c.relkind <> 'p' OR c.relkind = 'p' AND k.oid IN (SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf)
 ) AS s
-WHERE n.nspname = ANY($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+WHERE n.nspname = ANY($1) AND ($2 = '' OR c.relname = $2) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND (g.granted OR has_any_column_privilege(c.oid, 'SELECT')) AND has_schema_privilege(n.oid, 'USAGE')
 ORDER BY n.nspname, c.relname
 """
@@ -61,9 +70,11 @@ ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid
 """
 
 
-def read_catalogue(asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
-    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name."""
-    tables = asked.execute(_TABLES, (list(schemas),)).fetchall()
+def read_catalogue(
+    asked: psycopg.RawCursor[Any], source: str, schemas: Sequence[str], name: str = ""
+) -> tuple[TableShape, ...]:
+    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name; or only those of one name."""
+    tables = asked.execute(_TABLES, (list(schemas), name)).fetchall()
     oids = [table[0] for table in tables]
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
     for oid, name, text, kind, type_name, nullable, comment in asked.execute(_COLUMNS, (oids,)).fetchall():
@@ -92,6 +103,7 @@ def read_catalogue(asked: psycopg.RawCursor[Any], source: str, schemas: Sequence
             splits=splits,
             pages=pages,
             row_versions=row_versions,
+            filtered=filtered,
         )
-        for oid, schema, name, comment, rows, size, splits, pages, row_versions in tables
+        for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered in tables
     )

@@ -28,6 +28,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     relation,
     without_cursor,
 )
+from incremental_assets.engine.dialects.postgresql_unaltered import check_unaltered
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,14 @@ class SnapshotSession:
 
 
 def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSession:
-    """Begin the transaction that owns the snapshot, and ask it for the plan's numbers."""
+    """Begin the transaction that owns the snapshot, and ask it for the plan's numbers. Raises SourceRefused if the table is no longer the planned one."""
     spec = plan.spec
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     (snapshot_id,) = one_row(asked, "SELECT pg_export_snapshot()")
     values = Parameters()
     sql = numbers_sql(plan, values)
     rows, rejected_rows, highest, lowest, nulls, *marks = one_row(asked, sql, values.values)
+    check_unaltered(asked, spec)
     return SnapshotSession(
         snapshot_id=snapshot_id,
         rows=rows,

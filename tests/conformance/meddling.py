@@ -1,0 +1,43 @@
+"""What else happens while the product works: changes in the source between the plan and the read, and how a refusal must read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Ports, Snapshot, Source
+from incremental_assets.core.report import Status, SyncReport
+
+Change = Callable[[], object]
+
+
+class _Late:
+    """A source that is changed at the last moment: after the sync of a table was planned, before its snapshot is opened."""
+
+    def __init__(self, source: Source, changes: Mapping[str, Change]) -> None:
+        self._source, self._changes = source, dict(changes)
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
+        change = self._changes.pop(plan.spec.id.name, None)
+        if change is not None:
+            change()
+        with self._source.snapshot(plan) as snapshot:
+            yield snapshot
+
+
+def before_the_read(changes: Mapping[str, Change]) -> Callable[[Ports], Ports]:
+    """For `Stand.sync(through=...)`: by table, what is done to it once, between its plan and its read."""
+    return lambda ports: replace(ports, source=_Late(ports.source, changes))
+
+
+def assert_told(report: SyncReport, *words: str, status: Status = Status.FAILED) -> None:
+    """The sync of this table stopped, and says why in one sentence of the product's own that holds these words."""
+    error = report.error
+    assert report.status is status, (report.status, error)
+    assert error is not None
+    assert "\n" not in error
+    assert not error.startswith("unexpected"), error
+    assert [word for word in words if word not in error] == [], error
