@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from incremental_assets.core.config_values import Freshness, Severity, TableConfig
 from incremental_assets.core.contract import TargetColumn, difference
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.ports import Look, Ports
+from incremental_assets.core.ports import Look, Ports, Verified
 from incremental_assets.core.reconcile import reconcile
 from incremental_assets.core.table import Strategy, TableId, TableSpec
 from incremental_assets.core.verdict import (
@@ -83,7 +83,11 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
 
 def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows: Sequence[Window] | None) -> Verdict:
     if check is Check.RECONCILIATION:
-        return reconciliation(spec, terms, reconcile(spec, terms.partitions, ports, windows))
+        drift = reconcile(spec, terms.partitions, ports, windows)
+        # A look at some windows says nothing of the others.
+        if windows is None and (drift.rows or drift.through):
+            ports.checkpoints.remember_verified(spec.id, Verified(drift.through, drift.rows))
+        return reconciliation(spec, terms, drift)
     columns = ports.lake.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)

@@ -235,6 +235,14 @@ class Lease(Protocol):
         """Append one event, only while the lease is ours. Raises LeaseLost."""
 
 
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the last reconciliation of a whole table came to; see `core.reconcile.Drift`."""
+
+    through: str | None
+    drift: int
+
+
 class Checkpoints(Protocol):
     """The memory of what has landed."""
 
@@ -246,6 +254,12 @@ class Checkpoints(Protocol):
 
     def positions(self) -> dict[TableId, Position]:
         """Where every table stands, in one round trip."""
+
+    def remember_verified(self, table: TableId, verified: Verified) -> None:
+        """Keep how far the copy was found equal to its source."""
+
+    def verified(self) -> dict[TableId, Verified]:
+        """What was last kept of every table."""
 
 
 Progress = Callable[[TableId, str], None]

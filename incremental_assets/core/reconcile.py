@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.measure import Comparison, Measure
 from incremental_assets.core.partition import Grid, IntegerGrid, touched, window_of
@@ -39,6 +39,8 @@ class Drift:
 
     detail: str
     rows: int = 0
+    through: str | None = None
+    """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
     checked: Window | None = None
     windows: tuple[Window, ...] = ()
     samples: tuple[str, ...] = ()
@@ -58,16 +60,20 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     differing = _differing(spec, windows, ports)
     if not differing:
         return Drift(
-            f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal", checked=checked
+            f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal",
+            through=_text(checked.upper),
+            checked=checked,
         )
     found = ports.lake.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, ports) if found.missing else ()
     if not drifted:
         return Drift(
-            f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}", checked=checked
+            f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}",
+            through=_text(checked.upper),
+            checked=checked,
         )
     detail = f"{found.missing} rows of the source are missing in the lake or different there, in {', '.join(map(str, drifted))}"
-    return Drift(detail, found.missing, checked, drifted, found.missing_keys)
+    return Drift(detail, found.missing, _text(drifted[0].lower), checked, drifted, found.missing_keys)
 
 
 def settled_windows(
@@ -92,7 +98,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
     (lake,) = ports.lake.measure(spec, (whole,))
     (source,) = ports.probe.measure(spec, (whole,))
     if (lake.rows, lake.digest) == (source.rows, source.digest):
-        return Drift(f"{lake.rows} rows are equal")
+        return Drift(f"{lake.rows} rows are equal", through=state.clock.isoformat() if state.clock else None)
     difference = ports.lake.compare(spec, (whole,))
     if found.foreign:
         rows = max(1, difference.missing + difference.extra)
@@ -105,6 +111,10 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
     return Drift(
         f"the source has changed in {difference.missing + difference.extra} rows since it was read whole{read}, which the next refresh brings"
     )
+
+
+def _text(value: CursorValue | None) -> str | None:
+    return None if value is None else value.text
 
 
 def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Window, ...]:

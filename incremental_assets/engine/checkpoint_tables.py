@@ -122,6 +122,18 @@ catalogue = Table(
     Column("seen_at", Instant, nullable=False),
 )
 
+verifications = Table(
+    "verifications",
+    metadata,
+    Column("source_table", Text, nullable=False),
+    Column("source", Text, primary_key=True),
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("verified_through", Text),
+    Column("drift", BigInteger, nullable=False),
+    Column("verified_at", Instant, nullable=False),
+)
+
 
 def names_of(table: TableId) -> dict[str, str]:
     """The columns that name a table, as every row of it begins."""

@@ -71,7 +71,8 @@ def shaped(plan: SyncPlan, rows: DataFrame, present: Present, found: Difference)
 
 def empty(session: SparkSession) -> DataFrame:
     """No rows, for a commit that only speaks."""
-    return session.createDataFrame([], "_sync_run_id string")
+    # Not from Python's own rows, for which Spark would start Python workers.
+    return session.range(0).select(sf.lit(None).cast("string").alias("_sync_run_id"))
 
 
 def write(rows: DataFrame, to: Write) -> None:

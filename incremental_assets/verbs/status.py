@@ -13,7 +13,7 @@ from incremental_assets.core.config_values import TableConfig
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.names import render_table
-from incremental_assets.core.ports import EventKind, Look, Position
+from incremental_assets.core.ports import EventKind, Look, Position, Verified
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
@@ -41,6 +41,8 @@ class Standing:
     position: Position
     last_at: datetime | None
     heartbeat: Heartbeat | None
+    verified: Verified | None
+    """None until `check` has reconciled the whole table."""
     lag: float | None
     bound: Bound | None
     error: str | None
@@ -60,6 +62,7 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
 
 def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standing]:
     positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
+    verified = runtime.checkpoints.verified()
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     standings = []
@@ -72,6 +75,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
                 position=positions.get(table, Position()),
                 last_at=_last_at(runtime, table) if table in positions else None,
                 heartbeat=beat,
+                verified=verified.get(table),
                 lag=lags.get(table, beat.lag_seconds if beat else None),
                 bound=bounds.get(table.source),
                 error=errors.get(table),
@@ -121,9 +125,8 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "last_run_at": standing.last_at and standing.last_at.isoformat(),
         "last_status": str(report.status) if report else None,
         "guarantee": str(report.guarantee) if report and report.guarantee else None,
-        # Kept once reconciliation writes down how far it came.
-        "verified_through": None,
-        "drift": None,
+        "verified_through": standing.verified and standing.verified.through,
+        "drift": standing.verified and standing.verified.drift,
         "lease": standing.heartbeat.owner if standing.heartbeat else None,
         "oldest_transaction": _oldest(standing.bound),
         "error": standing.error or (report.error if report else None),
@@ -156,10 +159,10 @@ def _oldest(bound: Bound | None) -> dict[str, Any] | None:
 def _shown(standings: Sequence[Standing]) -> list[Shown]:
     shown: list[Shown] = [
         Grid(
-            columns=("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "lease"),
+            columns=("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "verified", "lease"),
             rows=tuple(_row(standing) for standing in standings),
             right=frozenset({"lag"}),
-            spare=("guarantee", "strategy", "lease"),
+            spare=("guarantee", "verified", "strategy", "lease"),
         )
     ]
     for source, bound in {standing.table.source: standing.bound for standing in standings if standing.bound}.items():
@@ -200,5 +203,12 @@ def _row(standing: Standing) -> tuple[Cell | str, ...]:
         "never" if standing.last_at is None else f"{age((datetime.now(UTC) - standing.last_at).total_seconds())} ago",
         Cell(str(report.status), {"landed": "good", "idle": "good"}.get(report.status, "bad")) if report else "",
         str(report.guarantee) if report and report.guarantee else "",
+        _verified(standing.verified),
         standing.heartbeat.owner or "" if standing.heartbeat else "",
     )
+
+
+def _verified(verified: Verified | None) -> Cell | str:
+    if verified is None:
+        return ""
+    return Cell(f"{verified.drift:,} rows drifted", "bad") if verified.drift else short(verified.through)

@@ -10,6 +10,7 @@ import pytest
 
 from incremental_assets.core.errors import SourceUnreachable
 from tests.cli.conftest import Call, Outside
+from tests.fakes.lake import LogEntry
 from tests.scenario import ORDERS, monday, order
 
 STATUS = {
@@ -68,6 +69,20 @@ def test_status_says_what_is_known_when_the_source_is_away(call: Call, synced: O
     assert said.tables["public.orders"]["watermark"] is not None
     assert said.tables["public.orders"]["error"] == "shop: localhost:5432 does not answer"
     assert "this is what was known" in shown
+
+
+def test_status_tells_how_far_the_last_check_has_verified_the_copy(call: Call, synced: Outside) -> None:
+    assert call("status", "--json").tables["public.orders"]["verified_through"] is None
+    call("check")
+
+    orders = call("status", "--json").tables["public.orders"]
+    assert (orders["verified_through"], orders["drift"]) == (orders["watermark"], 0)
+
+    synced.world.lake.tables[ORDERS].log.append(LogEntry((), "WRITE", ours=False))
+    assert call("check").code == 1
+    orders = call("status", "--json").tables["public.orders"]
+    assert orders["drift"] > 0
+    assert "rows drifted" in call("status").out
 
 
 def test_every_check_passes_after_a_sync(call: Call, synced: Outside) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.checkpoint import fold
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.ports import Event, Position
+from incremental_assets.core.ports import Event, Position, Verified
 from incremental_assets.core.table import TableId
 
 EXPIRY = 60.0
@@ -33,6 +33,7 @@ class Memory:
 
     events: list[Event] = field(default_factory=list)
     leases: dict[TableId, Held] = field(default_factory=dict)
+    verified: dict[TableId, Verified] = field(default_factory=dict)
     clock: float = 0.0
     gone: set[str] = field(default_factory=set)
 
@@ -93,6 +94,14 @@ class FakeCheckpoints:
     def positions(self) -> dict[TableId, Position]:
         """Where every table stands."""
         return {table: self.position(table) for table in {event.table for event in self.memory.events}}
+
+    def remember_verified(self, table: TableId, verified: Verified) -> None:
+        """The last one counts."""
+        self.memory.verified[table] = verified
+
+    def verified(self) -> dict[TableId, Verified]:
+        """What was last kept of every table."""
+        return dict(self.memory.verified)
 
     def kinds(self, table: TableId) -> list[str]:
         """The story of one table, event by event."""

@@ -24,12 +24,12 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "9999"
+down_revision = "DOWN"
 
 def upgrade():
     op.add_column("checkpoints", sa.Column("weather", sa.Text, server_default="fair"))
-"""
+""".replace("DOWN", f"{SHIPPED.latest:04d}")
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def of_tomorrow(tmp_path: Path) -> Schema:
     """The schema of a program that knows one version more."""
     folder = tmp_path / "tomorrow"
     folder.mkdir()
-    (folder / "v0002_next.py").write_text(NEXT)
-    return Schema(SHIPPED.latest + 1, SHIPPED.scripts, (*SHIPPED.versions, folder))
+    (folder / "v9999_next.py").write_text(NEXT)
+    return Schema(9999, SHIPPED.scripts, (*SHIPPED.versions, folder))
 
 
 def record(url: str, seq: int) -> None:
@@ -60,7 +60,7 @@ def test_the_tables_are_those_that_the_program_expects(url: str) -> None:
     database.close()
 
 
-def test_a_database_of_version_1_is_brought_to_the_next_with_what_it_holds(url: str, of_tomorrow: Schema) -> None:
+def test_a_database_of_this_version_is_brought_to_the_next_with_what_it_holds(url: str, of_tomorrow: Schema) -> None:
     record(url, 0)
     newer = Database(url, of_tomorrow)
     for _ in range(2):
@@ -72,7 +72,7 @@ def test_a_database_of_version_1_is_brought_to_the_next_with_what_it_holds(url: 
 def test_an_empty_database_is_brought_to_the_newest_version_at_once(url: str, of_tomorrow: Schema) -> None:
     newer = Database(url, of_tomorrow)
     with newer.transaction() as connection:
-        assert connection.execute(text("SELECT version_num FROM checkpoints_version")).scalar_one() == "0002"
+        assert connection.execute(text("SELECT version_num FROM checkpoints_version")).scalar_one() == "9999"
         assert connection.execute(text("SELECT weather FROM checkpoints")).all() == []
     newer.close()
 
@@ -84,14 +84,16 @@ def test_a_database_of_a_newer_program_is_refused_by_both_versions(url: str, of_
     newer.close()
     older = SqlCheckpoints(url)
     for question in (lambda: older.position(ORDERS), lambda: older.lease(ORDERS, "run").__enter__()):
-        with pytest.raises(CheckpointsTooNew, match=r"is of version 2 and .* up to 1: upgrade incremental-assets"):
+        with pytest.raises(
+            CheckpointsTooNew, match=rf"is of version 9999 and .* up to {SHIPPED.latest}: upgrade incremental-assets"
+        ):
             question()
     older.close()
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str, of_tomorrow: Schema) -> None:
     record(url, 0)
-    script = of_tomorrow.versions[1] / "v0002_next.py"
+    script = of_tomorrow.versions[1] / "v9999_next.py"
     script.write_text(NEXT + '    op.execute("SELECT 1 FROM nowhere")\n')
     newer = Database(url, of_tomorrow)
     with pytest.raises(CheckpointsUnreachable, match="nowhere"), newer.transaction():
@@ -103,7 +105,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str, of_tomor
 
 def test_two_that_start_at_once_migrate_one_after_the_other(url: str, of_tomorrow: Schema) -> None:
     record(url, 0)
-    script = of_tomorrow.versions[1] / "v0002_next.py"
+    script = of_tomorrow.versions[1] / "v9999_next.py"
     script.write_text(NEXT.replace("def upgrade():", "def upgrade():\n    __import__('time').sleep(0.3)"))
 
     def start(_: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.ports import Checkpoints, Event, Position
+from incremental_assets.core.ports import Checkpoints, Event, Position, Verified
 from incremental_assets.core.report import Status
 from tests.ports.stories import (
     APP,
@@ -88,6 +88,14 @@ def test_what_was_rebuilt_from_the_lake_stays_in_force(open_door: Doors) -> None
     tell(door, *sync(0), rebuilt(7), landed_late(1))
     position = door.position(ORDERS)
     assert (position.last_seq, position.state, position.target) == (7, state(7, 2), ("lake-id", 40))
+
+
+def test_how_far_a_copy_was_verified_is_kept_until_it_is_verified_again(open_door: Doors) -> None:
+    door = open_door()
+    door.remember_verified(TWIN, Verified("2024-01-31T10:00:00Z", 0))
+    door.remember_verified(DOTTED, Verified("12", 0))
+    door.remember_verified(DOTTED, Verified(None, 3))
+    assert open_door().verified() == {TWIN: Verified("2024-01-31T10:00:00Z", 0), DOTTED: Verified(None, 3)}
 
 
 def test_two_tables_that_are_one_text_are_two(open_door: Doors) -> None:

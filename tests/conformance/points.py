@@ -1,0 +1,137 @@
+"""Named points of a sync at which a test brings about a fault: the ports of the product, with a hook before or after a step.
+
+The product itself holds none of this: whoever does not put `at_points` between a sync and its ports pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import (
+    Batch,
+    Checkpoints,
+    Commit,
+    Event,
+    EventKind,
+    Lake,
+    Lease,
+    Ports,
+    Snapshot,
+    Source,
+    Stage,
+)
+from incremental_assets.core.state import State
+from incremental_assets.core.table import TableId
+
+
+class Point(StrEnum):
+    """Where a sync can be interrupted, in its order."""
+
+    LEASED = "after the lease"
+    ANNOUNCED = "after the intent"
+    READING = "in the read"
+    STAGED = "after the stage"
+    RECORDED = "after the staged batch is recorded"
+    BEFORE_COMMIT = "before the commit"
+    AFTER_COMMIT = "after the commit"
+    CLEANED = "after the staged batch is removed"
+    LANDED = "after landed"
+
+
+Hook = Callable[[Point, TableId], None]
+
+_AFTER = {EventKind.INTENT: Point.ANNOUNCED, EventKind.STAGED: Point.RECORDED, EventKind.LANDED: Point.LANDED}
+
+
+def at_points(ports: Ports, hook: Hook) -> Ports:
+    """The same ports; `hook` is called at every point that a sync passes."""
+    return replace(
+        ports,
+        source=_Source(ports.source, hook),
+        stage=_Stage(ports.stage, hook),
+        lake=_Lake(ports.lake, hook),
+        checkpoints=_Checkpoints(ports.checkpoints, hook),
+    )
+
+
+def once(point: Point, table: str, fault: Callable[[], None]) -> Hook:
+    """The fault at the first passing of this point by the table, and never again."""
+    waiting = [True]
+
+    def hook(passed: Point, by: TableId) -> None:
+        if passed is point and by.name == table and waiting:
+            waiting.clear()
+            fault()
+
+    return hook
+
+
+@dataclass(frozen=True)
+class _Wrapped:
+    """Everything that has no point goes straight through."""
+
+    inner: Any
+    hook: Hook
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class _Source(_Wrapped):
+    inner: Source
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
+        with self.inner.snapshot(plan) as snapshot:
+            self.hook(Point.READING, plan.spec.id)
+            yield snapshot
+
+
+class _Stage(_Wrapped):
+    inner: Stage
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        batch = self.inner.write(plan, snapshot)
+        self.hook(Point.STAGED, plan.spec.id)
+        return batch
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        self.inner.discard(table, batch_id)
+        self.hook(Point.CLEANED, table)
+
+
+class _Lake(_Wrapped):
+    inner: Lake
+
+    def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
+        self.hook(Point.BEFORE_COMMIT, plan.spec.id)
+        commit = self.inner.apply(plan, batch, state)
+        self.hook(Point.AFTER_COMMIT, plan.spec.id)
+        return commit
+
+
+class _Checkpoints(_Wrapped):
+    inner: Checkpoints
+
+    def lease(self, table: TableId, run_id: str) -> AbstractContextManager[Lease]:
+        return self._leased(table, run_id)
+
+    @contextmanager
+    def _leased(self, table: TableId, run_id: str) -> Iterator[Lease]:
+        with self.inner.lease(table, run_id) as lease:
+            self.hook(Point.LEASED, table)
+            yield _Lease(lease, self.hook)
+
+
+class _Lease(_Wrapped):
+    inner: Lease
+
+    def record(self, event: Event) -> None:
+        self.inner.record(event)
+        if event.kind in _AFTER:
+            self.hook(_AFTER[event.kind], event.table)
