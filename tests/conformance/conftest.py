@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.mart import Marts
 from tests.conformance.stand import Stand
 from tests.shop import Shop
 
@@ -34,6 +35,12 @@ def stand(postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: Spar
         return Stand(shop, spark)
 
     return open_one
+
+
+@pytest.fixture(scope="module")
+def marts(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Marts:
+    """Marts at work, which the faults of a module strike one after the other."""
+    return Marts(postgres, spark, lambda: tmp_path_factory.mktemp("mart"))
 
 
 @pytest.fixture(autouse=True)

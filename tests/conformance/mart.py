@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import TableSpec
 from incremental_assets.core.window import Window
+from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.stand import Stand
+from tests.shop import Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NUMBERS = itertools.count(1)
+
+QUICKLY = "options: {connect_timeout: 5s, socket_timeout: 3s, statement_timeout: 30s}"
 
 TABLES = """
 - "public.orders:updated_at:timestamp!upsert"
@@ -41,11 +57,35 @@ MODES = {
 """What a run is doing when the fault comes."""
 
 
-def prepare(stand: Stand, running: str) -> None:
-    """The rows that the run is to find: a first load finds everything new, the others have synced before."""
-    if running != "first load":
-        stand.land()
-        stand.execute(*CHANGE)
+@dataclass
+class Marts:
+    """Opens a mart for a run that is to be struck, and opens as few as possible: one that a fault left healed is at work again."""
+
+    postgres: EmbeddedPostgres
+    spark: SparkSession
+    new_folder: Callable[[], Path]
+    at_work: dict[str, Stand] = field(default_factory=dict)
+
+    @contextmanager
+    def running(self, kind: str) -> Iterator[Stand]:
+        """One whose next run is of this kind, and finds rows to land. Kept only if all went well with it."""
+        stand = self.at_work.pop(kind, None) or self.open()
+        if kind != "first load":
+            if not stand.reports:
+                stand.land()
+            stand.execute(*CHANGE)
+        yield stand
+        if kind != "first load":
+            self.at_work[kind] = stand
+
+    def open(self) -> Stand:
+        """A new one: nothing has landed."""
+        folder = self.new_folder()
+        database = f"mart_{next(_NUMBERS)}"
+        self.postgres.create_database(database)
+        shop = Shop.open(self.postgres, database, folder, TABLES, options="unlisted: ignore\n" + QUICKLY)
+        shop.execute(*MAKE)
+        return Stand(shop, self.spark)
 
 
 def window(running: str) -> Window | None:

@@ -26,7 +26,7 @@ _WORST = ("failed", "not run", "limit", "holds")
 class Case:
     """One test, whole: its set-up and clean-up as well."""
 
-    outcome: str = "holds"
+    outcome: str = "not run"
     why: str = ""
     seconds: float = 0.0
     properties: dict[str, str] = field(default_factory=dict)
@@ -37,6 +37,8 @@ class Case:
         self.properties |= {name: str(value) for name, value in phase.user_properties}
         if phase.failed:
             self.outcome = "failed"
+        elif phase.when == "call" and phase.passed:
+            self.outcome = "holds"
         elif phase.skipped:
             self.outcome = "limit" if hasattr(phase, "wasxfail") else "not run"
             self.why = getattr(phase, "wasxfail", "") or _reason(phase)
@@ -61,7 +63,8 @@ class Row:
         whys = "; ".join(sorted({case.why for case in self.cases if case.why}))
         counted = f" ({good} of {len(self.cases)} cases)" if len(self.cases) > 1 else ""
         word = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", "not run": "not run"}[self.outcome]
-        return f"{word}{counted}" + (f": {whys}" if whys else "")
+        measured = "; ".join(case.properties["measured"] for case in self.cases if "measured" in case.properties)
+        return f"{word}{counted}" + "".join(f": {more}" for more in (whys, measured) if more)
 
 
 class Report:
@@ -114,10 +117,7 @@ class Report:
         yield ""
         yield from _table(
             ("", "what was done", "what must hold", "result", "seconds"),
-            [
-                (row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases))
-                for row in rows
-            ],
+            [(row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases)) for row in rows],
         )
         yield ""
         yield "## Bugs we do not have"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.conftest import OpenStand
-from tests.conformance.mart import MAKE, MODES, TABLES, assert_healed, prepare, working
+from tests.conformance.mart import MODES, Marts, assert_healed, working
 from tests.conformance.points import Point
 from tests.conformance.scenario import scenario
 
@@ -35,21 +34,19 @@ def moments() -> list[tuple[str, Point, str]]:
     long=True,
 )
 @pytest.mark.parametrize(("running", "point", "table"), moments(), ids=str)
-def test_a_killed_sync_is_made_good_by_the_next(stand: OpenStand, running: str, point: Point, table: str) -> None:
-    desk = stand(TABLES, *MAKE)
-    prepare(desk, running)
-    command = [sys.executable, "-m", "tests.conformance.process", str(desk.shop.config), point, table, running]
-    done = subprocess.run(
-        command,
-        check=False,
-        cwd=ROOT,
-        env=desk.shop.environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        start_new_session=True,
-    )
-    assert done.returncode == -signal.SIGKILL, (done.returncode, done.stdout, done.stderr)
+def test_a_killed_sync_is_made_good_by_the_next(marts: Marts, running: str, point: Point, table: str) -> None:
+    with marts.running(running) as desk:
+        command = [sys.executable, "-m", "tests.conformance.process", str(desk.shop.config), point, table, running]
+        done = subprocess.run(
+            command,
+            check=False,
+            cwd=ROOT,
+            env=desk.shop.environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            start_new_session=True,
+        )
+        assert done.returncode == -signal.SIGKILL, (done.returncode, done.stdout, done.stderr)
 
-    assert_healed(desk)
-    assert "intent" in desk.kinds(table)
+        assert_healed(desk)

@@ -1,0 +1,114 @@
+"""T11: more than one run of a table, at once and in any order."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.plan import Mode
+from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.window import Window
+from tests.conformance.conftest import OpenStand
+from tests.conformance.mart import MODES, Marts, assert_healed, window, working
+from tests.conformance.points import Point, at_points, once
+from tests.conformance.scenario import scenario
+from tests.conformance.test_faults import expire, struck
+
+VISITS = "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())"
+ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
+
+
+@scenario(
+    "T11",
+    "while a sync reads an append table, a second sync, a backfill and a full refresh of it are started",
+    holds="each is told in one sentence who holds the table, and changes nothing; the first lands; nothing is there twice",
+)
+def test_a_second_run_of_a_table_is_told_who_holds_it(marts: Marts) -> None:
+    others: list[SyncReport] = []
+    with marts.running("incremental") as desk:
+
+        def all_at_once() -> None:
+            for running, mode in MODES.items():
+                if "visits" in working(running):
+                    others.append(desk.sync("visits", mode=mode, window=window(running))["visits"])
+
+        landed = struck(desk, "incremental", once(Point.READING, "visits", all_at_once))["visits"]
+
+        assert [report.status for report in others] == [Status.BUSY] * len(MODES)
+        assert "another run is syncing this table" in (others[0].error or "")
+        assert landed.status is Status.LANDED
+        assert_healed(desk)
+
+
+@scenario(
+    "T11",
+    "a run has staged its batch and sleeps past its lease; another one takes over, lands and goes on; the first wakes and commits",
+    holds="its commit is a no-op, it says that it lost its lease, and nothing is there twice",
+)
+@pytest.mark.parametrize("table", ["orders", "visits"])
+def test_a_sleeper_that_wakes_before_its_commit(marts: Marts, table: str) -> None:
+    with marts.running("incremental") as desk:
+
+        def sleep() -> None:
+            expire(desk, table)
+            desk.land(table)
+
+        slept = struck(desk, "incremental", once(Point.BEFORE_COMMIT, table, sleep))[table]
+
+        assert slept.status is Status.FAILED
+        desk.assert_equal(table)
+        assert_healed(desk)
+
+
+@scenario(
+    "T11",
+    "a window is backfilled from the UI before the table's first sync",
+    holds="the first sync brings everything else, and what the backfill landed is there once",
+)
+def test_a_backfill_before_the_first_sync(stand: OpenStand) -> None:
+    desk = stand(
+        '- "public.visits:at:timestamp!append"\n- "public.orders:updated_at:timestamp!upsert"',
+        VISITS,
+        ORDERS,
+        "INSERT INTO visits VALUES ('ann', '2024-01-10Z'), ('bob', '2024-02-10Z'), ('cyd', now())",
+        "INSERT INTO orders VALUES (1, 'old', '2024-01-10Z'), (2, 'older', '2023-01-10Z'), (3, 'new', now())",
+    )
+    january = Window(*(CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01Z", "2024-02-01Z")))
+    backfilled = desk.land(mode=Mode.BACKFILL, window=january)
+    assert {name: report.rows.inserted for name, report in backfilled.items()} == {"visits": 1, "orders": 1}
+    assert {report.new_watermark for report in backfilled.values()} == {None}
+
+    desk.land()
+    for name in ("visits", "orders"):
+        desk.assert_equal(name)
+        desk.assert_tidy(name)
+
+
+@scenario(
+    "T11",
+    "today's partition of an append table is backfilled just before its sync, and again just after",
+    holds="rows that both have read are there once",
+)
+def test_a_backfill_of_today_just_before_a_sync(stand: OpenStand) -> None:
+    desk = stand('- "public.visits:at:timestamp!append"', VISITS, "INSERT INTO visits VALUES ('ann'), ('ann'), ('bob')")
+    desk.land()
+    desk.execute("INSERT INTO visits VALUES ('cyd'), ('cyd')")
+    today = Window(CursorValue.parse(CursorType.TIMESTAMP, "2024-01-01Z"), None)
+    first = desk.land(mode=Mode.BACKFILL, window=today)["visits"].rows
+    second = desk.land()["visits"].rows
+    desk.execute("INSERT INTO visits VALUES ('dan')")
+    third = desk.land(mode=Mode.BACKFILL, window=today)["visits"].rows
+    fourth = desk.land()["visits"].rows
+
+    assert [rows.inserted for rows in (first, second, third, fourth)] == [2, 0, 1, 0]
+    desk.assert_equal("visits")
+    desk.assert_tidy("visits")
+
+
+def test_the_run_that_passes_no_point_is_noticed(marts: Marts) -> None:
+    """A fault that strikes nothing would prove nothing."""
+    struck_at: list[Point] = []
+    with marts.running("incremental") as desk:
+        desk.land("prices", through=lambda ports: at_points(ports, lambda point, table: struck_at.append(point)))
+        assert set(struck_at) == set(Point)
+        assert_healed(desk)
