@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
-from incremental_assets.core.table import Column, TableSpec
+from incremental_assets.core.table import Column, Strategy, TableSpec
 
 OWN_PREFIX = "_sync_"
 """Columns that a sync adds to a target begin with it."""
+HIDDEN = "_metadata"
+"""Where Spark keeps the file of each row, by which Delta finds the rows to be replaced."""
 
 _DELTA_WORDS = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
 
@@ -86,6 +88,11 @@ def check_names(spec: TableSpec) -> None:
         if column.name.lower().startswith(OWN_PREFIX):
             raise NameRefused(
                 f"{spec.id}: the column {column.name!r} begins with `{OWN_PREFIX}`, which is kept for columns that a sync adds; rename it"
+            )
+        if column.name.lower() == HIDDEN and spec.strategy is Strategy.UPSERT:
+            raise NameRefused(
+                f"{spec.id}: the column {column.name!r} has the name under which Delta finds the rows that an upsert replaces; "
+                "rename it, or sync this table by `append` or `full_refresh`"
             )
         other = seen.setdefault(column.name.lower(), column.name)
         if other != column.name:

@@ -13,8 +13,8 @@ def column(name: str, spark_type: str = "string") -> Column:
     return Column(name, "text", spark_type, Fidelity.EXACT)
 
 
-def spec(*columns: Column, evolve: bool = True) -> TableSpec:
-    return TableSpec(TableShape(TableId("shop", "public", "orders"), columns), Strategy.APPEND, evolve=evolve)
+def spec(*columns: Column, evolve: bool = True, strategy: Strategy = Strategy.APPEND) -> TableSpec:
+    return TableSpec(TableShape(TableId("shop", "public", "orders"), columns), strategy, evolve=evolve)
 
 
 ID, NOTE = column("id", "bigint"), column("note")
@@ -80,3 +80,9 @@ def test_names_that_a_delta_table_cannot_hold_are_refused_by_name() -> None:
         check_names(spec(column("Note"), NOTE))
     with pytest.raises(NameRefused, match="'_SYNC_x' begins with `_sync_`"):
         check_names(spec(column("_SYNC_x")))
+
+
+def test_the_name_that_delta_replaces_rows_by_is_refused_for_an_upsert() -> None:
+    with pytest.raises(NameRefused, match="'_Metadata' has the name under which Delta"):
+        check_names(spec(ID, column("_Metadata"), strategy=Strategy.UPSERT))
+    check_names(spec(ID, column("_Metadata"), strategy=Strategy.APPEND))
