@@ -37,7 +37,7 @@ def _in_new_york(stand: OpenStand) -> Stand:
     desk.execute(
         "CREATE TABLE moments (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), day date DEFAULT current_date)",
         "CREATE TABLE readings (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now())",
-        "CREATE TABLE tokyo (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now() AT TIME ZONE 'Asia/Tokyo')",
+        "CREATE TABLE tokyo (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT (now() AT TIME ZONE 'Asia/Tokyo'))",
         f"INSERT INTO moments (id, at) VALUES {STAMPS}",
         f"INSERT INTO readings SELECT id, at AT TIME ZONE 'America/New_York' FROM (VALUES {STAMPS}) AS s (id, at)",
         f"INSERT INTO readings VALUES {READINGS}",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode, SyncPlan
@@ -27,7 +26,7 @@ ONE_STAMP = 1_000_000
     "T2",
     "Two transactions draw ids 1 and 2 from a sequence; 2 commits, a sync runs, then 1 commits, and id 3 is rolled back for good",
     holds="append and upsert by the id land 1 with the next sync, once and reported as late; the gap at 3 holds nothing up",
-    bugs=("Kafka Connect JDBC #1015",),
+    bugs=("Kafka Connect JDBC #1015", "Kafka Connect JDBC #27", "dlt #2269"),
 )
 def test_ids_commit_out_of_order(stand: OpenStand) -> None:
     desk = stand(
@@ -101,7 +100,7 @@ def test_ids_drawn_in_blocks(stand: OpenStand) -> None:
     "T3",
     "One million rows carry one and the same stamp; later one more row gets that very stamp",
     holds="all of them land once, and the later row too; no tie is ever cut, and what is remembered between syncs does not grow with the tie",
-    bugs=("dlt #4030",),
+    bugs=("dlt #4030", "dlt #2580"),
     long=True,
 )
 def test_a_million_rows_of_one_stamp(stand: OpenStand) -> None:
@@ -131,7 +130,7 @@ def test_a_million_rows_of_one_stamp(stand: OpenStand) -> None:
     "T4",
     "After a sync rows are stamped exactly at its watermark; and while a transaction is open, a row is synced and then changed under the same stamp",
     holds="the boundary belongs to the next window: every row at it lands, each once; the change under an unsettled stamp lands too; a quiet table is idle after that",
-    bugs=("airbyte #14732",),
+    bugs=("airbyte #14732", "airbyte #70257"),
 )
 def test_rows_at_the_watermark(stand: OpenStand) -> None:
     desk = stand(
@@ -170,32 +169,28 @@ def test_rows_at_the_watermark(stand: OpenStand) -> None:
 
 @scenario(
     "T4",
-    "A row with an older stamp is committed after the sync has taken its bound and before its snapshot is read",
-    holds="it lands in this sync or the next, whatever the highest stamp was when the bound was taken",
+    "Two rows with older stamps than the highest one are committed while a sync runs: one after its bound was taken and before its snapshot, one just after its snapshot",
+    holds="the first lands in this sync, the second in the next and as late: the bound comes before the snapshot, and is not the highest stamp",
     bugs=("airbyte #85918", "airbyte #80152"),
 )
-def test_a_row_between_the_bound_and_the_snapshot(stand: OpenStand) -> None:
+def test_rows_around_the_snapshot(stand: OpenStand) -> None:
     desk = stand(
         '- "public.orders:updated_at:timestamp!upsert"',
         "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
         "INSERT INTO orders VALUES (1, 'seen', now())",
     )
     desk.land()
-    slow = desk.shop.connect()
-    slow.execute("INSERT INTO orders VALUES (2, 'stamped before the bound, committed after it')")
-    desk.execute("INSERT INTO orders VALUES (3, 'the highest stamp')")
+    with desk.shop.connect() as before, desk.shop.connect() as after:
+        before.execute("INSERT INTO orders VALUES (2, 'committed before the snapshot')")
+        after.execute("INSERT INTO orders VALUES (3, 'committed after the snapshot')")
+        desk.execute("INSERT INTO orders VALUES (4, 'the highest stamp')")
+        through = lambda ports: replace(ports, source=Around(ports.source, before.commit, after.commit))  # noqa: E731
+        second = desk.land(through=through)["orders"]
+    assert desk.copy("orders", "id") == [(1,), (2,), (4,)]
+    third = desk.land()["orders"]
 
-    def commit() -> None:
-        slow.commit()
-        slow.close()
-
-    second = desk.land(through=lambda ports: replace(ports, source=Meanwhile(ports.source, commit)))["orders"]
-    third = desk.sync()["orders"]
-
-    assert second.rows.inserted == 2, "the snapshot came after the bound and shows both"
-    assert third.error is None
+    assert (second.rows.inserted, third.rows.inserted, third.rows.late) == (2, 1, 1)
     desk.assert_equal("orders")
-    assert desk.copy("orders", "id") == [(1,), (2,), (3,)]
 
 
 @scenario(
@@ -236,7 +231,7 @@ def test_rows_later_on_the_same_day(stand: OpenStand) -> None:
     "T6",
     "The cursor is NULL until a row is first changed; such rows come, and get a stamp later, under `nulls:` fail, always, skip, and with a fallback column",
     holds="`fail` stops the table and names the count; `always` and the fallback hold every row as it is; `skip` leaves exactly those rows out, until they have a stamp",
-    bugs=("sling #380",),
+    bugs=("sling #380", "dlt #1935", "airbyte #17150"),
 )
 def test_rows_without_a_cursor(stand: OpenStand) -> None:
     table = "(id int PRIMARY KEY, note text, mdatum timestamptz, made timestamptz NOT NULL DEFAULT now())"
@@ -281,7 +276,7 @@ def test_rows_without_a_cursor(stand: OpenStand) -> None:
     "T7",
     "Rows lie one microsecond apart, around the watermark, around the ends of a backfill and around a reset",
     holds="windows are cut between them to the microsecond, on both sides; no stamp is rounded on its way into the bound or the copy",
-    bugs=("sling #307", "sling #356"),
+    bugs=("airbyte #84400", "sling #307", "sling #356"),
 )
 def test_microsecond_neighbours(stand: OpenStand) -> None:
     desk = stand(
@@ -317,14 +312,16 @@ def test_microsecond_neighbours(stand: OpenStand) -> None:
 
 
 @dataclass
-class Meanwhile:
-    """Something happens in the source before a snapshot is opened, once."""
+class Around:
+    """Something happens in the source just before a snapshot is opened, and something just after."""
 
     source: Source
-    happens: Any
+    before: Callable[[], object]
+    after: Callable[[], object]
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
-        self.happens()
+        self.before()
         with self.source.snapshot(plan) as opened:
+            self.after()
             yield opened

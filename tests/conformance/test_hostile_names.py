@@ -25,7 +25,7 @@ CORPUS = (
     " around ", " ", "a.b.c", "back`tick", "``", '"quoted"', '""', "'", "''", "%s %d %(name)s %%", "{0} {name} {{}}",
     "${env:SHOP_PASSWORD}", "{env: SHOP_PASSWORD}", ":name $1 ?", "select", "null", "true", "1e3", "<script>alert(1)</script>",
     'a,b;c|d=e(f)', '{"json": [1, "\\"x\\""]}', '=HYPERLINK("http://x")', "../../etc/passwd", "C:\\temp\\new", "ünïcödé ß",
-    "日本語のテーブル", "🤷🏽‍♀️ 👩‍👩‍👧", "שלום \u202eעולם\u202c", "zero\u200bwidth", "e\u0301", "\x01\x1b[31m\x7f", "n" * 63, "漢" * 21, "_metadata",
+    "日本語のテーブル", "🤷🏽‍♀️ 👩‍👩‍👧", "שלום \u202eעולם\u202c", "zero\u200bwidth", "e\u0301", "\x01\x1b[31m\x7f", "n" * 63, "漢" * 21,
 )  # fmt: skip
 CURSOR = 'x\' OR "at" = `1'
 TABLES = (
@@ -74,6 +74,45 @@ def test_hostile_columns_and_values(stand: OpenStand) -> None:
     _assert_equal_texts(desk, "public", table)
     assert _everything_else(desk) == before
     assert _around(desk) <= {"sources.yaml", "lake", "checkpoints.db", "checkpoints.db-shm", "checkpoints.db-wal"}
+
+
+@scenario(
+    "T19",
+    "Tables have columns whose names a sync, Spark or Delta need for themselves: `_metadata`, `_sync_seq`, two that differ by case alone",
+    holds="each that cannot be held is refused by name before anything is written, and the others land; the column `_metadata` lands whole where no row is replaced",
+)
+def test_names_that_are_taken(stand: OpenStand) -> None:
+    desk = stand(
+        """
+        - "public.replaced:at:timestamp!upsert"
+        - "public.seq:at:timestamp!append"
+        - "public.cases:at:timestamp!append"
+        - "public.added:at:timestamp!append"
+        - {table: public.read_whole, strategy: full_refresh, refresh_every: 1s}
+        """,
+        *(
+            f'CREATE TABLE {name} (id int PRIMARY KEY, {columns}, at timestamptz DEFAULT now())'
+            for name, columns in {
+                "replaced": "_metadata text", "seq": "_sync_seq text", "cases": '"Name" text, name text',
+                "added": "_metadata text, s int, t int, b int, c0 int, file_path text", "read_whole": "_metadata text",
+            }.items()
+        ),
+        "INSERT INTO added VALUES (1, 'm', 1, 2, 3, 4, 'f')",
+        "INSERT INTO read_whole VALUES (1, 'm')",
+    )  # fmt: skip
+    with desk.runtime() as runtime:
+        refused = {problem.table.name: str(problem.error) for problem in runtime.specs("shop").problems}
+    assert refused.keys() == {"replaced", "seq", "cases"}
+    assert "'_metadata'" in refused["replaced"]
+    assert "'_sync_seq'" in refused["seq"]
+    assert "differ by case alone" in refused["cases"]
+
+    desk.land()
+    desk.execute("INSERT INTO added VALUES (2, NULL, 1, 2, 3, 4, 'f')", "UPDATE read_whole SET _metadata = 'changed'")
+    desk.land()
+    desk.assert_equal("added")
+    desk.assert_equal("read_whole")
+    assert not desk.shop.lake("replaced").exists()
 
 
 @scenario(

@@ -82,7 +82,7 @@ def test_a_backfill_takes_nothing_back(stand: OpenStand) -> None:
     "T13",
     "A `primary_key` is only declared, and the source repeats it: within one batch, with equal cursors, and in a backfill that sees only the older of two rows",
     holds="the row with the largest cursor lands, of equal ones the one with the largest columns; the repetition is reported; an older cursor never overwrites a newer one",
-    bugs=("airbyte #22112",),
+    bugs=("airbyte #22112", "PostHog #33067"),
 )
 def test_a_declared_key_that_repeats(stand: OpenStand) -> None:
     desk = stand(

@@ -164,6 +164,8 @@ def _truth(column: Column) -> str:
     name, kind = column.name, column.spark_type
     if column.source_type.startswith(("character(", "bpchar")):
         return f"textin(bpcharout({name}))"
+    if kind.startswith("decimal"):
+        return f"trim_scale({name})::text"
     return {
         "float": f"encode(float4send({name}), 'hex')",
         "double": f"encode(float8send({name}), 'hex')",
@@ -179,6 +181,7 @@ def _canonical(value: Any, column: Column) -> str | None:
         return None
     if column.spark_type in ("float", "double"):
         return struct.pack(">f" if column.spark_type == "float" else ">d", value).hex()
-    if isinstance(value, bool):
-        return str(value).lower()
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
+    if isinstance(value, Decimal):
+        digits = format(value, "f")
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return str(value).lower() if isinstance(value, bool) else str(value)
