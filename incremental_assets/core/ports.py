@@ -138,6 +138,7 @@ class Commit:
     version: int
     rows: RowCounts
     state: State | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Lake(Protocol):

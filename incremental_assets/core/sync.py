@@ -104,7 +104,7 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
         target_version=commit.version if commit else target.version if target else None,
         seconds=watch.seconds,
         stages=watch.stages,
-        warnings=(*decision.warnings, *batch.warnings),
+        warnings=(*decision.warnings, *batch.warnings, *(commit.warnings if commit else ())),
     )
     landed = (commit.table_id, commit.version) if commit else (target.table_id, target.version) if target else None
     # Discarded first: once the sequence is closed, nobody would look for its batch again.

@@ -13,7 +13,7 @@ from incremental_assets.core.overlap import overlap
 from incremental_assets.core.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch, Commit, Target
 from incremental_assets.core.state import State
-from incremental_assets.core.table import Strategy, TableId, TableSpec
+from incremental_assets.core.table import Column, Strategy, TableId, TableSpec
 from incremental_assets.core.window import Window
 from incremental_assets.engine.counts import row_counts
 from incremental_assets.engine.dialects.base import Address
@@ -114,7 +114,8 @@ class DeltaLake:
         if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
             raise _changed_meanwhile(spec, meanwhile)
         counts = row_counts(done, note, late=written.late, deleted=before)
-        return Commit(after.table_id, done.version, counts, state)
+        came = changes.added if landed and not plan.overwrites else ()
+        return Commit(after.table_id, done.version, counts, state, _came(spec, came))
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window; of an append with a key, the latest version of each row."""
@@ -173,6 +174,16 @@ def _floor(newest: Committed) -> int:
     """The version up to which our newest commit vouches for the table: an overwrite vouches for all that it left."""
     note = newest.note
     return newest.version if note is None or note.kind is Kind.OVERWRITE else note.seen
+
+
+def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:
+    """A default fills a new column at once and stamps no row, so that no cursor can tell."""
+    names = ", ".join(column.name for column in added)
+    told = (
+        f"new columns ({names}) came with this sync; rows that do not move show NULL there, which is wrong should the source have given them "
+        f"a value: then read everything again with `incremental-assets reset --select {spec.id}`"
+    )
+    return (told,) if added else ()
 
 
 def _confirmed(spec: TableSpec, path: str, after: int, batch_id: str) -> tuple[TableLog, Committed]:

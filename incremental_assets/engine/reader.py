@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.contract import check_names
 from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableShape
 from incremental_assets.engine.dialects.base import Address, ReadQuery
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
+from incremental_assets.engine.dialects.postgresql_errors import explain_read
 from incremental_assets.engine.probe import SqlProbe
 
 if TYPE_CHECKING:
@@ -53,13 +55,22 @@ class SparkSource:
         with self._probe.snapshot(plan) as held:
             parts = parts_for(plan.spec.shape, held.rows, self._address.connections)
             query = self._dialect.read_query(plan, parts, clean=held.rejected == 0)
-            yield SparkSnapshot(
-                rows=held.rows,
-                nulls=held.nulls,
-                highest=held.highest,
-                fingerprint=held.fingerprint,
-                frame=self._frame(query, held.snapshot_id),
-            )
+            try:
+                yield SparkSnapshot(
+                    rows=held.rows,
+                    nulls=held.nulls,
+                    highest=held.highest,
+                    fingerprint=held.fingerprint,
+                    frame=self._frame(query, held.snapshot_id),
+                )
+            except IncrementalAssetsError:
+                raise
+            except Exception as error:
+                told = explain_read(error, self._address, plan.spec.id)
+                if told is None:
+                    raise
+                # Without the cause: the driver's own error may quote anything.
+                raise told from None
 
     def _frame(self, query: ReadQuery, snapshot_id: str) -> DataFrame:
         from incremental_assets.engine.arrival import arrived

@@ -178,7 +178,9 @@ def test_a_new_column_arrives_and_rows_that_gained_a_value_are_written(desk: Des
     wider = table("id bigint, note string, at bigint, a b int")
     commit = desk.land(wider, [(1, "a", 10, 5), (2, "b", 20, None)])
     assert commit.rows == RowCounts(read=2, updated=1, unchanged=1)
-    assert desk.rows(wider) == [(1, "a", 10, 5), (2, "b", 20, None)]
+    assert "new columns (a b) came with this sync; rows that do not move show NULL there" in commit.warnings[0]
+    assert desk.land(wider, [(1, "a", 10, 6)]).warnings == ()
+    assert desk.rows(wider) == [(1, "a", 10, 6), (2, "b", 20, None)]
 
 
 def test_the_values_of_a_dropped_column_survive_an_upsert(desk: Desk) -> None:

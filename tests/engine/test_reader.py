@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.measure import Comparison, Duplicates
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Commit
@@ -17,7 +18,7 @@ from incremental_assets.core.window import Window
 from incremental_assets.engine.lake import DeltaLake
 from incremental_assets.engine.reader import PART_BYTES, SparkSource, parts_for
 from incremental_assets.engine.stage import ParquetStage
-from tests.engine.source import Source, planned
+from tests.engine.source import READER, Source, planned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +53,37 @@ class Copy:
 @pytest.fixture
 def copy(source: Source, spark: SparkSession, tmp_path: Path) -> Copy:
     return Copy(source, spark, tmp_path / "lake")
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "told"),
+    [
+        ("REVOKE SELECT ON orders FROM plain_reader", SourceRefused, "may not read .*GRANT SELECT ON"),
+        (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'plain_reader' AND datname = current_database()",
+            SourceUnreachable,
+            "connection .* was lost",
+        ),
+    ],
+)
+def test_a_fault_of_the_source_in_the_middle_of_sparks_read_is_one_sentence(
+    source: Source, spark: SparkSession, fault: str, kind: type[Exception], told: str
+) -> None:
+    source.execute(
+        "CREATE TABLE orders AS SELECT n AS id FROM generate_series(1, 10) AS n", f"GRANT SELECT ON orders TO {READER}"
+    )
+    probe = source.open(READER)
+    reader = SparkSource(probe, source.address(READER), lambda: spark)
+    plan = planned(probe, source.spec("orders", strategy=Strategy.FULL_REFRESH))
+
+    def read() -> None:
+        with reader.snapshot(plan) as snapshot:
+            source.execute(fault)
+            snapshot.frame.count()
+
+    with pytest.raises(kind, match=rf"shop\.public\.orders: .*{told}") as caught:
+        read()
+    assert "\n" not in str(caught.value)
 
 
 def number(value: int) -> CursorValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,8 @@ from incremental_assets.core.names import render_table
 from incremental_assets.core.table import TableId
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql_sql import identifier
+
+_JDBC = re.compile(r"org\.postgresql\.util\.PSQLException: (.+)")
 
 
 @contextmanager
@@ -56,6 +59,23 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
             f"{place}: the connection was lost ({words}); the next sync goes on where this one stopped"
         )
     return SourceRefused(f"{table or place}: the source refused the question: {words}")
+
+
+def explain_read(error: Exception, address: Address, table: TableId) -> IncrementalAssetsError | None:
+    """One sentence for an error of Spark whose cause is the JDBC driver's; None where it is not. Spark wraps it as it likes, its text stays."""
+    found = _JDBC.search(str(error))
+    if found is None:
+        return None
+    words = found[1].strip().rstrip(".")
+    if "permission denied" in words:
+        return SourceRefused(f"{table}: {_grant(address, table)} ({words})")
+    # The snapshot went with the connection that held it.
+    if words.startswith("ERROR:") and "snapshot" not in words:
+        return SourceRefused(f"{table}: the source refused the read: {words}; nothing was written, run the sync again")
+    return SourceUnreachable(
+        f"{table}: the connection to {address.host}:{address.port} was lost while the table was read ({words}); "
+        "the next sync goes on where this one stopped"
+    )
 
 
 def _grant(address: Address, table: TableId | None) -> str:
