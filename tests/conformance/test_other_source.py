@@ -1,0 +1,193 @@
+"""T21: another database answers, or an older copy of the same one."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from incremental_assets.core.plan import Mode
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.conftest import OpenStand
+from tests.conformance.meddling import assert_told
+from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
+from tests.shop import Shop
+
+NAMES = ("orders", "readings", "countries")
+TABLES = """
+- "public.orders:at:timestamp!upsert"
+- "public.readings:id:integer!append"
+- {table: public.countries, strategy: full_refresh, refresh_every: 1s}
+"""
+SCHEMA = (
+    "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now())",
+    "CREATE TABLE readings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value int)",
+    "CREATE TABLE countries (code int PRIMARY KEY, name text)",
+)
+
+
+class Backed:
+    """A server of the test's own, whose data folder can be copied and put back, as a physical backup is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = EmbeddedPostgres(folder, settings={"fsync": "off"}).start()
+        with psycopg.connect(self.server.dsn()) as connection:
+            row = connection.execute("SHOW data_directory").fetchone()
+        assert row is not None
+        self._data, self._backup = Path(row[0]), Path(f"{row[0]}.backup")
+
+    def back_up(self) -> None:
+        self.server.stop()
+        subprocess.run(["cp", "-a", str(self._data), str(self._backup)], check=True)
+        self.server.start()
+
+    def restore(self) -> None:
+        self.server.stop()
+        subprocess.run(["rm", "-rf", str(self._data)], check=True)
+        subprocess.run(["cp", "-a", str(self._backup), str(self._data)], check=True)
+        self.server.start()
+
+
+@pytest.fixture
+def backed(tmp_path: Path) -> Iterator[Backed]:
+    made = Backed(tmp_path / "server")
+    yield made
+    subprocess.run(["rm", "-rf", str(made._backup)], check=True)
+    made.server.remove()
+
+
+def _move(desk: Stand, number: int) -> None:
+    desk.execute(
+        f"INSERT INTO orders VALUES ({number}, 'new')",
+        f"INSERT INTO readings (value) VALUES ({number})",
+        f"INSERT INTO countries VALUES ({number}, 'new')",
+    )
+
+
+@scenario(
+    "T21",
+    "The source is restored from an older physical backup, and new rows are written to it",
+    holds="every table stops with advice in one sentence and its copy stays as it was; after `reset` or `--full-refresh` it goes on and no row is lost",
+    long=True,
+)
+def test_the_source_is_restored_from_a_backup(stand: OpenStand, backed: Backed, tmp_path: Path, spark: object) -> None:
+    backed.server.create_database("shop")
+    shop = Shop.open(backed.server, "shop", tmp_path, TABLES, options="unlisted: ignore\n")
+    desk = Stand(shop, spark)  # type: ignore[arg-type]
+    desk.execute(*SCHEMA)
+    _move(desk, 1)
+    desk.land()
+    backed.back_up()
+    _move(desk, 2)
+    _move(desk, 3)
+    desk.execute("CREATE TABLE busy AS SELECT n FROM generate_series(1, 50000) AS n")
+    desk.land()
+    before, versions = {name: desk.copy(name) for name in NAMES}, {name: desk.versions(name) for name in NAMES}
+    backed.restore()
+    _move(desk, 4)
+
+    for report in desk.sync().values():
+        assert_told(report, "restored from an older copy", "nothing was changed", "--full-refresh", "reset")
+    assert {name: desk.copy(name) for name in NAMES} == before
+    assert {name: desk.versions(name) for name in NAMES} == versions
+
+    desk.land("orders", "countries", mode=Mode.FULL_REFRESH)
+    desk.reset("readings")
+    desk.land("readings")
+    desk.assert_equal("orders")
+    desk.assert_equal("countries")
+    # What only the newer database had stays, as an append never removes: number 2 is there in both versions.
+    assert desk.copy("readings", "id", "value") == [(1, 1), (2, 2), (2, 4), (3, 3)]
+    _move(desk, 5)
+    desk.land()
+    desk.assert_equal("orders")
+
+
+@scenario(
+    "T21",
+    "The source is restored from an older backup, and so much is written to it before the next sync that its log is past where it had been",
+    holds="nothing that is written after the restore is lost",
+    long=True,
+)
+def test_a_restored_source_that_has_gone_on(backed: Backed, tmp_path: Path, spark: object) -> None:
+    backed.server.create_database("shop")
+    shop = Shop.open(backed.server, "shop", tmp_path, TABLES, options="unlisted: ignore\n")
+    desk = Stand(shop, spark)  # type: ignore[arg-type]
+    desk.execute(*SCHEMA)
+    _move(desk, 1)
+    backed.back_up()
+    _move(desk, 2)
+    desk.land()
+    desk.execute("SELECT pg_sleep(2.1)")
+    desk.land()
+    backed.restore()
+    _move(desk, 4)
+    desk.execute("CREATE TABLE busy AS SELECT n FROM generate_series(1, 50000) AS n")
+    reports = desk.sync()
+
+    if all(report.error for report in reports.values()):
+        return
+    found = desk.copy("orders", "id")
+    assert (4,) in found
+    missing = [
+        row for row in desk.source("SELECT id, value FROM readings") if row not in desk.copy("readings", "id", "value")
+    ]
+    if missing:
+        pytest.xfail(
+            "a restored source whose log has already passed its old position cannot be told from one that went on; numbers given out "
+            "again below the watermark are then not read, and the run warns that the highest number fell"
+        )
+
+
+@scenario(
+    "T21",
+    "Another cluster with the same tables answers under the configured address; then the database is dropped and made anew in its place",
+    holds="every table stops with advice in one sentence, nothing is overwritten; a full refresh accepts the new source",
+)
+def test_another_database_answers(stand: OpenStand, postgres: EmbeddedPostgres, database: str) -> None:
+    desk = stand(TABLES, *SCHEMA)
+    _move(desk, 1)
+    desk.land()
+    before, versions = {name: desk.copy(name) for name in NAMES}, {name: desk.versions(name) for name in NAMES}
+    with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE "{database}" WITH (FORCE)')  # type: ignore[arg-type]
+    postgres.create_database(database)
+    desk.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader", *SCHEMA)
+    _move(desk, 7)
+
+    for report in desk.sync().values():
+        assert_told(report, "another database answers", "nothing was changed", "--full-refresh", "reset")
+    assert {name: desk.copy(name) for name in NAMES} == before
+    assert {name: desk.versions(name) for name in NAMES} == versions
+    desk.land(mode=Mode.FULL_REFRESH)
+    for name in NAMES:
+        desk.assert_equal(name)
+
+
+@scenario(
+    "T21",
+    "The configured address leads to another cluster, with the same database name and tables; later back to the first",
+    holds="every table stops with advice in one sentence and nothing is overwritten; pointed back it goes on",
+    long=True,
+)
+def test_another_cluster_answers(stand: OpenStand, backed: Backed, database: str) -> None:
+    desk = stand(TABLES, *SCHEMA)
+    _move(desk, 1)
+    desk.land()
+    versions = {name: desk.versions(name) for name in NAMES}
+    backed.server.create_database(database)
+    there = Shop.open(backed.server, database, desk.shop.folder, TABLES, options="unlisted: ignore\n")
+    there.execute(*SCHEMA)
+    for report in replace(desk, shop=there).sync().values():
+        assert_told(report, "another database answers", "nothing was changed")
+    assert {name: desk.versions(name) for name in NAMES} == versions
+    desk.shop.configure(TABLES, "unlisted: ignore\n")
+    _move(desk, 2)
+    desk.land()
+    for name in NAMES:
+        desk.assert_equal(name)
