@@ -6,7 +6,9 @@ export DAGSTER_HOME ?= $(CURDIR)/.dagster
 
 DEMO_ARGS := $(if $(SCALE),--scale $(SCALE)) $(ARGS)
 
-.PHONY: help setup demo dev test check lock jars screenshots clean
+MINUTES ?= 30
+
+.PHONY: help setup demo dev test check conformance soak lock jars screenshots clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +30,12 @@ check: setup ## style, types, and who may import whom
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+conformance: setup ## play every fault and write docs/conformance.md (ARGS="-k T11")
+	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md $(ARGS)
+
+soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json
+	$(BIN)/python -m tests.conformance.soak $(MINUTES) docs/soak.json
 
 lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and without addresses
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \

@@ -1,0 +1,31 @@
+"""A process that syncs without a pause until it is killed: `python -m tests.conformance.syncing CONFIG`."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from pathlib import Path
+
+from incremental_assets import load
+from incremental_assets.core.many import sync_many
+from incremental_assets.core.plan import Request
+from incremental_assets.core.report import SyncReport
+from resources.runtime import Runtime
+
+
+def main(config: str) -> None:
+    """Until the end of its process."""
+    runtime = Runtime(load(Path(config)))
+    specs, ports = runtime.specs("shop").specs, runtime.ports("shop")
+    while True:
+        request = Request(str(uuid.uuid4()))
+        sync_many(specs, lambda _, request=request: request, ports, parallel=len(specs), on_report=_tell)
+
+
+def _tell(report: SyncReport) -> None:
+    if report.error:
+        sys.stderr.write(f"{report.error}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
