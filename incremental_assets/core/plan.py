@@ -172,7 +172,7 @@ def plan(
                 settled.value,
                 previous,
                 idle if changed else None,
-                _fallen(spec, known, observation),
+                _warnings(spec, known, observation),
             )
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     return SyncPlan(
@@ -187,7 +187,7 @@ def plan(
         fingerprint_lower=_lower(spec, watermark),
         late_below=_late_below(spec, request, state, bound),
         future_above=future,
-        warnings=_fallen(spec, known, observation),
+        warnings=_warnings(spec, known, observation),
     )
 
 
@@ -203,7 +203,15 @@ def _plan_whole(
         and bound.clock - state.clock < spec.refresh_every
     ):
         due = state.clock + spec.refresh_every
-        return Nothing(f"not due before {due:%Y-%m-%d %H:%M}Z", settled.guarantee, settled.reason, None, None)
+        return Nothing(
+            f"not due before {due:%Y-%m-%d %H:%M}Z",
+            settled.guarantee,
+            settled.reason,
+            None,
+            None,
+            None,
+            _turned(state, bound),
+        )
     return SyncPlan(
         spec=spec,
         request=request,
@@ -216,6 +224,7 @@ def _plan_whole(
         fingerprint_lower=None,
         late_below=None,
         future_above=None,
+        warnings=() if request.mode is Mode.FULL_REFRESH else _turned(state, bound),
     )
 
 
@@ -257,6 +266,22 @@ def _has_moved(state: State, window: Window, observation: Observation) -> bool:
     if kept is None or observation.fingerprint != kept:
         return True
     return kept.lower is not None and (window.lower is None or window.lower < kept.lower)
+
+
+def _warnings(spec: TableSpec, state: State | None, observation: Observation) -> tuple[str, ...]:
+    return _turned(state, observation.bound) + _fallen(spec, state, observation)
+
+
+def _turned(state: State | None, bound: Bound) -> tuple[str, ...]:
+    """A server that was promoted, or recovered to a moment: what it lost of the last transactions, only its people know."""
+    kept, found = (state.identity if state else None), bound.identity
+    if kept is None or found is None or kept.timeline == found.timeline:
+        return ()
+    told = (
+        f"the source went from timeline {kept.timeline} to {found.timeline}, by a failover or a recovery; should it have lost its last "
+        "transactions, rows that had landed of them stay: `incremental-assets check` names them"
+    )
+    return (told,)
 
 
 def _fallen(spec: TableSpec, state: State | None, observation: Observation) -> tuple[str, ...]:

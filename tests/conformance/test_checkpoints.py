@@ -36,7 +36,6 @@ SCHEMA = (
     "The file of the checkpoint table is deleted after three syncs, and rows have changed since",
     holds="the position is rebuilt from the lake's own log and the history says so: nothing is lost or lands twice, for upsert, "
     "append (with and without a key) and full refresh",
-    bugs=("dlt #4052",),
 )
 def test_the_checkpoint_table_is_lost(stand: OpenStand) -> None:
     desk = _three_syncs(stand)
@@ -52,6 +51,7 @@ def test_the_checkpoint_table_is_lost(stand: OpenStand) -> None:
     "T15",
     "The checkpoint table is emptied, cut short in the middle of the second sync, or put back from the copy made after the first or second of three syncs",
     holds="nothing is lost or lands twice, sequences only grow, and the history says that the position was rebuilt",
+    bugs=("dlt #4052",),
     long=True,
 )
 @pytest.mark.parametrize("harm", ["emptied", "cut within the second sync", "copy of sync 1", "copy of sync 2"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -17,6 +19,9 @@ from tests.conformance.meddling import assert_told
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
 from tests.shop import Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NAMES = ("orders", "readings", "countries")
 TABLES = """
@@ -52,6 +57,16 @@ class Backed:
         subprocess.run(["cp", "-a", str(self._backup), str(self._data)], check=True)
         self.server.start()
 
+    def fail_over(self) -> None:
+        """The same files come up as a standby, as a replica's would, and are promoted."""
+        self.server.stop()
+        shutil.copy(self._data / "PG_VERSION", self._data / "standby.signal")
+        subprocess.run(["chown", f"--reference={self._data}", str(self._data / "standby.signal")], check=True)
+        self.server.start()
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
+            connection.execute("CHECKPOINT")
+
 
 @pytest.fixture
 def backed(tmp_path: Path) -> Iterator[Backed]:
@@ -75,11 +90,8 @@ def _move(desk: Stand, number: int) -> None:
     holds="every table stops with advice in one sentence and its copy stays as it was; after `reset` or `--full-refresh` it goes on and no row is lost",
     long=True,
 )
-def test_the_source_is_restored_from_a_backup(stand: OpenStand, backed: Backed, tmp_path: Path, spark: object) -> None:
-    backed.server.create_database("shop")
-    shop = Shop.open(backed.server, "shop", tmp_path, TABLES, options="unlisted: ignore\n")
-    desk = Stand(shop, spark)  # type: ignore[arg-type]
-    desk.execute(*SCHEMA)
+def test_the_source_is_restored_from_a_backup(backed: Backed, tmp_path: Path, spark: SparkSession) -> None:
+    desk = _opened(backed, tmp_path, spark)
     _move(desk, 1)
     desk.land()
     backed.back_up()
@@ -114,11 +126,8 @@ def test_the_source_is_restored_from_a_backup(stand: OpenStand, backed: Backed, 
     holds="nothing that is written after the restore is lost",
     long=True,
 )
-def test_a_restored_source_that_has_gone_on(backed: Backed, tmp_path: Path, spark: object) -> None:
-    backed.server.create_database("shop")
-    shop = Shop.open(backed.server, "shop", tmp_path, TABLES, options="unlisted: ignore\n")
-    desk = Stand(shop, spark)  # type: ignore[arg-type]
-    desk.execute(*SCHEMA)
+def test_a_restored_source_that_has_gone_on(backed: Backed, tmp_path: Path, spark: SparkSession) -> None:
+    desk = _opened(backed, tmp_path, spark)
     _move(desk, 1)
     backed.back_up()
     _move(desk, 2)
@@ -191,3 +200,32 @@ def test_another_cluster_answers(stand: OpenStand, backed: Backed, database: str
     desk.land()
     for name in NAMES:
         desk.assert_equal(name)
+
+
+@scenario(
+    "T21",
+    "The source fails over to a replica that had everything, and rows are written to it",
+    holds="the next run goes on where the last one stopped and warns that the source is on another timeline",
+    long=True,
+)
+def test_a_failover(backed: Backed, tmp_path: Path, spark: SparkSession) -> None:
+    desk = _opened(backed, tmp_path, spark)
+    _move(desk, 1)
+    desk.land()
+    backed.fail_over()
+    _move(desk, 2)
+    reports = desk.land()
+    again = desk.land()
+
+    for name in NAMES:
+        desk.assert_equal(name)
+        assert "from timeline 1 to 2" in " ".join(reports[name].warnings)
+        assert "timeline" not in " ".join(again[name].warnings)
+
+
+def _opened(backed: Backed, folder: Path, spark: SparkSession) -> Stand:
+    """A stand on the test's own server."""
+    backed.server.create_database("shop")
+    desk = Stand(Shop.open(backed.server, "shop", folder, TABLES, options="unlisted: ignore\n"), spark)
+    desk.execute(*SCHEMA)
+    return desk

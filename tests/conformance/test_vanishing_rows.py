@@ -15,7 +15,6 @@ COLUMNS = "id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now()"
     "T23",
     "A table that is read whole is emptied in the source, while another one has a new row",
     holds="the emptied one is refused in one sentence and its copy stays, the other lands; once it is allowed the copy is empty, too",
-    bugs=("airbyte #39039",),
 )
 def test_a_whole_table_shrinks_to_nothing(stand: OpenStand) -> None:
     desk = stand(

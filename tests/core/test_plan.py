@@ -239,6 +239,21 @@ def test_a_highest_number_below_what_was_read_is_warned_about_whether_anything_m
     assert planned(spec, state, seen(highest=5), REFRESH).warnings == ()
 
 
+def test_another_timeline_of_the_same_source_is_warned_about_and_goes_on() -> None:
+    mark, promoted = marks(moment("10:00:00")), replace(SHOP, timeline=2, position=2000)
+    state = landed(orders(), moment("10:00:00"), fingerprint=mark)
+    told = nothing(orders(), state, seen(fingerprint=mark, identity=promoted)).warnings
+    assert len(told) == 1
+    assert "from timeline 1 to 2" in told[0]
+    assert (
+        planned(orders(), state, seen(fingerprint=marks(moment("10:00:00"), "18"), identity=promoted)).warnings == told
+    )
+    assert (
+        planned(countries(), landed(countries(), clock=NOON - timedelta(days=2)), seen(identity=promoted)).warnings
+        == told
+    )
+
+
 # --- a table that is read whole ---------------------------------------------------------------------------
 
 
