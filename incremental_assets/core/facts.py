@@ -32,6 +32,8 @@ class TableFacts:
     """Cursor columns that no index begins with: every look at the table reads all of it."""
     cached_sequence: int = 1
     """Numbers that a session draws at once for the cursor; above 1 they commit out of order, which needs a `lookback`."""
+    unstamped: bool = False
+    """Whether neither a default nor a trigger of the database stamps the cursor, so that an application's clock does."""
     rows: int = 0
     bytes: int = 0
 

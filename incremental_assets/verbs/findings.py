@@ -126,6 +126,14 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[F
         yield _warn(
             name, "sequence", detail, f"set `lookback: {facts.cached_sequence * 10}` or more, or CACHE 1 in the source"
         )
+    if facts.unstamped and not spec.lookback:
+        fits = False
+        yield _warn(
+            name,
+            "stamps",
+            f"neither a default nor a trigger of the database sets {cursor.column}: an application's clock does, which may lag",
+            "let the database stamp it, or set a `lookback` as wide as those clocks and their transactions may lag",
+        )
     if spec.key and not spec.key_enforced:
         fits = False
         yield _warn(

@@ -73,7 +73,7 @@ def test_a_backfill_before_the_first_sync(stand: OpenStand) -> None:
         "INSERT INTO visits VALUES ('ann', '2024-01-10Z'), ('bob', '2024-02-10Z'), ('cyd', now())",
         "INSERT INTO orders VALUES (1, 'old', '2024-01-10Z'), (2, 'older', '2023-01-10Z'), (3, 'new', now())",
     )
-    january = Window(*(CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01Z", "2024-02-01Z")))
+    january = Window(*(CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z")))
     backfilled = desk.land(mode=Mode.BACKFILL, window=january)
     assert {name: report.rows.inserted for name, report in backfilled.items()} == {"visits": 1, "orders": 1}
     assert {report.new_watermark for report in backfilled.values()} == {None}
@@ -93,7 +93,7 @@ def test_a_backfill_of_today_just_before_a_sync(stand: OpenStand) -> None:
     desk = stand('- "public.visits:at:timestamp!append"', VISITS, "INSERT INTO visits VALUES ('ann'), ('ann'), ('bob')")
     desk.land()
     desk.execute("INSERT INTO visits VALUES ('cyd'), ('cyd')")
-    today = Window(CursorValue.parse(CursorType.TIMESTAMP, "2024-01-01Z"), None)
+    today = Window(CursorValue.parse(CursorType.TIMESTAMP, "2024-01-01T00:00:00Z"), None)
     first = desk.land(mode=Mode.BACKFILL, window=today)["visits"].rows
     second = desk.land()["visits"].rows
     desk.execute("INSERT INTO visits VALUES ('dan')")

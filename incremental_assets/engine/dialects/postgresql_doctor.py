@@ -33,7 +33,11 @@ _CURSORS = """
 SELECT w.place, c.relkind IN ('r', 'p', 'm') AND NOT EXISTS (
            SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL),
        coalesce((SELECT max(s.seqcache) FROM pg_depend AS d JOIN pg_sequence AS s ON s.seqrelid = d.objid
-                 WHERE d.classid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid = a.attnum), 1)
+                 WHERE d.classid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid = a.attnum), 1),
+       c.relkind IN ('r', 'p') AND NOT EXISTS (
+           SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
+           AND pg_get_expr(e.adbin, e.adrelid) ~* '(now[(]|(current_|local|clock_|statement_|transaction_)timestamp|current_date|nextval[(])') AND a.attidentity = '' AND NOT EXISTS (
+           SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
 JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
@@ -51,7 +55,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
     cursors = [(each.table, column) for each in wanted for column in each.cursors]
     asked_for = ([t.schema for t, _ in cursors], [t.name for t, _ in cursors], [column for _, column in cursors])
     fitted = {
-        cursors[place - 1]: (missing, cache) for place, missing, cache in asked.execute(_CURSORS, asked_for).fetchall()
+        cursors[place - 1]: tuple(found) for place, *found in asked.execute(_CURSORS, asked_for).fetchall()
     }
     tables = [
         TableFacts(each) if place not in found else _table(each, found[place], fitted)
@@ -93,9 +97,9 @@ def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts |
     return "\n".join(lines)
 
 
-def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[bool, int]]) -> TableFacts:
+def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]]) -> TableFacts:
     usable, readable, writable, filtered, rows, size = row
-    fits = {column: fitted.get((wanted.table, column), (False, 1)) for column in wanted.cursors}
+    fits = {column: fitted.get((wanted.table, column), (False, 1, False)) for column in wanted.cursors}
     return TableFacts(
         wanted=wanted,
         exists=True,
@@ -103,8 +107,10 @@ def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[bool, int
         readable=readable,
         writable=writable,
         filtered=filtered,
-        unindexed=tuple(column for column, (missing, _) in fits.items() if missing),
-        cached_sequence=max((cache for _, cache in fits.values()), default=1),
+        unindexed=tuple(column for column, (missing, _, _) in fits.items() if missing),
+        cached_sequence=max((cache for _, cache, _ in fits.values()), default=1),
+        # The fallback only stands in where the cursor is NULL.
+        unstamped=next((unstamped for _, _, unstamped in fits.values()), False),
         rows=rows,
         bytes=size,
     )
