@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.report import RowCounts
+from incremental_assets.core.table import TableId
 from incremental_assets.engine.log import Committed
 from incremental_assets.engine.note import Kind, Note
 
@@ -21,3 +23,17 @@ def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -
         late=late,
         quarantined=note.rejected,
     )
+
+
+def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: bool) -> None:
+    """What was written must be the batch less what was rightly left out; `into_nothing`: all of it. Raises CommitMissing.
+
+    Cheap, so it is asked after every commit: rows that Spark wrote twice, or lost, are told at once and not found months later.
+    """
+    written = commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
+    landable = note.rows - note.rejected - note.duplicates
+    if written > landable or (into_nothing and written != landable):
+        raise CommitMissing(
+            f"{table}: version {commit.version} holds {written} rows of a batch of {landable}, which must not be; run "
+            f"`incremental-assets check --select {table}`, read everything again with `--full-refresh`, and report it"
+        )

@@ -15,7 +15,7 @@ from incremental_assets.core.ports import Batch, Commit, Target
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Column, Strategy, TableId, TableSpec
 from incremental_assets.core.window import Window
-from incremental_assets.engine.counts import row_counts
+from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.log import Committed, TableLog, open_log
@@ -113,6 +113,7 @@ class DeltaLake:
         meanwhile = after.foreign(log.version)
         if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
             raise _changed_meanwhile(spec, meanwhile)
+        check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites)
         counts = row_counts(done, note, late=written.late, deleted=before)
         came = changes.added if landed and not plan.overwrites else ()
         return Commit(after.table_id, done.version, counts, state, _came(spec, came))

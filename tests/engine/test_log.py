@@ -13,9 +13,10 @@ import pytest
 from deltalake import DeltaTable
 
 from incremental_assets.core.contract import TargetColumn
-from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.errors import CommitMissing, TargetChanged
 from incremental_assets.core.report import RowCounts
-from incremental_assets.engine.counts import row_counts
+from incremental_assets.core.table import TableId
+from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.log import HARMLESS, Committed, TableLog, open_log
 from incremental_assets.engine.note import Kind, Note, read_note
 
@@ -240,3 +241,18 @@ def test_counts_are_what_the_log_says_less_the_rows_that_only_moved(
 ) -> None:
     note = replace(NOTE, kind=kind, rows=9, rejected=1, duplicates=1)
     assert row_counts(Committed(1, "WRITE", metrics, "spark", note), note) == rows
+
+
+@pytest.mark.parametrize(
+    ("written", "into_nothing", "adds_up"),
+    [(7, True, True), (6, True, False), (8, True, False), (8, False, False), (7, False, True), (0, False, True)],
+)
+def test_a_commit_holds_its_batch_and_no_more(written: int, into_nothing: bool, adds_up: bool) -> None:
+    note = replace(NOTE, rows=9, rejected=1, duplicates=1)
+    metrics = {"numOutputRows": written + 100, "numCopiedRows": 100}
+    committed = Committed(5, "WRITE", metrics, "spark", note)
+    if adds_up:
+        check_sums(TableId("shop", "public", "orders"), committed, note, into_nothing=into_nothing)
+        return
+    with pytest.raises(CommitMissing, match=rf"orders: version 5 holds {written} rows of a batch of 7"):
+        check_sums(TableId("shop", "public", "orders"), committed, note, into_nothing=into_nothing)

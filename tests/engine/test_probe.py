@@ -212,3 +212,16 @@ def test_windows_are_measured_in_one_scan_and_add_up(source: Source) -> None:
     assert (unordered[0], unordered[1]) == (found[2], found[0])
     assert int(unordered[2].digest) == sum(int(measure.digest) for measure in found[:3])
     assert [measure.rows for measure in probe.measure(spec, windows[1:3])] == [3, 2]
+
+
+def test_a_key_says_nothing_of_rows_that_other_tables_inherit(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE cities (id int PRIMARY KEY, name text)",
+        "CREATE TABLE capitals (since int) INHERITS (cities)",
+        "INSERT INTO cities VALUES (1, 'Lyon')",
+        "INSERT INTO capitals VALUES (1, 'Paris', 1792)",
+        "CREATE TABLE sales (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE sales_1 PARTITION OF sales FOR VALUES FROM (0) TO (10)",
+    )
+    assert source.shape("cities").primary_key == ()
+    assert source.shape("sales").primary_key == ("id",)

@@ -59,12 +59,14 @@ ORDER BY a.attrelid, a.attnum
 """
 
 # Of unique keys those that hold for every row at every moment; a primary key may be deferred, as a snapshot shows committed rows only.
+# A table that others inherit from shows their rows too, which its own keys know nothing of; of partitions the parent's keys do.
 _KEYS = """
 SELECT i.indrelid, i.indisprimary, array_agg(a.attname ORDER BY k.place)
 FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
 LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
 WHERE i.indrelid = ANY($1::oid[]) AND i.indisunique AND i.indisvalid AND (i.indimmediate OR i.indisprimary)
   AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
+  AND NOT EXISTS (SELECT FROM pg_inherits AS h JOIN pg_class AS p ON p.oid = h.inhparent WHERE p.oid = i.indrelid AND p.relkind <> 'p')
 GROUP BY i.indexrelid, i.indrelid, i.indisprimary
 ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid
 """
