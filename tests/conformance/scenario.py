@@ -10,7 +10,9 @@ import pytest
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
-def scenario(number: str, done: str, *, holds: str, bugs: Sequence[str] = (), long: bool = False) -> Callable[[Test], Test]:
+def scenario(
+    number: str, done: str, *, holds: str, bugs: Sequence[str] = (), long: bool = False
+) -> Callable[[Test], Test]:
     """`done` and `holds` are the report's words; `bugs` are public reports of other tools that it restates; `long` ones are left out of `make test`."""
 
     def mark(test: Test) -> Test:

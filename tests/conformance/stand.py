@@ -149,9 +149,7 @@ class Stand:
     def events(self, name: str) -> list[Event]:
         """The checkpoint table's history of one table."""
         with self.runtime() as runtime:
-            return [
-                kept.event for kept in runtime.checkpoints.history(TableId("shop", "public", name), 10_000)
-            ]
+            return [kept.event for kept in runtime.checkpoints.history(TableId("shop", "public", name), 10_000)]
 
     def kinds(self, name: str) -> list[str]:
         """The same, as the bare story."""

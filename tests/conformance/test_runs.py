@@ -73,7 +73,9 @@ def test_a_backfill_before_the_first_sync(stand: OpenStand) -> None:
         "INSERT INTO visits VALUES ('ann', '2024-01-10Z'), ('bob', '2024-02-10Z'), ('cyd', now())",
         "INSERT INTO orders VALUES (1, 'old', '2024-01-10Z'), (2, 'older', '2023-01-10Z'), (3, 'new', now())",
     )
-    january = Window(*(CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z")))
+    january = Window(
+        *(CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"))
+    )
     backfilled = desk.land(mode=Mode.BACKFILL, window=january)
     assert {name: report.rows.inserted for name, report in backfilled.items()} == {"visits": 1, "orders": 1}
     assert {report.new_watermark for report in backfilled.values()} == {None}

@@ -54,9 +54,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
     }
     cursors = [(each.table, column) for each in wanted for column in each.cursors]
     asked_for = ([t.schema for t, _ in cursors], [t.name for t, _ in cursors], [column for _, column in cursors])
-    fitted = {
-        cursors[place - 1]: tuple(found) for place, *found in asked.execute(_CURSORS, asked_for).fetchall()
-    }
+    fitted = {cursors[place - 1]: tuple(found) for place, *found in asked.execute(_CURSORS, asked_for).fetchall()}
     tables = [
         TableFacts(each) if place not in found else _table(each, found[place], fitted)
         for place, each in enumerate(wanted, 1)
