@@ -45,6 +45,7 @@ def test_a_reader_that_cannot_see_transactions(stand: OpenStand) -> None:
     "T24",
     "A transaction is prepared (two-phase commit) and forgotten, rows are committed beside it, later it is committed",
     holds="rows land at once, the watermark stays where it was and the run names the transaction; its own rows land when it ends",
+    long=True,
 )
 def test_a_prepared_transaction(stand: OpenStand) -> None:
     desk = stand(TABLES, ORDERS, EVENTS, "INSERT INTO orders VALUES (1, 'a')", "INSERT INTO events (what) VALUES ('e')")
@@ -76,6 +77,7 @@ def test_a_prepared_transaction(stand: OpenStand) -> None:
     "A session is left idle in a transaction for the whole day",
     holds="rows land at every sync, the watermark stays before that transaction and the run names the session that holds it back; "
     "what it commits in the end lands",
+    long=True,
 )
 def test_an_idle_transaction(stand: OpenStand) -> None:
     desk = stand(TABLES, ORDERS, EVENTS)

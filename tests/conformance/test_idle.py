@@ -26,7 +26,7 @@ IDLE = dict.fromkeys(NAMES, Status.IDLE)
 
 def jobs(spark: SparkSession) -> int:
     """Spark jobs that this session has begun, ever."""
-    count = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs()  # type: ignore[union-attr]
+    count = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs()
     return int(count)
 
 

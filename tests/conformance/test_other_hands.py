@@ -21,6 +21,7 @@ HARMED = ("deleted", "updated", "inserted", "restored", "removed", "overwritten"
     "T20",
     "Another hand runs OPTIMIZE, VACUUM DRY RUN and VACUUM (retaining nothing) on the landed tables between runs",
     holds="the next runs go on, and lose or repeat nothing",
+    long=True,
 )
 def test_maintenance_by_another_hand(stand: OpenStand) -> None:
     desk = stand(
@@ -52,6 +53,7 @@ def test_maintenance_by_another_hand(stand: OpenStand) -> None:
     "Another hand deletes, updates, inserts or overwrites rows, restores an older version, removes the table's folder, puts another table or an "
     "older copy in its place",
     holds="the next run with something to land stops with advice in one sentence and writes nothing; `--full-refresh` then makes the table equal",
+    long=True,
 )
 def test_another_hand_and_a_full_refresh(stand: OpenStand) -> None:
     desk = _harmed(stand)

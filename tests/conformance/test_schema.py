@@ -22,6 +22,7 @@ OLD = "'2024-01-10T00:00:00Z'"
     "T16",
     "A column is added, one dropped and one renamed between two syncs, and rows are inserted and changed",
     holds="new columns arrive, dropped ones keep what they held, the renamed one goes on under its new name; no row is lost or lands twice",
+    long=True,
 )
 def test_columns_come_and_go_between_syncs(stand: OpenStand) -> None:
     columns = "id int PRIMARY KEY, note text, extra int, at timestamptz NOT NULL DEFAULT now()"
@@ -89,6 +90,7 @@ def test_a_new_column_with_a_default(stand: OpenStand) -> None:
     "T16",
     "Columns are widened (int to bigint, more digits, text without a limit) or retyped between two syncs; of another table, which is frozen, one is added",
     holds="a longer text goes on; every other change is refused in one sentence and nothing is written; a full refresh, or putting the column back, goes on",
+    long=True,
 )
 def test_columns_change_their_type_between_syncs(stand: OpenStand) -> None:
     desk = stand(
@@ -197,6 +199,7 @@ ALTERED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "with another, the primary key is dropped, the table is dropped and made anew; each with new rows",
     holds="no wrong value lands: what cannot land right is refused in one sentence, and the next sync lands or refuses it in one sentence",
     bugs=("airbyte #80920",),
+    long=True,
 )
 def test_columns_change_between_plan_and_read(stand: OpenStand) -> None:
     desk = stand(

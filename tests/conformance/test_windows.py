@@ -36,6 +36,7 @@ JANUARY = Window(moment("2024-01-01T00:00:00Z"), moment("2024-02-01T00:00:00Z"))
     "A month that has landed is backfilled, and again after some of its rows were changed without a new stamp",
     holds="nothing lands twice; an upsert shows the change, an append has each version once, equal rows without a key "
     "as often as the source, and the watermark stays",
+    long=True,
 )
 def test_a_window_replayed(stand: OpenStand) -> None:
     desk = stand(TABLES, ORDERS, READINGS, VISITS, *ROWS)
@@ -111,7 +112,6 @@ def test_a_reset_to_an_earlier_watermark(stand: OpenStand) -> None:
     "T12",
     "A month is backfilled before the first sync ever, then all is synced",
     holds="the sync loads the rest and lands no row of that month again",
-    long=True,
 )
 def test_a_backfill_before_the_first_sync(stand: OpenStand) -> None:
     desk = stand(TABLES, ORDERS, READINGS, VISITS, *ROWS)
