@@ -79,7 +79,7 @@ def test_zones(stand: OpenStand) -> None:
 
 @scenario(
     "T8",
-    "The same, synced by a process on a host whose own zone is New York",
+    "The same database, synced first by a process on a host whose own zone is New York, and then by one in UTC",
     holds="the zone of the host changes nothing",
     long=True,
 )
@@ -87,12 +87,13 @@ def test_the_zone_of_the_host(stand: OpenStand, monkeypatch: pytest.MonkeyPatch)
     desk = _in_new_york(stand)
     monkeypatch.setenv("TZ", "America/New_York")
     told = desk.shop.sync()
-    desk.execute("INSERT INTO moments (id) VALUES (100)", "INSERT INTO readings (id) VALUES (100)")
-    desk.shop.sync()
+    monkeypatch.delenv("TZ")
+    _assert_same_instants(desk)
+    desk.execute(*(f"INSERT INTO {name} (id) VALUES (100)" for name in ("moments", "readings", "tokyo")))
+    second = desk.land()
 
-    assert {name: table["guarantee"] for name, table in told.items()} == dict.fromkeys(
-        ("public.moments", "public.readings", "public.tokyo"), "settled"
-    )
+    assert {table["guarantee"] for table in told.values()} == {"settled"}
+    assert {report.rows.inserted for report in second.values()} == {1}
     _assert_same_instants(desk)
 
 
