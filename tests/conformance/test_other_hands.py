@@ -180,9 +180,15 @@ def _delta(desk: Stand, name: str) -> str:
 
 @contextmanager
 def _retaining_nothing(desk: Stand) -> Iterator[None]:
-    check = "spark.databricks.delta.retentionDurationCheck.enabled"
-    desk.spark.conf.set(check, "false")
+    """VACUUM would refuse to retain nothing, and would list a handful of files in ten thousand tasks."""
+    settings = {
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+    }
+    for name, value in settings.items():
+        desk.spark.conf.set(name, value)
     try:
         yield
     finally:
-        desk.spark.conf.unset(check)
+        for name in settings:
+            desk.spark.conf.unset(name)
