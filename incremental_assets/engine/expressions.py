@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import cast
 
@@ -15,6 +15,8 @@ from incremental_assets.core.table import Column as SourceColumn
 from incremental_assets.core.table import TableSpec
 
 _TIMES = {CursorType.DATE: "date", CursorType.DATETIME: "timestamp_ntz", CursorType.TIMESTAMP: "timestamp"}
+_AT_ONCE = 100
+"""Columns that are compared one by one, or in one struct."""
 _TEXT_NUMBER = "decimal(38,9)"
 _WHOLE_DIGITS = 29
 _LAST_YEAR = 9999
@@ -49,11 +51,30 @@ def all_of(conditions: Iterable[Column]) -> Column:
     return reduce(lambda left, right: left & right, conditions)
 
 
+def alike(pairs: Sequence[tuple[Column, Column, str]]) -> Column:
+    """`same` for every pair of columns and their type, of at least one.
+
+    Many are compared as structs: Catalyst descends into a conjunction link by link, and some hundreds of links overflow its stack.
+    """
+    if len(pairs) <= _AT_ONCE:
+        return all_of(same(left, right, spark_type) for left, right, spark_type in pairs)
+    groups = [pairs[start : start + _AT_ONCE] for start in range(0, len(pairs), _AT_ONCE)]
+    return all_of(_gathered(group, 0).eqNullSafe(_gathered(group, 1)) for group in groups)
+
+
+def _gathered(pairs: Sequence[tuple[Column, Column, str]], side: int) -> Column:
+    """One side as a struct, its fields named by their places, as two structs compare only under the same names."""
+    return sf.struct(*(comparable(pair[side], pair[2]).alias(f"c{place}") for place, pair in enumerate(pairs)))
+
+
+def comparable(value: Column, spark_type: str) -> Column:
+    """-0.0 and 0.0 are two values for the source, so floats are compared by their text."""
+    return value.cast("string") if spark_type in ("float", "double") else value
+
+
 def same(left: Column, right: Column, spark_type: str) -> Column:
-    """Null-safe equality. -0.0 and 0.0 are two values for the source, so floats are compared by their text."""
-    if spark_type in ("float", "double"):
-        return left.cast("string").eqNullSafe(right.cast("string"))
-    return left.eqNullSafe(right)
+    """Null-safe equality."""
+    return comparable(left, spark_type).eqNullSafe(comparable(right, spark_type))
 
 
 def cursor_column(spec: TableSpec, side: str = "") -> Column:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from incremental_assets.core.contract import OWN_PREFIX, TargetColumn
@@ -16,7 +16,7 @@ from incremental_assets.core.overlap import Era, Overlap, eras
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.engine.dialects.base import LATE, REJECT_REASON
-from incremental_assets.engine.expressions import all_of, column, cursor_column, from_on, same
+from incremental_assets.engine.expressions import alike, all_of, column, comparable, cursor_column, from_on
 from incremental_assets.engine.stage import trusts_key
 from incremental_assets.engine.staged import read_staged
 
@@ -92,13 +92,17 @@ def _without_equal(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: 
     """An upsert: a row that the target holds with every column equal need not be written. A column that is only now coming is NULL there."""
     spec = plan.spec
     there = {found.name.lower() for found in present.columns}
-    equal = [
-        same(column(found.name, "b"), column(found.name, "t"), found.spark_type)
-        if found.name.lower() in there
-        else column(found.name, "b").isNull()
-        for found in spec.columns
-    ]
-    return rows.alias("b").join(_reachable(plan, target, present).alias("t"), on=all_of(equal), how="left_anti")
+    equal = alike(
+        [
+            (
+                column(found.name, "b"),
+                column(found.name, "t") if found.name.lower() in there else sf.lit(None).cast(found.spark_type),
+                found.spark_type,
+            )
+            for found in spec.columns
+        ]
+    )
+    return rows.alias("b").join(_reachable(plan, target, present).alias("t"), on=equal, how="left_anti")
 
 
 def _without_older(spec: TableSpec, rows: DataFrame, target: DataFrame) -> DataFrame:
@@ -121,19 +125,14 @@ def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present
 def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequence[str]) -> DataFrame:
     """The multiset difference over some columns; an enforced key makes every row of a snapshot the only one of its kind."""
     types = {found.name.lower(): found.spark_type for found in spec.columns}
-    on = [same(column(name, "b"), column(name, "t"), types[name.lower()]) for name in names]
+    equal = alike([(column(name, "b"), column(name, "t"), types[name.lower()]) for name in names])
     if spec.key and spec.key_enforced:
-        return rows.alias("b").join(there.alias("t"), on=all_of(on), how="left_anti")
-    alike = [_alike(name, types[name.lower()]) for name in names]
-    copies = Window.partitionBy(*alike).orderBy(sf.lit(1))
+        return rows.alias("b").join(there.alias("t"), on=equal, how="left_anti")
+    # As they are compared: rows that are told apart there are not numbered together here.
+    copies = Window.partitionBy(*(comparable(column(name), types[name.lower()]) for name in names)).orderBy(sf.lit(1))
     ours, theirs = (frame.withColumn(_COPY, sf.row_number().over(copies)) for frame in (rows, there))
-    on.append(column(_COPY, "b") == column(_COPY, "t"))
-    return ours.alias("b").join(theirs.alias("t"), on=all_of(on), how="left_anti").drop(_COPY)
-
-
-def _alike(name: str, spark_type: str) -> Column:
-    """As in `same`: rows that it tells apart are not numbered together."""
-    return column(name).cast("string") if spark_type in ("float", "double") else column(name)
+    numbered = equal & (column(_COPY, "b") == column(_COPY, "t"))
+    return ours.alias("b").join(theirs.alias("t"), on=numbered, how="left_anti").drop(_COPY)
 
 
 def _reachable(plan: SyncPlan, target: DataFrame, present: Present) -> DataFrame:
