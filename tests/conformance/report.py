@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -120,6 +121,7 @@ class Report:
             [(row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases)) for row in rows],
         )
         yield ""
+        yield from _soak(self._path.with_name("soak.json"))
         yield "## Bugs we do not have"
         yield ""
         yield "Public reports of other tools, each restated as the scenario above that we pass. They may have been mended there since."
@@ -164,6 +166,22 @@ def _bugs(rows: Sequence[Row]) -> Iterable[tuple[str, str, str]]:
     for bug, restated in by_bug.items():
         scenarios = "; ".join(f"{row.mark['number']}: {row.mark['done']}" for row in restated)
         yield bug, scenarios, min((row.outcome for row in restated), key=_WORST.index)
+
+
+def _soak(file: Path) -> Iterable[str]:
+    """What `make soak` last came to."""
+    if not file.is_file():
+        return
+    found = json.loads(file.read_text(encoding="utf-8"))
+    yield "## Soak"
+    yield ""
+    yield (
+        f"`make soak MINUTES={found['minutes']:.0f}`: {found['rows']:,} rows lived a fixed life of steps under {found['transactions']:,} transactions of pgbench, "
+        f"one in fifty slow and one in fifty undone, while the syncing process was killed with its JVM {found['kills']} times. {found['syncs']:,} syncs landed; "
+        f"they read {found['rows_read']:,} rows, {found['rows_read_twice']:,} of them a second time, and {found['rows_late']:,} had committed late. "
+        f"The copy was looked at {found['looks']} times: **{len(found['faults'])} steps lost, undone or doubled**. Seed {found['seed']}."
+    )
+    yield ""
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[str]:
