@@ -14,7 +14,7 @@ from incremental_assets.core.ports import Batch
 from incremental_assets.core.table import Column, Fidelity, TableSpec
 from incremental_assets.engine.commit import Write, write
 from incremental_assets.engine.dialects.base import RAW, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.engine.expressions import all_of, column
+from incremental_assets.engine.expressions import alike, column
 from incremental_assets.engine.note import Kind, Note
 from incremental_assets.engine.staged import read_staged
 from incremental_assets.engine.target import opened, prepare
@@ -30,8 +30,8 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
     rows = _rejected(session, staged, spec, there)
     target = session.read.format("delta").load(path)
     identity = [there[name.lower()] for name in _identity(spec) if name.lower() in there]
-    known = all_of(
-        column(name, "b").eqNullSafe(column(name, "t")) for name in (*identity, REJECT_REASON, REJECT_COLUMN)
+    known = alike(
+        [(column(name, "b"), column(name, "t"), "string") for name in (*identity, REJECT_REASON, REJECT_COLUMN)]
     )
     fresh = rows.alias("b").join(target.alias("t"), on=known, how="left_anti")
     note = Note(
