@@ -65,6 +65,7 @@ def test_ids_commit_out_of_order(stand: OpenStand) -> None:
     "T2",
     "A sequence with CACHE 10 gives ids 1 to 10 to one session and 11 to 20 to another, which writes first; the table has `lookback: 100`",
     holds="ids that come later from the lower block land; without the lookback they stay away, as the documentation says",
+    long=True,
 )
 def test_ids_drawn_in_blocks(stand: OpenStand) -> None:
     desk = stand(
@@ -277,6 +278,7 @@ def test_rows_without_a_cursor(stand: OpenStand) -> None:
     "Rows lie one microsecond apart, around the watermark, around the ends of a backfill and around a reset",
     holds="windows are cut between them to the microsecond, on both sides; no stamp is rounded on its way into the bound or the copy",
     bugs=("airbyte #84400", "sling #307", "sling #356"),
+    long=True,
 )
 def test_microsecond_neighbours(stand: OpenStand) -> None:
     desk = stand(

@@ -44,6 +44,7 @@ TABLES = (
     "T19",
     f"{len(CORPUS)} hostile texts are the columns of one table, its values in every column and its keys, read with a superuser's account: SQL that drops a canary table, quotes of every kind, comments, formats, paths, markup, emoji, right-to-left marks, control characters, names of 63 bytes",
     holds="every value under every name is equal, through insert, update and an idle look; the canary and everything else in the database are as they were",
+    long=True,
 )
 def test_hostile_columns_and_values(stand: OpenStand) -> None:
     desk = _privileged(stand)
@@ -80,6 +81,7 @@ def test_hostile_columns_and_values(stand: OpenStand) -> None:
     "T19",
     "Tables have columns whose names a sync, Spark or Delta need for themselves: `_metadata`, `_sync_seq`, two that differ by case alone",
     holds="each that cannot be held is refused by name before anything is written, and the others land; the column `_metadata` lands whole where no row is replaced",
+    long=True,
 )
 def test_names_that_are_taken(stand: OpenStand) -> None:
     desk = stand(

@@ -108,6 +108,7 @@ def test_a_declared_key_that_repeats(stand: OpenStand) -> None:
     "T14",
     "Keys of several columns read alike when they are put together: ('a','bc') and ('ab','c'), ('a','') and ('','a'), and with every separator in them that tools join by",
     holds="every key keeps a row of its own, through insert and update",
+    long=True,
 )
 def test_keys_that_read_alike(stand: OpenStand) -> None:
     pairs = [("a", "bc"), ("ab", "c"), ("", "a"), ("a", ""), ("a|b", "c"), ("a", "b|c"), ("a,b", "c"), ("a", "b,c")]

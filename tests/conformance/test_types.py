@@ -48,6 +48,7 @@ UNREAD = {"string": "CAST({0} AS string)", "binary": "lower(hex({0}))", "date": 
     "T17",
     "Tables with every type that a PostgreSQL server has, in rows of NULLs, extremes and oddities: numerics without precision and beyond 38 digits, NaN, infinities, BC years, 24:00, intervals, JSON, arrays of three dimensions, ranges, enums, domains, composites in composites, geometry, network, money, bits, citext, hstore and xml",
     holds="every value is equal: numbers exactly, floats bit by bit, stamps to the microsecond, everything else as PostgreSQL's own text",
+    long=True,
 )
 def test_every_type(stand: OpenStand) -> None:
     tables = ["everything", "more"]
@@ -77,6 +78,7 @@ def test_every_type(stand: OpenStand) -> None:
     "Rows hold what no type of Spark can: NaN in numeric(5,2), infinite dates and timestamps, a moment after the year 294246",
     holds="each such row is in quarantine, whole and as text, with the column and the reason; the others land; nothing is rounded or made NULL",
     bugs=("airbyte #7871",),
+    long=True,
 )
 def test_values_that_fit_nowhere(stand: OpenStand) -> None:
     desk = stand('- "public.unholdable:id:integer!upsert"', AWKWARD)
@@ -102,6 +104,7 @@ def test_values_that_fit_nowhere(stand: OpenStand) -> None:
     "T17",
     "A numeric(10,2) column becomes numeric without precision, which only a text can hold exactly, while its table is synced",
     holds="the table stops with both types and the cure in its error, and the copy stays as it was, rather than being rounded or turned into text silently",
+    long=True,
 )
 def test_fidelity_never_changes_silently(stand: OpenStand) -> None:
     desk = stand(
