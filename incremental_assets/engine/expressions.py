@@ -59,12 +59,17 @@ def alike(pairs: Sequence[tuple[Column, Column, str]]) -> Column:
     if len(pairs) <= _AT_ONCE:
         return all_of(same(left, right, spark_type) for left, right, spark_type in pairs)
     groups = [pairs[start : start + _AT_ONCE] for start in range(0, len(pairs), _AT_ONCE)]
-    return all_of(_gathered(group, 0).eqNullSafe(_gathered(group, 1)) for group in groups)
+    return all_of(
+        _gathered((left, kind) for left, _, kind in group).eqNullSafe(
+            _gathered((right, kind) for _, right, kind in group)
+        )
+        for group in groups
+    )
 
 
-def _gathered(pairs: Sequence[tuple[Column, Column, str]], side: int) -> Column:
-    """One side as a struct, its fields named by their places, as two structs compare only under the same names."""
-    return sf.struct(*(comparable(pair[side], pair[2]).alias(f"c{place}") for place, pair in enumerate(pairs)))
+def _gathered(values: Iterable[tuple[Column, str]]) -> Column:
+    """Columns and their types as a struct, its fields named by their places, as two structs compare only under the same names."""
+    return sf.struct(*(comparable(value, kind).alias(f"c{place}") for place, (value, kind) in enumerate(values)))
 
 
 def comparable(value: Column, spark_type: str) -> Column:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import Busy
-from incremental_assets.core.ports import Checkpoints, Event, Lease, Ports, Position, Probe
+from incremental_assets.core.ports import Checkpoints, Event, Lease, Ports, Position, Probe, Verified
 from incremental_assets.core.report import SyncReport
 from incremental_assets.core.resolve import Resolved
 from incremental_assets.core.table import TableId
@@ -87,6 +87,14 @@ class Overheard:
     def positions(self) -> dict[TableId, Position]:
         """Where every table stands."""
         return self._checkpoints.positions()
+
+    def remember_verified(self, table: TableId, verified: Verified) -> None:
+        """Keep how far a copy was verified."""
+        self._checkpoints.remember_verified(table, verified)
+
+    def verified(self) -> dict[TableId, Verified]:
+        """How far each was."""
+        return self._checkpoints.verified()
 
 
 class OverheardLease:

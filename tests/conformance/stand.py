@@ -6,10 +6,10 @@ Each sync is a process of its own as far as the product can tell: a new runtime 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,14 @@ from incremental_assets.core.reset import reset_table
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.window import Window
 from resources.runtime import Runtime
-from tests.shop import PASSWORD, Shop
+from tests.shop import Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from resources.spark import SparkResource
 
-ENDED = {"landed", "idle", "failed", "abandoned", "fence", "reset", "rebuilt"}
+_DIGITS = Context(prec=1000)
 
 Through = Callable[[Ports], Ports]
 """What a scenario puts between the sync and its ports: faults, pauses."""
@@ -187,7 +187,8 @@ class Stand:
 def plain(value: Any) -> Any:
     """A value as both sides can show it."""
     if isinstance(value, Decimal):
-        return value.normalize() + 0
+        # Exactly: the default context would round to 28 digits.
+        return _DIGITS.plus(value).normalize(_DIGITS) if value.is_finite() else value
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
     tz = getattr(value, "tzinfo", None)
@@ -197,8 +198,3 @@ def plain(value: Any) -> Any:
 def statuses(reports: dict[str, SyncReport]) -> dict[str, Status]:
     """How each table ended."""
     return {name: report.status for name, report in reports.items()}
-
-
-def secrets() -> Sequence[str]:
-    """What must be found nowhere."""
-    return (PASSWORD,)

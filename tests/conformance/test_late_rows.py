@@ -16,7 +16,7 @@ EVENTS = "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KE
     "T1",
     "A transaction stamps its row, a sync runs, and then it commits",
     holds="the next sync lands the row once and reports it as late",
-    bugs=("airbyte #9668",),
+    bugs=("airbyte #9668", "dlt #2269", "Kafka Connect JDBC #172"),
 )
 @pytest.mark.parametrize(
     ("table", "ddl", "insert"),

@@ -89,6 +89,8 @@ def jdbc_properties(address: Address) -> dict[str, str]:
         "password": address.password,
         "fetchsize": str(max(1, address.fetch_size)),
         "ApplicationName": READER,
+        # The name then comes with the connection: a nameless session would hold the bound back for a moment.
+        "assumeMinServerVersion": str(OLDEST_VERSION // 10_000),
         "connectTimeout": str(_seconds(address.connect_timeout)),
         "loginTimeout": str(_seconds(address.connect_timeout)),
         "socketTimeout": str(_seconds(address.socket_timeout)),
