@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from incremental_assets.core.table import TableShape
     from incremental_assets.engine.checkpoints import SqlCheckpoints
     from incremental_assets.engine.probe import SqlProbe
+    from incremental_assets.engine.session import Work
     from resources.spark import SparkResource
+
+
+LOAD_BYTES = 256 * 2**20
+"""From about here on a first load is quicker in a JVM that compiles for speed and starts slowly."""
 
 
 class Runtime:
@@ -101,4 +106,15 @@ class Runtime:
                 self._spark.close()
 
     def _session(self) -> SparkSession:
-        return self.spark.session()
+        return self.spark.session() if self.spark.is_open else self.spark.session(self._work())
+
+    def _work(self) -> Work:
+        """What a session is opened for, as far as can be foreseen: loads that make up for a slower start, or ticks."""
+        from incremental_assets.engine.session import Work
+
+        positions, ahead = self.checkpoints.positions(), 0
+        for source in self.configuration.sources:
+            for shape in self.checkpoints.catalogue(source.name) or ():
+                landed = positions.get(shape.id)
+                ahead += shape.bytes if landed is None or landed.state is None else 0
+        return Work.LOAD if ahead > LOAD_BYTES else Work.TICK

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dagster_pyspark import LazyPySparkResource
     from pyspark.sql import SparkSession
 
-    from incremental_assets.engine.session import Session, SparkSettings
+    from incremental_assets.engine.session import Session, SparkSettings, Work
 
 
 class SparkResource(ConfigurableResource):
@@ -25,9 +25,9 @@ class SparkResource(ConfigurableResource):
     conf: dict[str, str] = Field(default_factory=dict)
     """More settings of Spark, which win over ours."""
 
-    def session(self) -> SparkSession:
-        """The session, opened by the first thread that asks."""
-        return self._door()()
+    def session(self, work: Work | None = None) -> SparkSession:
+        """The session, opened by the first thread that asks, for the work that it has in mind."""
+        return self._door()(work)
 
     def lazy(self) -> LazyPySparkResource:
         """The same session as `dagster_pyspark` hands it out, for assets of one's own that were written for it."""

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,11 +51,11 @@ class Session:
         self._lock = threading.Lock()
         self._session: SparkSession | None = None
 
-    def __call__(self) -> SparkSession:
-        """The session. Raises SetupError where Java or a jar is missing."""
+    def __call__(self, work: Work | None = None) -> SparkSession:
+        """The session; `work` counts for the call that opens it. Raises SetupError where Java or a jar is missing."""
         with self._lock:
             if self._session is None:
-                self._session = open_session(self._settings)
+                self._session = open_session(replace(self._settings, work=work or self._settings.work))
             return self._session
 
     @property

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 
+_LOADS = Decimal("0.3")
+"""From this scale on (some 300 MB) a JVM that starts slowly and compiles for speed is the quicker one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What the command line asks for."""
@@ -67,7 +71,7 @@ def run(config: Path | None, wishes: Wishes) -> Answer:
             runtime.checkpoints.close()
             site.clear()
             _forget_in_dagster(site)
-        with _warming(runtime):
+        with _warming(runtime, wishes.scale):
             server = site.start()
             steps.done(f"PostgreSQL answers on {server.host}:{server.port}")
             _load(server, wishes, steps)
@@ -76,10 +80,13 @@ def run(config: Path | None, wishes: Wishes) -> Answer:
 
 
 @contextmanager
-def _warming(runtime: Runtime) -> Iterator[None]:
+def _warming(runtime: Runtime, scale: Decimal) -> Iterator[None]:
     """Spark starts while the data are made. What is missing for it is raised at the end of the block."""
+    from incremental_assets.engine.session import Work
+
+    work = Work.TICK if scale < _LOADS else Work.LOAD
     with ThreadPoolExecutor(1) as pool, left_to_dagster():
-        session = pool.submit(runtime.spark.session)
+        session = pool.submit(runtime.spark.session, work)
         yield
         session.result()
 

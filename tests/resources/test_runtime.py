@@ -5,15 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import incremental_assets.engine.session as engine_session
 from incremental_assets.core.errors import ConfigurationError, SelectionError
-from resources.runtime import Runtime
+from incremental_assets.engine.checkpoints import SqlCheckpoints
+from incremental_assets.engine.session import SparkSettings, Work
+from resources.runtime import LOAD_BYTES, Runtime
 from resources.spark import SparkResource
 from tests.defs.studio import configured
+from tests.ports.stories import sync
+from tests.scenario import ORDERS_SHAPE
 
 
 class FakeSession:
@@ -80,3 +85,30 @@ def test_one_session_per_process_however_many_threads_and_copies_ask(monkeypatch
     copies[1].close()
     assert opened[0].stopped
     assert not copies[2].is_open
+
+
+def test_a_session_is_opened_for_the_work_that_lies_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Work] = []
+
+    def open_session(settings: SparkSettings) -> FakeSession:
+        opened.append(settings.work)
+        return FakeSession()
+
+    monkeypatch.setattr(engine_session, "open_session", open_session)
+    for size in (LOAD_BYTES, LOAD_BYTES + 1):
+        runtime = Runtime(configured(tmp_path), SparkResource(remote="sc://ahead:1"))
+        runtime.checkpoints.remember_catalogue("shop", (replace(ORDERS_SHAPE, bytes=size),))
+        runtime._session()
+        runtime._session()
+        runtime.close()
+    landed(runtime.checkpoints)
+    runtime._session()
+    runtime.close()
+    assert opened == [Work.TICK, Work.LOAD, Work.TICK]
+
+
+def landed(checkpoints: SqlCheckpoints) -> None:
+    """A first sync of the big table."""
+    for event in sync(0, table=ORDERS_SHAPE.id):
+        with checkpoints.lease(event.table, event.run_id) as lease:
+            lease.record(event)
