@@ -5,6 +5,7 @@ Each sync is a process of its own as far as the product can tell: a new runtime 
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets import load
+from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.many import sync_many
 from incremental_assets.core.naming import quarantine_path, staging_path
 from incremental_assets.core.plan import Mode, Request
@@ -102,6 +104,16 @@ class Stand:
         broken = {name: report.error for name, report in reports.items() if report.error}
         assert not broken, broken
         return reports
+
+    def settled(self, name: str) -> CursorValue:
+        """Sync until there is a watermark: an integer waits for all that was open beside it, and for the guard of two seconds."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            mark = self.land(name)[name].new_watermark
+            if mark is not None:
+                return mark
+            time.sleep(0.2)
+        raise AssertionError(f"{name} never settles")
 
     def reset(self, name: str, to: Any = None, *, force: bool = False) -> None:
         """As the verb does."""

@@ -59,6 +59,7 @@ def _assert_same_instants(desk: Stand) -> None:
     "T8",
     "The database lives in New York; cursors have a zone, have none, or have none and are stamped in Tokyo; stamps lie in both of an autumn's half past ones and in the year 1500",
     holds="every stamp is equal to the microsecond on both sides, and each watermark follows the clock that stamps its table, so that no fresh row is passed over",
+    long=True,
 )
 def test_zones(stand: OpenStand) -> None:
     desk = _in_new_york(stand)
@@ -104,6 +105,7 @@ FUTURE = ("land", "quarantine", "wait")
     "T9",
     "Rows are stamped in the year 2999, `infinity` and `-infinity`, under `future:` land, quarantine and wait; then time goes on",
     holds="no watermark ever passes the source's clock, so every later row lands; what cannot land is in quarantine with its reason, once; a warning counts what lies in the future",
+    long=True,
 )
 def test_stamps_that_no_clock_has_reached(stand: OpenStand) -> None:
     desk = stand(

@@ -14,7 +14,7 @@ from incremental_assets.core.report import Status
 from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
-from tests.conformance.stand import Stand, statuses
+from tests.conformance.stand import statuses
 
 ONE_STAMP = 1_000_000
 
@@ -84,7 +84,7 @@ def test_ids_drawn_in_blocks(stand: OpenStand) -> None:
         desk.execute("INSERT INTO unwary SELECT * FROM calls")
         desk.land()
         assert desk.copy("calls", "id") == [(1,), (11,)]
-        assert {str(_settled(desk, name)) for name in ("calls", "unwary")} == {"12"}, "no transaction is open"
+        assert {str(desk.settled(name)) for name in ("calls", "unwary")} == {"12"}, "no transaction is open"
         early.execute("INSERT INTO calls (what) VALUES ('late in the first block')")
         desk.execute("INSERT INTO unwary SELECT * FROM calls WHERE id = 2")
     second = desk.land()
@@ -132,6 +132,7 @@ def test_a_million_rows_of_one_stamp(stand: OpenStand) -> None:
     "After a sync rows are stamped exactly at its watermark; and while a transaction is open, a row is synced and then changed under the same stamp",
     holds="the boundary belongs to the next window: every row at it lands, each once; the change under an unsettled stamp lands too; a quiet table is idle after that",
     bugs=("airbyte #14732", "airbyte #70257"),
+    long=True,
 )
 def test_rows_at_the_watermark(stand: OpenStand) -> None:
     desk = stand(
@@ -147,7 +148,7 @@ def test_rows_at_the_watermark(stand: OpenStand) -> None:
         "INSERT INTO visits VALUES ('first', now())",
         "INSERT INTO events VALUES (7, 'first')",
     )
-    marks = {name: report.new_watermark for name, report in desk.land().items()} | {"events": _settled(desk, "events")}
+    marks = {name: report.new_watermark for name, report in desk.land().items()} | {"events": desk.settled("events")}
     desk.execute(
         f"INSERT INTO orders VALUES (2, 'at the mark', '{marks['orders']}')",
         f"INSERT INTO visits VALUES ('at the mark', '{marks['visits']}'), ('at the mark', '{marks['visits']}')",
@@ -173,6 +174,7 @@ def test_rows_at_the_watermark(stand: OpenStand) -> None:
     "Two rows with older stamps than the highest one are committed while a sync runs: one after its bound was taken and before its snapshot, one just after its snapshot",
     holds="the first lands in this sync, the second in the next and as late: the bound comes before the snapshot, and is not the highest stamp",
     bugs=("airbyte #85918", "airbyte #80152"),
+    long=True,
 )
 def test_rows_around_the_snapshot(stand: OpenStand) -> None:
     desk = stand(
@@ -233,6 +235,7 @@ def test_rows_later_on_the_same_day(stand: OpenStand) -> None:
     "The cursor is NULL until a row is first changed; such rows come, and get a stamp later, under `nulls:` fail, always, skip, and with a fallback column",
     holds="`fail` stops the table and names the count; `always` and the fallback hold every row as it is; `skip` leaves exactly those rows out, until they have a stamp",
     bugs=("sling #380", "dlt #1935", "airbyte #17150"),
+    long=True,
 )
 def test_rows_without_a_cursor(stand: OpenStand) -> None:
     table = "(id int PRIMARY KEY, note text, mdatum timestamptz, made timestamptz NOT NULL DEFAULT now())"
@@ -311,15 +314,6 @@ def test_microsecond_neighbours(stand: OpenStand) -> None:
     assert sorted((tuple(row) for row in micros.collect()), key=repr) == desk.source(
         "SELECT id, (extract(epoch FROM at) * 1000000)::bigint FROM ticks"
     )
-
-
-def _settled(desk: Stand, name: str) -> CursorValue:
-    """The watermark as soon as there is one: an integer waits for every transaction that was seen open beside it, be it for a moment."""
-    for _ in range(10):
-        mark = desk.land(name)[name].new_watermark
-        if mark is not None:
-            return mark
-    raise AssertionError(f"{name} never settles")
 
 
 @dataclass

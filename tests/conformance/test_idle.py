@@ -54,6 +54,7 @@ def test_an_idle_sync_costs_nothing(stand: OpenStand) -> None:
     begun = jobs(desk.spark)
 
     assert statuses(desk.land()) == IDLE
+    desk.settled("events")
     desk.execute("UPDATE orders SET note = 'quietly' WHERE id = 1", "UPDATE events SET what = 'quietly' WHERE id = 1")
     assert statuses(desk.land()) == IDLE
     assert jobs(desk.spark) == begun

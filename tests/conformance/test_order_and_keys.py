@@ -54,6 +54,7 @@ def test_the_last_writer_has_the_older_stamp(stand: OpenStand) -> None:
     "T13",
     "January is read again by a backfill after its rows have changed: one moved to today, one was changed without a new stamp, one was deleted in the source",
     holds="no newer row is taken back, the silent change is picked up, the watermark stays where it is, and the next sync has nothing to do",
+    long=True,
 )
 def test_a_backfill_takes_nothing_back(stand: OpenStand) -> None:
     desk = stand(
@@ -134,6 +135,7 @@ def test_keys_that_read_alike(stand: OpenStand) -> None:
     "A declared key has parts that are NULL; the same rows are read again by a lookback, and one of them is given its key",
     holds="rows without a whole key go to quarantine with the reason, each once; all others land; the mended row lands as soon as it has a key",
     bugs=("PostHog #75601",),
+    long=True,
 )
 def test_keys_that_are_not_whole(stand: OpenStand) -> None:
     desk = stand(
