@@ -34,7 +34,7 @@ class Jar:
 
 
 def verified_jars() -> tuple[Path, ...]:
-    """The paths for `spark.jars`, every byte checked (15 MB: 15 ms). Raises SetupError naming the file and the cure."""
+    """The paths for Spark, every byte checked (15 MB: 15 ms). Raises SetupError naming the file and the cure."""
     folder = jar_folder()
     return tuple(_verified(folder / jar.file, jar) for jar in locked_jars())
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import SetupError
+from incremental_assets.engine.archive import DRIVER_OPTIONS, LAUNCHER_VARIABLE, find_archive
 from incremental_assets.engine.jars import verified_jars
 from incremental_assets.engine.java import require_java
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 LOGGING = Path(__file__).with_name("log4j2.json")
 AUTO = "auto"
+_LAUNCHER = "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that lives a quarter of a second."""
+_LATE_C2 = (
+    "-XX:Tier4InvocationThreshold=25000",
+    "-XX:Tier4MinInvocationThreshold=3000",
+    "-XX:Tier4CompileThreshold=75000",
+    "-XX:Tier4BackEdgeThreshold=200000",
+)
+"""Five times the JVM's own: a start then costs an eighth less, and what a load runs for every row is there within a second all the same."""
 
 
 class Work(StrEnum):
@@ -76,28 +86,30 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
     chosen = settings or SparkSettings()
     # Otherwise Python workers would be the first `python3` of the path, not this environment's.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    theirs = dict(chosen.conf)
     if chosen.master is None and chosen.remote != AUTO:
-        return _open(chosen, _meaning(), remote=chosen.remote)
+        return _open(_meaning() | theirs, remote=chosen.remote)
     if chosen.master is not None and not chosen.master.startswith("local"):
-        return _open(
-            chosen, _meaning() | _delta() | {"spark.sql.catalogImplementation": "in-memory"}, master=chosen.master
-        )
-    os.environ["JAVA_HOME"] = str(require_java().home)
+        return _open(_meaning() | _delta() | _shipped() | theirs, master=chosen.master)
+    java = require_java()
+    archive = find_archive(java)
+    os.environ["JAVA_HOME"] = str(java.home)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault(LAUNCHER_VARIABLE, f"{_LAUNCHER} {archive.launcher_options}".strip())
     cores = len(os.sched_getaffinity(0))
-    master = chosen.master or f"local[{cores}]"
-    return _open(chosen, _meaning() | _delta() | _local(chosen, cores), master=master)
+    ours = _meaning() | _delta() | _local(chosen, cores)
+    if archive.driver_options:
+        ours[DRIVER_OPTIONS] = archive.driver_options
+    return _open(ours | theirs | _on_class_path(theirs), master=chosen.master or f"local[{cores}]")
 
 
-def _open(
-    settings: SparkSettings, conf: dict[str, str], *, remote: str | None = None, master: str | None = None
-) -> SparkSession:
+def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None = None) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("incremental-assets")
     builder = builder.remote(remote) if remote else builder.master(master or "")
-    for name, value in {**conf, **dict(settings.conf)}.items():
+    for name, value in conf.items():
         builder = builder.config(name, value)
     # It writes every error that a caller handles to stderr, with the query and a page of Java.
     logging.getLogger("SQLQueryContextLogger").disabled = True
@@ -128,10 +140,25 @@ def _meaning() -> dict[str, str]:
 
 def _delta() -> dict[str, str]:
     return {
-        "spark.jars": ",".join(str(jar) for jar in verified_jars()),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalogImplementation": "in-memory",
     }
+
+
+def _shipped() -> dict[str, str]:
+    """For a cluster, whose machines have no jars of ours."""
+    return {"spark.jars": ",".join(str(jar) for jar in verified_jars())}
+
+
+def _on_class_path(theirs: dict[str, str]) -> dict[str, str]:
+    """On this machine: `spark.jars` would copy 15 MB at every start, and only what the JVM itself finds can be in its archive.
+
+    Ours come first and alone decide the beginning of the path, which an archive is tied to.
+    """
+    ours = [str(jar) for jar in verified_jars()]
+    names = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
+    return {name: ":".join([*ours, *filter(None, [theirs.get(name)])]) for name in names}
 
 
 def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
@@ -145,7 +172,6 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.catalogImplementation": "in-memory",
         # Never used, and not to appear in the folder of whoever runs this.
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "incremental-assets-warehouse"),
         "spark.sql.artifact.isolation.enabled": "false",
@@ -153,11 +179,11 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
 
 
 def _java_options(work: Work) -> tuple[str, ...]:
-    """A class-data archive would be named here."""
+    # Room for what is loaded anyway: from 21 MB on the JVM would collect everything, twice or more, before it takes some.
+    always = ("-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", "-XX:MetaspaceSize=256m")
     # C1 alone gets 48 MB for what it compiles, which Spark fills within minutes and then compiles again and again.
     tick = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
-    compiler = tick if work is Work.TICK else ("-XX:+UseParallelGC",)
-    return ("-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", *compiler)
+    return (*always, *(tick if work is Work.TICK else ("-XX:+UseParallelGC", *_LATE_C2)))
 
 
 def _heap_megabytes() -> int:
