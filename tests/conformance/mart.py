@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import TableSpec
 from incremental_assets.core.window import Window
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.points import Point
 from tests.conformance.stand import Stand
 from tests.shop import Shop
 
@@ -88,6 +89,10 @@ class Marts:
         return Stand(shop, self.spark)
 
 
+DECISIVE = (Point.READING, Point.RECORDED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT)
+"""Where what is left differs: nothing, a batch, a batch on its way, a commit that nobody has recorded."""
+
+
 def window(running: str) -> Window | None:
     """What a backfill reads: January, in which most rows of `orders` and `visits` lie."""
     return january() if running == "backfill" else None
@@ -118,3 +123,12 @@ def assert_healed(stand: Stand) -> None:
     for name in NAMES:
         stand.assert_equal(name)
     stand.assert_tidy(*NAMES)
+
+
+def moments(of: Mapping[str, tuple[Point, ...]], otherwise: tuple[Point, ...]) -> list[tuple[str, Point, str]]:
+    """The points at which each kind of run is struck; the table goes round, so that every strategy has its turn."""
+    return [
+        (running, point, working(running)[(number + turn) % len(working(running))])
+        for turn, running in enumerate(MODES)
+        for number, point in enumerate(of.get(running, otherwise))
+    ]
