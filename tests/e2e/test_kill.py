@@ -31,11 +31,14 @@ MOMENTS = {
     "when the first table has landed": ("landed", 1),
     "when the second table has landed": ("landed", 2),
 }
-QUICK = (
-    "as soon as the intent is written",
-    "when the last batch is staged",
-    "between the commit in the lake and its record",
-)
+RUNS = {True: "first load", False: "incremental"}
+ALL = [(moment, first) for moment in MOMENTS for first in RUNS]
+QUICK = [
+    ("as soon as the intent is written", True),
+    ("when the last batch is staged", False),
+    ("between the commit in the lake and its record", False),
+]
+"""By the command line and Dagster. The fault report kills at every point of the sync itself."""
 
 
 @pytest.fixture
@@ -72,8 +75,9 @@ def reached(shop: Shop, kind: str, count: int, events_before: int, commits_befor
     return sum(1 for _, event in shop.events()[events_before:] if event == kind) >= count
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["first load", "incremental"])
-@pytest.mark.parametrize("moment", MOMENTS if os.environ.get("FAULTS") == "all" else QUICK)
+@pytest.mark.parametrize(
+    ("moment", "first"), ALL if os.environ.get("FAULTS") == "all" else QUICK, ids=lambda value: RUNS.get(value, value)
+)
 def test_the_next_sync_heals_what_a_kill_left(shop: Shop, spark: SparkSession, moment: str, first: bool) -> None:
     if not first:
         shop.sync()
