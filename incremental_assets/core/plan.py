@@ -48,6 +48,8 @@ class Observation:
     bound: Bound
     highest: CursorValue | None = None
     fingerprint: Fingerprint | None = None
+    narrowed: Fingerprint | None = None
+    """Of what would be read now, where the kept one reaches further down; asked just before it, so that an equal one vouches for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +160,14 @@ def plan(
             state,
             watermark=watermark,
             settling=settled.settling,
+            fingerprint=observation.narrowed or state.fingerprint,
             identity=bound.identity,
             coverage=merge((*state.coverage, window.clamp_upper(settled.value)))
             if settled.value is not None
             else state.coverage,
         )
         if window.is_empty or not _has_moved(state, window, observation):
-            changed = watermark != previous or settled.settling != state.settling
+            changed = watermark != previous or settled.settling != state.settling or observation.narrowed is not None
             return Nothing(
                 "nothing moved",
                 settled.guarantee,
@@ -245,6 +248,15 @@ def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None
         return spec.start
     moved = watermark.minus(spec.lookback)
     return moved if spec.start is None else max(moved, min(spec.start, watermark))
+
+
+def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
+    """Where a fingerprint may begin since the watermark has moved past the kept one's; None where it need not be taken anew."""
+    kept = state.fingerprint if state else None
+    if kept is None or state is None or not spec.is_incremental:
+        return None
+    lower = _lower(spec, state.watermark)
+    return lower if lower is not None and (kept.lower is None or kept.lower < lower) else None
 
 
 def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:

@@ -459,3 +459,26 @@ def test_a_datetime_cursor_in_the_hour_that_comes_twice_loses_nothing() -> None:
         world.database.tick(5)
         world.sync(spec)
         assert_equal(world)
+
+
+def test_numbers_that_settle_while_nothing_moves_are_counted_no_more() -> None:
+    """Else every look at a table that stands still would count all of it."""
+    world = World(shop())
+    spec = orders(Strategy.APPEND, cursor="id")
+    for number in (1, 2):
+        order(world.database, f"row {number}", "2024-01-10T00:00:00Z")
+    open_one = world.database.begin()
+    assert world.sync(spec).new_watermark is None
+    open_one.abort()
+    world.pass_time(10)
+    assert world.sync(spec).status is Status.IDLE
+    world.sync(spec)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    assert state.fingerprint is not None
+    assert (str(state.watermark), str(state.fingerprint.lower), state.fingerprint.rows) == ("3", "3", 0)
+
+    world.database.update(ORDERS, {"id": 1}, status="below the watermark")
+    assert world.sync(spec).status is Status.IDLE
+    order(world.database, "new", "2024-01-10T00:00:00Z")
+    assert world.sync(spec).rows.inserted == 1

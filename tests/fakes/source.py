@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TableMissing
 from incremental_assets.core.measure import Measure
-from incremental_assets.core.plan import Observation, Request, SyncPlan, reading
+from incremental_assets.core.plan import Observation, Request, SyncPlan, narrower, reading
 from incremental_assets.core.ports import Look
 from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableShape, TableSpec
@@ -49,7 +49,8 @@ class FakeProbe:
         bound = self._database.bound()
         seen = [Observation(bound, highest) for highest in maxima]
         return tuple(
-            Observation(bound, each.highest, self._kept(look, each)) for look, each in zip(looks, seen, strict=True)
+            Observation(bound, each.highest, self._kept(look, each), self._narrowed(look, each))
+            for look, each in zip(looks, seen, strict=True)
         )
 
     def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
@@ -71,6 +72,13 @@ class FakeProbe:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
         return fingerprint(look.spec, Window(kept.lower, None).clamp_upper(upper), self._table(look.spec))
+
+    def _narrowed(self, look: Look, seen: Observation) -> Fingerprint | None:
+        lower = narrower(look.spec, look.state)
+        if lower is None:
+            return None
+        upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
+        return fingerprint(look.spec, Window(lower, None).clamp_upper(upper), self._table(look.spec))
 
     def _highest_integer(self, spec: TableSpec) -> CursorValue | None:
         if spec.cursor is None or not spec.is_incremental or spec.cursor.type is not CursorType.INTEGER:

@@ -10,7 +10,7 @@ import psycopg
 
 from incremental_assets.core.bound import Bound, highest_reading
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Observation, Request, reading
+from incremental_assets.core.plan import Observation, Request, narrower, reading
 from incremental_assets.core.ports import Look
 from incremental_assets.core.state import Fingerprint, State
 from incremental_assets.core.table import TableSpec
@@ -40,8 +40,12 @@ def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Obser
     bound = take_bound(asked)
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
     partial = [Observation(bound, highest) for highest in maxima]
-    marks = _fingerprints(asked, looks, partial)
-    return tuple(Observation(bound, seen.highest, mark) for seen, mark in zip(partial, marks, strict=True))
+    # The narrower ones before the kept ones: an equal kept one then vouches for what they have seen.
+    narrowed = _fingerprints(asked, looks, [_narrowed_window(*pair) for pair in zip(looks, partial, strict=True)])
+    marks = _fingerprints(asked, looks, [_kept_window(*pair) for pair in zip(looks, partial, strict=True)])
+    return tuple(
+        Observation(bound, seen.highest, mark, less) for seen, mark, less in zip(partial, marks, narrowed, strict=True)
+    )
 
 
 def lag(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[float, ...]:
@@ -94,11 +98,9 @@ def _highest_question(spec: TableSpec) -> Question:
 
 
 def _fingerprints(
-    asked: psycopg.RawCursor[Any], looks: Sequence[Look], seen: Sequence[Observation]
+    asked: psycopg.RawCursor[Any], looks: Sequence[Look], wanted: Sequence[Window | None]
 ) -> list[Fingerprint | None]:
-    windows = {
-        index: window for index, look in enumerate(looks) if (window := _kept_window(look, seen[index])) is not None
-    }
+    windows = {index: window for index, window in enumerate(wanted) if window is not None}
     questions = {index: _fingerprint_question(looks[index].spec, window) for index, window in windows.items()}
     found = answers(asked, questions, alone=len(looks) == 1)
     return [
@@ -112,8 +114,17 @@ def _kept_window(look: Look, seen: Observation) -> Window | None:
     kept = look.state.fingerprint if look.state else None
     if kept is None or not look.spec.is_incremental:
         return None
-    upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
-    return Window(kept.lower, None).clamp_upper(upper)
+    return _from(kept.lower, look, seen)
+
+
+def _narrowed_window(look: Look, seen: Observation) -> Window | None:
+    """Above the watermark of now, where the kept fingerprint begins below it: else every look would count all that landed before."""
+    lower = narrower(look.spec, look.state)
+    return None if lower is None else _from(lower, look, seen)
+
+
+def _from(lower: CursorValue | None, look: Look, seen: Observation) -> Window:
+    return Window(lower, None).clamp_upper(reading(look.spec, Request(run_id=""), look.state, seen).upper)
 
 
 def _fingerprint_question(spec: TableSpec, window: Window) -> Question:
