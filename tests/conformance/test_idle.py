@@ -54,8 +54,10 @@ def test_an_idle_sync_costs_nothing(stand: OpenStand) -> None:
     begun = jobs(desk.spark)
 
     assert statuses(desk.land()) == IDLE
-    # Of numbers the fingerprint reaches down to where the last landing stood, so that a change there is looked at.
-    desk.execute("UPDATE orders SET note = 'quietly' WHERE id = 1", "UPDATE visits SET who = 'ada' WHERE who = 'ada'")
+    # Numbers settle a little later, and the fingerprint follows with the look after that.
+    desk.settled("events")
+    desk.land("events")
+    desk.execute("UPDATE orders SET note = 'quietly' WHERE id = 1", "UPDATE events SET what = 'quietly' WHERE id = 1")
     assert statuses(desk.land()) == IDLE
     assert jobs(desk.spark) == begun
     assert {name: desk.versions(name) for name in NAMES} == versions
