@@ -1,4 +1,8 @@
-"""The lake: one Delta table per source table, one commit per sync, each confirmed from the log."""
+"""The lake: one Delta table per source table, one commit per sync, each confirmed from the log.
+
+What imports Spark is imported after the session is there, which one thread at a time opens: of two threads that import it at the same
+moment, Python would give one a half of it.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +57,9 @@ class DeltaLake:
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
         """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again."""
+        session, path = self._session(), table_path(self._lake, spec.id)
         from incremental_assets.engine.commit import Write, empty, write
 
-        session, path = self._session(), table_path(self._lake, spec.id)
         with commit_lock(self._lake, spec.id):
             log = opened(session, path, spec, ticket.app_id)
             newest = next(log.ours(), None)
@@ -86,9 +90,9 @@ class DeltaLake:
             return self._land(plan, batch, state, log)
 
     def _land(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
+        session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
         from incremental_assets.engine import commit, landing, quarantine
 
-        session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
         there = log.columns()
         changes = difference(spec.columns, there)
         check_columns(spec, changes, overwrites=plan.overwrites)
@@ -124,9 +128,10 @@ class DeltaLake:
         log = open_log(path)
         if log is None:
             return tuple(Measure(window, 0, "0") for window in windows)
+        session = self._session()
         from incremental_assets.engine import reckoning
 
-        return reckoning.measure(reckoning.Held(self._session(), path, log, spec), windows)
+        return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ."""
@@ -137,18 +142,20 @@ class DeltaLake:
         log = open_log(path)
         if log is None:
             raise TargetChanged(f"{spec.id}: there is no table at {path} to compare with the source; run a sync first")
+        session = self._session()
         from incremental_assets.engine import reckoning
 
-        return reckoning.compare(reckoning.Held(self._session(), path, log, spec), windows, self._address)
+        return reckoning.compare(reckoning.Held(session, path, log, spec), windows, self._address)
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
         path = table_path(self._lake, spec.id)
         if not spec.key or open_log(path) is None:
             return Duplicates(0, 0)
+        session = self._session()
         from incremental_assets.engine import reckoning
 
-        return reckoning.duplicates(self._session(), path, spec)
+        return reckoning.duplicates(session, path, spec)
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""

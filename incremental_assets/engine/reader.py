@@ -73,12 +73,12 @@ class SparkSource:
                 raise told from None
 
     def _frame(self, query: ReadQuery, snapshot_id: str) -> DataFrame:
+        reader = self._session().read
         from incremental_assets.engine.arrival import arrived
 
         properties = self._dialect.jdbc_properties(self._address)
         properties["sessionInitStatement"] = self._dialect.session_init(snapshot_id, self._address.statement_timeout)
         url, relation = self._dialect.jdbc_url(self._address), f"({query.sql}) AS q"
-        reader = self._session().read
         if query.parts:
             read = reader.jdbc(url, relation, predicates=list(query.parts), properties=properties)
         else:

@@ -26,7 +26,8 @@ class ParquetStage:
 
     def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
         """Write the snapshot's rows in one pass, counting them on the way, and check the count against the source's own."""
-        # Inside the function: importing Spark takes longer than a sync in which nothing moved.
+        # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
+        session = self._session()
         from incremental_assets.engine.staging import repeated_keys, write_counted
 
         table, batch_id = plan.spec.id, plan.ticket.batch_id
@@ -38,7 +39,7 @@ class ParquetStage:
                 f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
                 "nothing was written, run the sync again, and report it if it stays"
             )
-        duplicates = repeated_keys(self._session(), path, plan.spec) if trusts_key(plan.spec) else 0
+        duplicates = repeated_keys(session, path, plan.spec) if trusts_key(plan.spec) else 0
         return Batch(
             batch_id=batch_id,
             rows=staged.rows,
