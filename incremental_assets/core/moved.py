@@ -18,7 +18,8 @@ from incremental_assets.core.partition import (
     keys,
     touched,
 )
-from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket, plan, reading
+from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planner import plan, reading
 from incremental_assets.core.ports import Position, Probe
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.window import Window

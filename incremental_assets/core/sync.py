@@ -8,7 +8,8 @@ import uuid
 from dataclasses import replace
 
 from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Refused
-from incremental_assets.core.plan import Nothing, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.plan import Nothing, Request, SyncPlan, Ticket
+from incremental_assets.core.planner import plan
 from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, Ports, Position, Snapshot, Target
 from incremental_assets.core.recover import agree, check_untouched, recover
 from incremental_assets.core.report import RowCounts, Status, SyncReport

@@ -14,7 +14,8 @@ from zipfile import ZipFile
 
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode, Observation, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.plan import Mode, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planner import plan
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.window import Window

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
-from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planner import plan
 from incremental_assets.core.state import Fingerprint, Identity, Settling, State
 from incremental_assets.core.table import FuturePolicy, Strategy, TableSpec
 from incremental_assets.core.window import Window

@@ -9,7 +9,8 @@ from typing import Any
 import psycopg
 
 from incremental_assets.core.cursor import CursorType
-from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket, plan
+from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planner import plan
 from incremental_assets.core.ports import Look
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Cursor, Strategy, TableShape, TableSpec

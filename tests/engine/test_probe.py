@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode, Nothing, Request, Ticket, plan
+from incremental_assets.core.plan import Mode, Nothing, Request, Ticket
+from incremental_assets.core.planner import plan
 from incremental_assets.core.ports import Look
 from incremental_assets.core.table import Cursor, FuturePolicy, NullPolicy, Strategy
 from incremental_assets.core.window import Window

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TableMissing
 from incremental_assets.core.measure import Measure
-from incremental_assets.core.plan import Observation, Request, SyncPlan, narrower, reading
+from incremental_assets.core.plan import Observation, Request, SyncPlan
+from incremental_assets.core.planner import narrower, reading
 from incremental_assets.core.ports import Look
 from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableShape, TableSpec

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from incremental_assets.core import bound, plan, recover, reset, sync
+from incremental_assets.core import bound, planner, recover, reset, sync
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Commit
@@ -277,7 +277,7 @@ MUTANTS = [
     Mutant(
         "a fingerprint outlives a reset",
         "never reads what the reset asked for",
-        without_the_thought(plan, "_has_moved", ("return kept.lower is not None and", "return False and")),
+        without_the_thought(planner, "_has_moved", ("return kept.lower is not None and", "return False and")),
     ),
     Mutant(
         "what is held back has a fingerprint too",

@@ -10,7 +10,8 @@ import psycopg
 
 from incremental_assets.core.bound import Bound, highest_reading
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Observation, Request, narrower, reading
+from incremental_assets.core.plan import Observation, Request
+from incremental_assets.core.planner import narrower, reading
 from incremental_assets.core.ports import Look
 from incremental_assets.core.state import Fingerprint, State
 from incremental_assets.core.table import TableSpec

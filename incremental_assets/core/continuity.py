@@ -1,0 +1,74 @@
+"""Is it still the same source, on the same terms? What stops a sync before it begins, and what only warns."""
+
+from __future__ import annotations
+
+from incremental_assets.core.bound import Bound
+from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import SourceExchanged, TermsChanged
+from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.state import State
+from incremental_assets.core.table import TableSpec
+
+
+def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
+    """Stop if another database answers, or an older copy of it, unless everything is read again."""
+    kept, found = (state.identity if state else None), bound.identity
+    if kept is None or found is None or request.mode is Mode.FULL_REFRESH:
+        return
+    advice = (
+        f"nothing was changed; point the configuration back, or accept the new source with "
+        f"`incremental-assets sync --select {spec.id} --full-refresh` or `incremental-assets reset --select {spec.id}`"
+    )
+    if (kept.system, kept.database) != (found.system, found.database):
+        raise SourceExchanged(
+            f"{spec.id}: another database answers than the one synced so far (system {found.system}, was {kept.system}; "
+            f"database {found.database}, was {kept.database}): {advice}"
+        )
+    if found.position < kept.position:
+        raise SourceExchanged(
+            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy; {advice}"
+        )
+
+
+def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
+    """Stop if landed rows were synced under other terms, unless everything is read again."""
+    if state is None or state.terms == spec.terms or request.mode is Mode.FULL_REFRESH:
+        return
+    was, now = state.terms, spec.terms
+    changes = [
+        f"{name} {before or 'none'} -> {after or 'none'}"
+        for name, before, after in (
+            ("strategy", str(was.strategy), str(now.strategy)),
+            ("cursor", was.cursor, now.cursor),
+            ("key", ", ".join(was.key), ", ".join(now.key)),
+        )
+        if before != after
+    ]
+    raise TermsChanged(
+        f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
+        f"`incremental-assets sync --select {spec.id} --full-refresh`, or start over with `incremental-assets reset --select {spec.id}`"
+    )
+
+
+def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
+    """A server that was promoted, or recovered to a moment: what it lost of the last transactions, only its people know."""
+    kept, found = (state.identity if state else None), bound.identity
+    if kept is None or found is None or kept.timeline == found.timeline:
+        return ()
+    told = (
+        f"the source went from timeline {kept.timeline} to {found.timeline}, by a failover or a recovery; should it have lost its last "
+        "transactions, rows that had landed of them stay: `incremental-assets check` names them"
+    )
+    return (told,)
+
+
+def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
+    """Numbers that are given out again below the watermark are never read, and nothing but the highest one tells of it."""
+    read = state.max_cursor_read if state else None
+    if spec.cursor is None or read is None or highest is None or not highest < read:
+        return ()
+    told = (
+        f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
+        f"should the table be another one or count anew, read it again with `incremental-assets reset --select {spec.id}`"
+    )
+    return (told,)
