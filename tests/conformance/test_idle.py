@@ -45,7 +45,7 @@ def test_an_idle_sync_costs_nothing(stand: OpenStand) -> None:
         COUNTRIES,
         "INSERT INTO orders VALUES (1, 'a', '2024-01-10Z'), (2, 'b', '2024-01-20Z')",
         "INSERT INTO visits VALUES ('ada', '2024-01-10Z'), ('ada', '2024-01-10Z')",
-        "INSERT INTO events VALUES (1, 'begun'), (2, 'ended')",
+        "INSERT INTO events SELECT n, 'begun' FROM generate_series(1, 2000) n",
         "INSERT INTO countries VALUES ('FR', 'France')",
     )
     desk.land()
