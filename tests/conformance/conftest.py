@@ -1,6 +1,6 @@
 """Every scenario is a test that says what was done and what must hold; `--report FILE` writes what became of them.
 
-Without `--conformance` those marked `long` are left out, so that `make test` stays short.
+Without it those marked `long` are left out, so that `make test` stays short.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.mart import Marts
 from tests.conformance.stand import Stand
-from tests.shop import Shop
+from tests.shop import PASSWORD, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,10 +44,8 @@ def marts(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pyt
 
 
 @pytest.fixture(autouse=True)
-def password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, where the configuration's reference leads."""
-    from tests.shop import PASSWORD
-
     monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode
+from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.table import TableSpec
 from incremental_assets.core.window import Window
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.points import Point
+from tests.conformance.meddling import assert_told
+from tests.conformance.points import Hook, Point, at_points
 from tests.conformance.stand import Stand
 from tests.shop import Shop
 
@@ -93,17 +96,17 @@ DECISIVE = (Point.READING, Point.RECORDED, Point.BEFORE_COMMIT, Point.AFTER_COMM
 """Where what is left differs: nothing, a batch, a batch on its way, a commit that nobody has recorded."""
 
 
+def stamp(text: str) -> CursorValue:
+    """A moment as a `timestamp` cursor has it."""
+    return CursorValue.parse(CursorType.TIMESTAMP, text)
+
+
+JANUARY = Window(stamp("2024-01-01T00:00:00Z"), stamp("2024-02-01T00:00:00Z"))
+
+
 def window(running: str) -> Window | None:
     """What a backfill reads: January, in which most rows of `orders` and `visits` lie."""
-    return january() if running == "backfill" else None
-
-
-def january() -> Window:
-    """Half-open, in UTC."""
-    first, last = (
-        CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z")
-    )
-    return Window(first, last)
+    return JANUARY if running == "backfill" else None
 
 
 def working(running: str) -> tuple[str, ...]:
@@ -114,6 +117,25 @@ def working(running: str) -> tuple[str, ...]:
 def takes_part(spec: TableSpec, running: str) -> bool:
     """The same, of a table as it is to be synced."""
     return spec.id.name in working(running)
+
+
+def struck(desk: Stand, running: str, hook: Hook, *, foreseen: bool = True) -> dict[str, SyncReport]:
+    """One run with a fault in it. Whatever ended otherwise than landed said so in one sentence."""
+    reports = desk.sync(
+        *working(running), mode=MODES[running], window=window(running), through=lambda ports: at_points(ports, hook)
+    )
+    for report in reports.values():
+        if report.status not in (Status.LANDED, Status.IDLE):
+            assert_told(report, foreseen=foreseen)
+    return reports
+
+
+def expire(desk: Stand, table: str) -> None:
+    """As if the owner of its lease had slept for longer than that lasts."""
+    with sqlite3.connect(desk.shop.folder / "checkpoints.db", timeout=30) as connection:
+        connection.execute(
+            "UPDATE heartbeats SET expires_at = '2000-01-01 00:00:00.000' WHERE table_name = ?", (table,)
+        )
 
 
 def assert_healed(stand: Stand) -> None:

@@ -76,16 +76,22 @@ class Report:
         self._rows: dict[str, Row] = {}
         self._mutants: dict[str, Case] = {}
         self._cases: dict[str, Case] = {}
+        self._is_whole = True
 
-    def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Which row a test belongs to."""
-        mark = item.get_closest_marker("scenario")
-        case = self._cases[item.nodeid] = Case()
-        if mark is not None:
-            # Parametrized cases share a row.
-            self._rows.setdefault(item.nodeid.partition("[")[0], Row(mark.kwargs)).cases.append(case)
-        elif "test_a_known_bad_variant_is_killed" in item.nodeid:
-            self._mutants[item.nodeid] = case
+    def pytest_deselected(self) -> None:
+        """Somebody asked for some of it."""
+        self._is_whole = False
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Which row each test belongs to."""
+        for item in session.items:
+            mark = item.get_closest_marker("scenario")
+            case = self._cases[item.nodeid] = Case()
+            if mark is not None:
+                # Parametrized cases share a row.
+                self._rows.setdefault(item.nodeid.partition("[")[0], Row(mark.kwargs)).cases.append(case)
+            elif "test_a_known_bad_variant_is_killed" in item.nodeid:
+                self._mutants[item.nodeid] = case
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """What became of it."""
@@ -109,6 +115,9 @@ class Report:
         killed = sum(case.outcome == "holds" for case in self._mutants.values())
         yield "# Fault report"
         yield ""
+        if not self._is_whole:
+            yield "**A part of the report**: only some scenarios were asked for."
+            yield ""
         yield "Written by `make conformance`: every scenario was played on a real PostgreSQL, a real Spark and real Delta tables by the product's own sync."
         yield f"**{held} of {len(rows)} scenarios hold, {killed} of {len(self._mutants)} known-bad variants were noticed**, in {minutes:.0f} minutes."
         yield ""

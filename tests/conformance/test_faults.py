@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,9 @@ import pytest
 
 from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.mart import CHANGE, DECISIVE, MODES, Marts, assert_healed, moments, window, working
-from tests.conformance.points import Hook, Point, at_points, once
+from tests.conformance.mart import CHANGE, DECISIVE, MODES, Marts, assert_healed, expire, moments, struck, window
+from tests.conformance.meddling import assert_told
+from tests.conformance.points import Point, at_points, once
 from tests.conformance.proxy import Proxy, proxy
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
@@ -27,26 +27,6 @@ HEALED = "the table fails in one sentence, the others land; one more sync: all e
 ALWAYS = "during a first load, an incremental sync, a backfill and a full refresh"
 SHORT = "incremental"
 """The kind of run that `make test` strikes too."""
-
-
-def struck(desk: Stand, running: str, hook: Hook) -> dict[str, SyncReport]:
-    """One run with a fault in it. Whatever ended otherwise than landed said so in one sentence."""
-    reports = desk.sync(
-        *working(running), mode=MODES[running], window=window(running), through=lambda ports: at_points(ports, hook)
-    )
-    for report in reports.values():
-        if report.status not in (Status.LANDED, Status.IDLE):
-            assert_told(report)
-    return reports
-
-
-def assert_told(report: SyncReport, by: str = "") -> None:
-    """A failure is one sentence."""
-    assert report.status is Status.FAILED, report
-    assert report.error
-    assert "\n" not in report.error
-    assert "Traceback" not in report.error
-    assert by in report.error
 
 
 def test_every_sync_passes_the_points_in_their_order(marts: Marts) -> None:
@@ -73,9 +53,9 @@ def test_an_error_nobody_foresaw(marts: Marts, running: str, point: Point, table
         raise ZeroDivisionError("a fault in somebody's library")
 
     with marts.running(running) as desk:
-        reports = struck(desk, running, once(point, table, raise_it))
+        reports = struck(desk, running, once(point, table, raise_it), foreseen=False)
 
-        assert_told(reports[table], "unexpected ZeroDivisionError: a fault in somebody's library")
+        assert_told(reports[table], "unexpected ZeroDivisionError: a fault in somebody's library", foreseen=False)
         assert {name for name, report in reports.items() if report.error} == {table}
         assert_healed(desk)
 
@@ -228,14 +208,6 @@ def test_a_full_disk(marts: Marts, running: str, point: Point) -> None:
 
 
 # --- the lease ----------------------------------------------------------------------------------------
-
-
-def expire(desk: Stand, table: str) -> None:
-    """As if its owner had slept for longer than the lease lasts."""
-    with sqlite3.connect(desk.shop.folder / "checkpoints.db", timeout=30) as connection:
-        connection.execute(
-            "UPDATE heartbeats SET expires_at = '2000-01-01 00:00:00.000' WHERE table_name = ?", (table,)
-        )
 
 
 ASLEEP = (Point.LEASED, Point.READING, Point.STAGED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT)

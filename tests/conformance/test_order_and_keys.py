@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.report import Status
 from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
+from tests.conformance.mart import stamp
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
 
@@ -68,7 +68,7 @@ def test_a_backfill_takes_nothing_back(stand: OpenStand) -> None:
     desk.execute("UPDATE orders SET note = 'moved', updated_at = now() WHERE id = 1")
     before = desk.land("orders")["orders"]
     desk.execute("UPDATE orders SET note = 'changed silently' WHERE id = 2", "DELETE FROM orders WHERE id = 3")
-    january = Window(_moment("2026-01-01T00:00:00Z"), _moment("2026-02-01T00:00:00Z"))
+    january = Window(stamp("2026-01-01T00:00:00Z"), stamp("2026-02-01T00:00:00Z"))
     backfilled = desk.land(mode=Mode.BACKFILL, window=january)
 
     assert (backfilled["orders"].rows.read, backfilled["orders"].rows.updated) == (1, 1)
@@ -99,7 +99,7 @@ def test_a_declared_key_that_repeats(stand: OpenStand) -> None:
     expected = desk.source("SELECT * FROM prices WHERE price IN (2, 9)")
     assert desk.copy("prices") == expected
 
-    january = Window(_moment("2026-01-01T00:00:00Z"), _moment("2026-02-01T00:00:00Z"))
+    january = Window(stamp("2026-01-01T00:00:00Z"), stamp("2026-02-01T00:00:00Z"))
     backfilled = desk.land(mode=Mode.BACKFILL, window=january)["prices"]
     assert (backfilled.rows.read, backfilled.rows.inserted, backfilled.rows.updated) == (4, 0, 0)
     assert desk.copy("prices") == expected, "the older price of tea has overwritten the newer"
@@ -160,10 +160,6 @@ def test_keys_that_are_not_whole(stand: OpenStand) -> None:
     assert desk.land()["lines"].rows.inserted == 1
     desk.assert_equal("lines", "SELECT * FROM lines WHERE doc IS NOT NULL AND line IS NOT NULL")
     assert len(desk.quarantined("lines")) == 3
-
-
-def _moment(text: str) -> CursorValue:
-    return CursorValue(CursorType.TIMESTAMP, text)
 
 
 def _wait_for_a_lock(desk: Stand) -> None:

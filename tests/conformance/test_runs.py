@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
-from tests.conformance.mart import MODES, Marts, assert_healed, window, working
+from tests.conformance.mart import MODES, Marts, assert_healed, expire, stamp, struck, window, working
 from tests.conformance.points import Point, once
 from tests.conformance.scenario import scenario
-from tests.conformance.test_faults import expire, struck
 
 VISITS = "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())"
-ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
 
 
 @scenario(
@@ -61,32 +58,6 @@ def test_a_sleeper_that_wakes_before_its_commit(marts: Marts) -> None:
 
 @scenario(
     "T11",
-    "a window is backfilled from the UI before the table's first sync",
-    holds="the first sync brings everything else, and what the backfill landed is there once",
-)
-def test_a_backfill_before_the_first_sync(stand: OpenStand) -> None:
-    desk = stand(
-        '- "public.visits:at:timestamp!append"\n- "public.orders:updated_at:timestamp!upsert"',
-        VISITS,
-        ORDERS,
-        "INSERT INTO visits VALUES ('ann', '2024-01-10Z'), ('bob', '2024-02-10Z'), ('cyd', now())",
-        "INSERT INTO orders VALUES (1, 'old', '2024-01-10Z'), (2, 'older', '2023-01-10Z'), (3, 'new', now())",
-    )
-    january = Window(
-        *(CursorValue.parse(CursorType.TIMESTAMP, text) for text in ("2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"))
-    )
-    backfilled = desk.land(mode=Mode.BACKFILL, window=january)
-    assert {name: report.rows.inserted for name, report in backfilled.items()} == {"visits": 1, "orders": 1}
-    assert {report.new_watermark for report in backfilled.values()} == {None}
-
-    desk.land()
-    for name in ("visits", "orders"):
-        desk.assert_equal(name)
-        desk.assert_tidy(name)
-
-
-@scenario(
-    "T11",
     "today's partition of an append table is backfilled just before its sync, and again just after",
     holds="rows that both have read are there once",
 )
@@ -94,7 +65,7 @@ def test_a_backfill_of_today_just_before_a_sync(stand: OpenStand) -> None:
     desk = stand('- "public.visits:at:timestamp!append"', VISITS, "INSERT INTO visits VALUES ('ann'), ('ann'), ('bob')")
     desk.land()
     desk.execute("INSERT INTO visits VALUES ('cyd'), ('cyd')")
-    today = Window(CursorValue.parse(CursorType.TIMESTAMP, "2024-01-01T00:00:00Z"), None)
+    today = Window(stamp("2024-01-01T00:00:00Z"), None)
     first = desk.land(mode=Mode.BACKFILL, window=today)["visits"].rows
     second = desk.land()["visits"].rows
     desk.execute("INSERT INTO visits VALUES ('dan')")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode
-from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
+from tests.conformance.mart import JANUARY, stamp
 from tests.conformance.scenario import scenario
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
@@ -22,13 +22,6 @@ ROWS = (
     "INSERT INTO readings VALUES (1, 10, '2024-01-10Z'), (2, 20, '2024-01-20Z'), (3, 30, '2024-02-10Z')",
     "INSERT INTO visits VALUES ('ada', '2024-01-10Z'), ('ada', '2024-01-10Z'), ('alan', '2024-02-10Z')",
 )
-
-
-def moment(text: str) -> CursorValue:
-    return CursorValue.parse(CursorType.TIMESTAMP, text)
-
-
-JANUARY = Window(moment("2024-01-01T00:00:00Z"), moment("2024-02-01T00:00:00Z"))
 
 
 @scenario(
@@ -83,7 +76,7 @@ def test_a_reset_to_an_earlier_watermark(stand: OpenStand) -> None:
     names = ("orders", "readings", "visits", "events")
     desk.land()
     for name in names:
-        to = CursorValue(CursorType.INTEGER, "4") if name == "events" else moment("2024-01-15T00:00:00Z")
+        to = CursorValue(CursorType.INTEGER, "4") if name == "events" else stamp("2024-01-15T00:00:00Z")
         # Numbers settle a sync later than stamps do, so that the table may have no watermark yet.
         desk.reset(name, to, force=name == "events")
     later = desk.land()
@@ -109,8 +102,8 @@ def test_a_reset_to_an_earlier_watermark(stand: OpenStand) -> None:
 
 
 @scenario(
-    "T12",
-    "A month is backfilled before the first sync ever, then all is synced",
+    "T11",
+    "A month is backfilled from the UI before the first sync ever, then all is synced",
     holds="the sync loads the rest and lands no row of that month again",
 )
 def test_a_backfill_before_the_first_sync(stand: OpenStand) -> None:
@@ -119,6 +112,8 @@ def test_a_backfill_before_the_first_sync(stand: OpenStand) -> None:
     rest = desk.land()
 
     assert {name: report.rows.inserted for name, report in month.items()} == {"orders": 2, "readings": 2, "visits": 2}
+    assert {report.new_watermark for report in month.values()} == {None}
     assert {name: report.rows.inserted for name, report in rest.items()} == {"orders": 1, "readings": 1, "visits": 1}
     for name in rest:
         desk.assert_equal(name)
+        desk.assert_tidy(name)
