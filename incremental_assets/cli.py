@@ -149,17 +149,17 @@ def check(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @click.option(
     "--windows-per-run",
     type=click.IntRange(min=1),
-    default=12,
-    show_default=True,
-    help="Partitions that one run reads in one window.",
+    help="Partitions that one run reads in one window; default: `backfill: {windows: …}`, which is 12.",
 )
 @click.option(
     "--connections",
     type=click.IntRange(min=1),
-    help="Connections to the source at once, at most those of the configuration.",
+    help="Connections to the source at once; default: `backfill: {connections: …}`, at most `parallel: {connections: …}`.",
 )
 @click.option(
-    "--pause", default="0s", show_default=True, metavar="DURATION", help="Rest between two runs, such as 30s."
+    "--pause",
+    metavar="DURATION",
+    help="Rest between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
 )
 @click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
 def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
@@ -29,6 +29,7 @@ from incremental_assets.core.config_scalars import (
     TableName,
     TagKey,
     Text,
+    TimeOfDay,
     only_present_value,
 )
 from incremental_assets.core.config_values import Severity, Tls
@@ -177,6 +178,16 @@ class ParallelDocument(Strict):
     connections: Annotated[int, Field(ge=1, le=64)] = 4
 
 
+class BackfillDocument(Strict):
+    """How a backfill keeps the source at ease."""
+
+    windows: Annotated[int, Field(ge=1, description="Partitions that are read at once, and land as one commit.")] = 12
+    connections: Annotated[
+        int | None, Field(ge=1, le=64, description="Connections of one read; as many as a sync has when absent.")
+    ] = None
+    pause: Annotated[Duration, Field(description="Rest between two reads.")] = timedelta(0)
+
+
 class SourceDocument(Strict):
     """One database."""
 
@@ -200,6 +211,8 @@ class SourceDocument(Strict):
     refresh_every: Annotated[Duration, Field(description="How often full_refresh tables are read again.")] = timedelta(
         days=1
     )
+    check_at: Annotated[TimeOfDay, Field(description="When everything is checked, daily in UTC; or never.")] = time(3)
+    backfill: BackfillDocument = BackfillDocument()
     partitions: Annotated[TimePartitions, BeforeValidator(_no_size)] = TimePartitions(every=Every.MONTH)
     defaults: DefaultsDocument = DefaultsDocument()
     tables: tuple[TableEntry, ...] = ()

@@ -12,6 +12,7 @@ from incremental_assets.core.config_places import absolute, resolved_checkpoints
 from incremental_assets.core.config_rules import strategy_of
 from incremental_assets.core.config_scalars import EnvReference, FileReference
 from incremental_assets.core.config_values import (
+    BackfillTerms,
     Configuration,
     ConnectionOptions,
     Defaults,
@@ -63,6 +64,8 @@ def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
         parallel=Parallel(**dict(document.parallel)),
         every=document.every,
         refresh_every=document.refresh_every,
+        check_at=document.check_at,
+        backfill=BackfillTerms(**dict(document.backfill)),
         partitions=_time_grid(document.partitions),
         defaults=Defaults(
             schema_changes=defaults.schema_changes,

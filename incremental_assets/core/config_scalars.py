@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 from typing import Annotated, Any
 
 from pydantic import (
@@ -73,6 +73,20 @@ def _day(text: str) -> date:
 
 
 Day = Annotated[date, _read_by(_day), _schema("string", format="date")]
+
+
+def _time_of_day(text: str) -> time | None:
+    if text == "never":
+        return None
+    if not re.fullmatch(_TIME_OF_DAY, text, re.ASCII):
+        raise ValueError('write a time of day like "03:00", in UTC, or never')
+    return time.fromisoformat(text)
+
+
+_TIME_OF_DAY = r"([01]\d|2[0-3]):[0-5]\d"
+TimeOfDay = Annotated[
+    time | None, _read_by(_time_of_day), _schema("string", pattern=f"^({_TIME_OF_DAY}|never)$", examples=["03:00"])
+]
 
 
 def _positive(value: timedelta) -> timedelta:

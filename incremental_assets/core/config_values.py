@@ -6,7 +6,7 @@ import difflib
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -61,6 +61,16 @@ class Parallel:
 
     tables: int = 4
     connections: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillTerms:
+    """How a backfill keeps the source at ease: partitions in one read, connections of one read, and a rest between two reads."""
+
+    windows: int = 12
+    connections: int | None = None
+    """None: as many as a sync has."""
+    pause: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +140,9 @@ class SourceConfig:
     parallel: Parallel = Parallel()
     every: timedelta = timedelta(minutes=1)
     refresh_every: timedelta = timedelta(days=1)
+    check_at: time | None = time(3)
+    """When everything is checked, daily in UTC; None is never."""
+    backfill: BackfillTerms = BackfillTerms()
     partitions: TimeGrid = _MONTHS
     defaults: Defaults = Defaults()
     tables: tuple[TableConfig, ...] = ()

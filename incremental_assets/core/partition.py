@@ -8,6 +8,7 @@ readings without one. Integer keys are `lower-upper` at multiples of the grid's 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -90,6 +91,20 @@ def integer_keys(grid: IntegerGrid, lowest: int, highest: int) -> tuple[str, ...
     return tuple(_integer_key(number * grid.size, grid.size) for number in range(first, last + 1))
 
 
+def parts(grid: Grid, keys: Sequence[str], most: int) -> tuple[tuple[str, ...], ...]:
+    """Ascending keys as contiguous runs of at most `most` keys."""
+    found: list[list[str]] = []
+    last = None
+    for key in keys:
+        place = _place(grid, key)
+        if found and last is not None and place == last + 1 and len(found[-1]) < most:
+            found[-1].append(key)
+        else:
+            found.append([key])
+        last = place
+    return tuple(tuple(part) for part in found)
+
+
 def window_of(grid: Grid, key: str, cursor: CursorType) -> Window:
     """The window that a key stands for, in values of `cursor`; ValueError if the grid has no such key."""
     if isinstance(grid, IntegerGrid):
@@ -118,6 +133,11 @@ def touched(grid: Grid, window: Window, until: datetime | int) -> tuple[str, ...
     if window.upper is not None:
         last = min(last, _last_below(grid, window.upper, beyond=last + 1))
     return _time_keys(grid, first, last)
+
+
+def _place(grid: Grid, key: str) -> int:
+    """A key's place in its grid."""
+    return _integer_bounds(grid, key)[0] // grid.size if isinstance(grid, IntegerGrid) else _index_of_key(grid, key)
 
 
 # --- time -----------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ class Request:
     mode: Mode = Mode.SYNC
     window: Window | None = None
     allow_shrink: bool = False
+    connections: int | None = None
+    """At most so many to the source; None: as many as it is configured for."""
 
 
 @dataclass(frozen=True, slots=True)

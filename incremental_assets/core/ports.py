@@ -168,6 +168,12 @@ class Lake(Protocol):
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
 
+    def rows(self, spec: TableSpec) -> int | None:
+        """Rows of the target as its log tells them, without Spark; None if there is no table."""
+
+    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
+        """Rows of the target in each window, every version of an append counted."""
+
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
 

@@ -4,9 +4,8 @@ A run tagged `mode: sync` goes on from the watermark, and its partitions only sa
 tag reads their windows again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 
 from dagster import (
     AssetExecutionContext,
@@ -25,14 +24,15 @@ from dagster import (
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
 from incremental_assets.core.many import as_they_land
 from incremental_assets.core.plan import Mode, Request
-from incremental_assets.core.report import RowCounts, Status, SyncReport
+from incremental_assets.core.ports import Lake, Ports
+from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.resolve import Resolved
 from incremental_assets.core.table import TableId, TableSpec
-from incremental_assets.core.window import Window
 from incremental_assets.defs import metadata
+from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.names import asset_key, plain, pool, source_key, table_of
 from incremental_assets.defs.opened import Opened
-from incremental_assets.defs.partitions import Scheme, definition, windows
+from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
 
 MODE_TAG = "mode"
@@ -69,9 +69,8 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         try:
             chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
             failures += missing.values()
-            yield from _landed(
-                context, _reports(context, view, scheme, chosen, runtime), {spec.id: spec for spec in chosen}, failures
-            )
+            ports = runtime.ports(view.name)
+            yield from _landed(context, _reports(context, view, scheme, chosen, ports), chosen, ports.lake, failures)
         except IncrementalAssetsError as error:
             failures.append(str(error))
         if failures:
@@ -90,54 +89,32 @@ def selected(resolved: Resolved, keys: Iterable[AssetKey]) -> tuple[list[TableSp
 
 
 def _reports(
-    context: AssetExecutionContext, view: View, scheme: Scheme, specs: Sequence[TableSpec], runtime: Opened
+    context: AssetExecutionContext, view: View, scheme: Scheme, specs: Sequence[TableSpec], ports: Ports
 ) -> Iterator[SyncReport]:
-    """One report per table, as they land. Partitions with a gap between them are read window by window."""
-    rounds = _requests(context, scheme, specs)
-    ports = runtime.ports(view.name)
-
-    def landing(asked: Mapping[TableId, Request]) -> Iterator[SyncReport]:
-        return as_they_land(specs, lambda spec: asked[spec.id], ports, view.config.parallel.tables)
-
-    if len(rounds) == 1:
-        yield from landing(rounds[0])
-        return
-    parts: dict[TableId, list[SyncReport]] = {spec.id: [] for spec in specs}
-    for asked in rounds:
-        for report in landing(asked):
-            parts[report.table].append(report)
-    yield from (_together(reports) for reports in parts.values())
-
-
-def _requests(
-    context: AssetExecutionContext, scheme: Scheme, specs: Sequence[TableSpec]
-) -> list[Mapping[TableId, Request]]:
-    """What is asked of each table; one mapping per contiguous range of partitions."""
-    tags = context.run.tags
-    mode = Mode(tags.get(MODE_TAG, Mode.BACKFILL))
-    request = Request(context.run.run_id, mode, allow_shrink=tags.get(SHRINK_TAG) == "true")
-    if mode is not Mode.BACKFILL or scheme.grid is None:
-        return [{spec.id: request for spec in specs}]
-    kinds = {spec.id: spec.cursor.type for spec in specs if spec.cursor is not None}
-    asked = {table: windows(scheme.grid, context.partition_keys, kind) for table, kind in kinds.items()}
-    count = max((len(each) for each in asked.values()), default=0)
-    return [{table: replace(request, window=each[number]) for table, each in asked.items()} for number in range(count)]
+    """One report per table, as they land."""
+    mode = Mode(context.run.tags.get(MODE_TAG, Mode.BACKFILL))
+    if mode is Mode.BACKFILL and scheme.grid is not None:
+        return read_again(context, view, scheme.grid, specs, ports)
+    request = Request(context.run.run_id, mode, allow_shrink=context.run.tags.get(SHRINK_TAG) == "true")
+    return as_they_land(specs, lambda _: request, ports, view.config.parallel.tables)
 
 
 def _landed(
     context: AssetExecutionContext,
     reports: Iterator[SyncReport],
-    specs: Mapping[TableId, TableSpec],
+    chosen: Sequence[TableSpec],
+    lake: Lake,
     failures: list[str],
 ) -> Iterator[MaterializeResult]:
     """A result for each table that landed; an idle one announces nothing."""
+    specs = {spec.id: spec for spec in chosen}
     with closing(reports):  # type: ignore[type-var]
         for report in reports:
             if report.status is Status.LANDED:
                 context.log.info(_line(report))
-                yield MaterializeResult(
-                    asset_key=asset_key(report.table), metadata=metadata.of_report(report, specs[report.table])
-                )
+                spec = specs[report.table]
+                told = metadata.of_report(report, spec, rows=lake.rows(spec))
+                yield MaterializeResult(asset_key=asset_key(report.table), metadata=told)
             elif report.status is Status.IDLE:
                 context.log.info("%s: %s", report.table, report.reason)
             elif report.status is Status.BUSY and report.mode is Mode.SYNC:
@@ -155,20 +132,3 @@ def _line(report: SyncReport) -> str:
         f"{report.table}: {rows.read} rows read, {rows.inserted} inserted, {rows.updated} updated, {rows.unchanged} unchanged "
         f"in {report.seconds:.1f} s ({stages}); watermark {report.new_watermark or 'none'}"
     )
-
-
-def _together(reports: Sequence[SyncReport]) -> SyncReport:
-    """Several windows of one table as one report, which has failed if one of them has."""
-    last = next((report for report in reports if report.status is not Status.LANDED), reports[-1])
-    counts = [report.rows for report in reports]
-    first, final = reports[0].window, reports[-1].window
-    return replace(
-        last,
-        window=Window(first.lower, final.upper) if first and final else last.window,
-        rows=RowCounts(*(sum(values) for values in zip(*(_numbers(rows) for rows in counts), strict=True))),
-        seconds=sum(report.seconds for report in reports),
-    )
-
-
-def _numbers(rows: RowCounts) -> tuple[int, ...]:
-    return rows.read, rows.inserted, rows.updated, rows.deleted, rows.unchanged, rows.late, rows.quarantined

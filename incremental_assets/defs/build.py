@@ -11,7 +11,7 @@ from incremental_assets.core.config import Configuration
 from incremental_assets.core.table import TableShape
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
-from incremental_assets.defs.jobs import check_job, sync_jobs
+from incremental_assets.defs.jobs import check_job, check_schedule, sync_jobs
 from incremental_assets.defs.sensors import sync_sensor
 from incremental_assets.defs.tables import View
 
@@ -37,10 +37,11 @@ def build(
 
 
 def _source(view: View) -> Definitions:
-    jobs = sync_jobs(view)
+    jobs, checking = sync_jobs(view), check_job(view)
     return Definitions(
         assets=[*view.external(), *sync_assets(view)],
         asset_checks=[check_assets(view)],
-        jobs=[*jobs.values(), check_job(view)],
+        jobs=[*jobs.values(), checking],
+        schedules=check_schedule(view, checking),
         sensors=[sync_sensor(view, jobs)],
     )

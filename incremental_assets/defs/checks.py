@@ -30,7 +30,7 @@ from incremental_assets.core.verdict import Check, Verdict, unanswered
 from incremental_assets.core.window import Window
 from incremental_assets.defs import metadata
 from incremental_assets.defs.assets import selected
-from incremental_assets.defs.names import asset_key, plain, pool, table_of
+from incremental_assets.defs.names import asset_key, check_pool, plain, table_of
 from incremental_assets.defs.opened import Opened
 from incremental_assets.defs.tables import Known, View
 
@@ -58,7 +58,7 @@ def check_assets(view: View) -> AssetChecksDefinition:
         name=plain("check", view.name),
         ins={name: In(Nothing) for name in inputs},
         out={name: Out(Nothing, is_required=False) for name in specs},
-        pool=pool(view.name),
+        pool=check_pool(view.name),
     )
     def check(context: AssetCheckExecutionContext, runtime: ResourceParam[Opened]) -> Iterator[AssetCheckResult]:
         """Answers as they are reached; what could not be asked has not passed."""

@@ -1,10 +1,10 @@
-"""One job per partition scheme, since no run can have two, and one that checks all tables of a source."""
+"""One job per partition scheme, since no run can have two, and one that checks all tables of a source, daily."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dagster import AssetSelection, define_asset_job
+from dagster import AssetSelection, DefaultScheduleStatus, ScheduleDefinition, define_asset_job
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from incremental_assets.defs.names import asset_key, plain
@@ -25,6 +25,23 @@ def sync_jobs(view: View) -> Jobs:
         )
         for scheme, tables in view.by_scheme().items()
     }
+
+
+def check_schedule(view: View, job: Job) -> tuple[ScheduleDefinition, ...]:
+    """Every check once a day, at `check_at`; none where that is `never`."""
+    at = view.config.check_at
+    if at is None:
+        return ()
+    return (
+        ScheduleDefinition(
+            name=plain("check", view.name, "schedule"),
+            job=job,
+            cron_schedule=f"{at.minute} {at.hour} * * *",
+            execution_timezone="UTC",
+            default_status=DefaultScheduleStatus.RUNNING,
+            description=f"Checks every copy of {view.name} once a day; `check_at` says when.",
+        ),
+    )
 
 
 def check_job(view: View) -> Job:

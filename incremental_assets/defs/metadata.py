@@ -68,8 +68,8 @@ def of_place(file: Path, line: int) -> Metadata:
         return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[where])}
 
 
-def of_report(report: SyncReport, spec: TableSpec | None) -> Metadata:
-    """One sync of one table, in numbers that plot and texts that explain."""
+def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> Metadata:
+    """One sync of one table, in numbers that plot and texts that explain. `rows`: those of the whole table after it."""
     told: dict[str, Any] = {
         "mode": str(report.mode),
         "strategy": str(report.strategy),
@@ -94,11 +94,14 @@ def of_report(report: SyncReport, spec: TableSpec | None) -> Metadata:
         else None,
     }
     told |= {f"seconds_{stage}": round(seconds, 3) for stage, seconds in report.stages}
-    if spec is not None:
-        told |= _columns_of(spec.id, spec.columns, spec.key)
-        if report.window is not None and not spec.is_incremental:
-            told["dagster/row_count"] = report.rows.read - report.rows.quarantined
+    told |= _columns_of(spec.id, spec.columns, spec.key)
+    told["dagster/row_count"] = rows
     return {key: value for key, value in told.items() if value is not None}
+
+
+def of_partition(rows: int) -> Metadata:
+    """One partition after its window was read again."""
+    return {"dagster/partition_row_count": rows}
 
 
 def of_verdict(verdict: Verdict) -> Metadata:

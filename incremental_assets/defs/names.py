@@ -34,5 +34,10 @@ def plain(*parts: str) -> str:
 
 
 def pool(source: str) -> str:
-    """One op at a time per source: `parallel` is then true across runs as well."""
+    """One sync at a time per source: `parallel` is then true across runs as well."""
     return f"source_{source}"
+
+
+def check_pool(source: str) -> str:
+    """One check at a time per source, beside its syncs: a look at whole tables would hold those up for as long as it takes."""
+    return f"source_{source}_checks"

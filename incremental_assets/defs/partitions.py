@@ -1,8 +1,7 @@
-"""Grids of the core as Dagster's partitions, and keys of a run as windows."""
+"""Grids of the core as Dagster's partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dagster import (
@@ -16,9 +15,7 @@ from dagster import (
 )
 
 from incremental_assets.core.config import SourceConfig, TableConfig
-from incremental_assets.core.cursor import CursorType
-from incremental_assets.core.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid, window_of
-from incremental_assets.core.window import Window, merge
+from incremental_assets.core.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid
 from incremental_assets.defs.names import plain
 
 _OPEN_WINDOW = 1
@@ -65,8 +62,3 @@ def definition(scheme: Scheme) -> PartitionsDefinition:
     if grid.every is Every.WEEK:
         return WeeklyPartitionsDefinition(str(grid.start), timezone="UTC", end_offset=_OPEN_WINDOW)
     return MonthlyPartitionsDefinition(str(grid.start), timezone="UTC", end_offset=_OPEN_WINDOW)
-
-
-def windows(grid: Grid, keys: Sequence[str], cursor: CursorType) -> tuple[Window, ...]:
-    """What the keys stand for, as few windows as possible: contiguous keys are one read."""
-    return merge(window_of(grid, key, cursor) for key in keys)

@@ -139,8 +139,12 @@ def run_requests(
 
 def _told(seen: Tick, stopped: Sequence[Stopped], new: Sequence[str]) -> str:
     """Why there is nothing to run, as the tick's history shows it."""
-    told = ["nothing moved"] if not (seen.waiting or stopped) else []
+    told = ["nothing moved"] if not (seen.waiting or seen.given_up or stopped) else []
     told += [f"{table} failed last time and waits" for table in seen.waiting]
+    told += [
+        f"{table} failed too often and is asked for no more; sync it with `incremental-assets sync --select {table}`"
+        for table in seen.given_up
+    ]
     told += [each.sentence for each in stopped]
     if new:
         told.append(

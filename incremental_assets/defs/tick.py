@@ -23,6 +23,8 @@ from incremental_assets.defs.opened import Opened
 
 VERSION = 1
 _LONGEST_WAIT = timedelta(hours=1)
+_TRIES = 24
+"""A table whose sync fails is asked for so often, which takes about a day; then a person is needed."""
 _TELL_AGAIN = timedelta(hours=1)
 """A freshness that stays as it is is told this often, so that the page of an asset does not look forgotten."""
 
@@ -85,6 +87,8 @@ class Tick:
     memory: Memory
     moved: tuple[Moved, ...] = ()
     waiting: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
+    """Tables that are not asked for any more, before a sync of them by hand has landed."""
     stopped: tuple[Stopped, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
 
@@ -102,13 +106,17 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     observations = probe.observe(looks)
     moved, stopped = look_over(specs, positions, observations)
     asked, waiting = _asked_for(source, located(moved, probe), positions, memory, now)
+    names = {str(each.spec.id) for each in asked}
     busy = {*(each.spec.id for each in moved), *(each.table for each in stopped)}
     verdicts = _fresh(source, looks, busy, observations, probe)
     told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
         memory=Memory(waiting=waiting, stale=stale, told_at=told_at),
         moved=asked,
-        waiting=tuple(sorted({str(each.spec.id) for each in moved} - {str(each.spec.id) for each in asked})),
+        waiting=tuple(sorted(table for table, (times, _) in waiting.items() if times < _TRIES and table not in names)),
+        given_up=tuple(
+            sorted(table for table, (times, _) in waiting.items() if times >= _TRIES and table not in names)
+        ),
         stopped=stopped,
         verdicts=told,
     )
@@ -117,7 +125,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
 def _asked_for(
     source: SourceConfig, moved: Sequence[Moved], positions: Mapping[TableId, Position], memory: Memory, now: datetime
 ) -> tuple[tuple[Moved, ...], dict[str, tuple[int, float]]]:
-    """A table whose last sync failed is asked for again, each time later."""
+    """A table whose last sync failed is asked for again, each time later, and in the end no more."""
     asked, waiting = [], {}
     for each in moved:
         name, table = str(each.spec.id), each.spec.id
@@ -126,7 +134,7 @@ def _asked_for(
             asked.append(each)
             continue
         times, until = memory.waiting.get(name, (0, 0.0))
-        if now.timestamp() < until:
+        if now.timestamp() < until or times >= _TRIES:
             waiting[name] = (times, until)
         else:
             asked.append(each)

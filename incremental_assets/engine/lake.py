@@ -157,6 +157,22 @@ class DeltaLake:
 
         return reckoning.duplicates(session, path, spec)
 
+    def rows(self, spec: TableSpec) -> int | None:
+        """Rows of the target as its log tells them, without Spark; None if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        return None if log is None else log.rows()
+
+    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
+        """Rows of the target in each window, every version of an append counted."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return (0,) * len(windows)
+        session = self._session()
+        from incremental_assets.engine import reckoning
+
+        return reckoning.count(reckoning.Held(session, path, log, spec), windows)
+
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
         log = open_log(table_path(self._lake, spec.id))

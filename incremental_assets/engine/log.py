@@ -73,6 +73,13 @@ class TableLog:
         found = self._table.transaction_version(app_id)
         return -1 if found is None else int(found)
 
+    def rows(self) -> int:
+        """Rows of the table: those of its files less those that deletion vectors mark, which `DeltaTable.count` does not subtract."""
+        from deltalake import QueryBuilder
+
+        found = QueryBuilder().register("t", self._table).execute("SELECT count(*) FROM t").read_all()
+        return int(found.column(0)[0].as_py())
+
     def columns(self) -> tuple[TargetColumn, ...]:
         """Columns in the table's order, types in Delta's words."""
         fields = json.loads(self._table.schema().to_json())["fields"]

@@ -53,7 +53,8 @@ class SparkSource:
         """Open one snapshot, held until the block ends; its frame reads nothing before it is written."""
         check_names(plan.spec)
         with self._probe.snapshot(plan) as held:
-            parts = parts_for(plan.spec.shape, held.rows, self._address.connections)
+            most = min(self._address.connections, plan.request.connections or self._address.connections)
+            parts = parts_for(plan.spec.shape, held.rows, most)
             query = self._dialect.read_query(plan, parts, clean=held.rejected == 0)
             try:
                 yield SparkSnapshot(

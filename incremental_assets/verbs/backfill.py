@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from incremental_assets.core.config_values import Configuration
-from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.config_values import Configuration, SourceConfig
+from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.duration import parse_duration
 from incremental_assets.core.errors import SelectionError
-from incremental_assets.core.partition import Grid, IntegerGrid, touched
+from incremental_assets.core.partition import Grid, IntegerGrid, parts, touched
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.ports import Look
 from incremental_assets.core.report import Status, SyncReport
-from incremental_assets.core.table import Cursor, TableSpec
+from incremental_assets.core.table import TableSpec
 from incremental_assets.core.terms import terms_of
 from incremental_assets.core.window import Window
 from incremental_assets.verbs import reports
@@ -39,16 +39,16 @@ class Wishes:
 
     lower: str
     upper: str | None
-    windows_per_run: int
+    windows_per_run: int | None
     connections: int | None
-    pause: timedelta
+    pause: timedelta | None
     again: bool
 
     @classmethod
-    def of(cls, *, pause: str, **wishes: object) -> Self:
+    def of(cls, *, pause: str | None, **wishes: object) -> Self:
         """As the options are written. Raises SelectionError."""
         try:
-            return cls(pause=parse_duration(pause), **wishes)  # type: ignore[arg-type]
+            return cls(pause=None if pause is None else parse_duration(pause), **wishes)  # type: ignore[arg-type]
         except ValueError as error:
             raise SelectionError(f"--pause {pause!r}: {error}") from None
 
@@ -56,7 +56,7 @@ class Wishes:
 def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
     """The verb."""
     begun = time.monotonic()
-    with opened(_gentle(configured(config), wishes.connections)) as runtime, board() as watch:
+    with opened(_gentle(configured(config), wishes)) as runtime, board() as watch:
         found = survey(runtime, patterns)
         table = the_one(patterns, [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)])
         for trouble in found.troubles:
@@ -67,15 +67,12 @@ def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
     return _answer(spec, done, skipped, time.monotonic() - begun)
 
 
-def _gentle(configuration: Configuration, connections: int | None) -> Configuration:
-    """The configuration with fewer connections to each source."""
-    if connections is None:
-        return configuration
-    fewer = (
-        replace(source, parallel=replace(source.parallel, connections=min(connections, source.parallel.connections)))
-        for source in configuration.sources
-    )
-    return replace(configuration, sources=tuple(fewer))
+def _gentle(configuration: Configuration, wishes: Wishes) -> Configuration:
+    """The configuration with what the command line says about backfills."""
+    asked = {"windows": wishes.windows_per_run, "connections": wishes.connections, "pause": wishes.pause}
+    said: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    changed = (replace(source, backfill=replace(source.backfill, **said)) for source in configuration.sources)
+    return replace(configuration, sources=tuple(changed))
 
 
 def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tuple[list[SyncReport], int]:
@@ -88,10 +85,12 @@ def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tu
     landed = frozenset() if wishes.again else runs.landed(name, keys)
     watch.begin([spec.id])
     done: list[SyncReport] = []
-    for part in _parts([key for key in keys if key not in landed], keys, wishes.windows_per_run):
-        if done and wishes.pause:
+    source = runtime.configuration.source(spec.id.source)
+    _, grid = _windowed(source, spec)
+    for part in parts(grid, [key for key in keys if key not in landed], source.backfill.windows):
+        if done and source.backfill.pause:
             watch(spec.id, "resting")
-            rest(wishes.pause)
+            rest(source.backfill.pause)
         report = runs.read_again(spec, part, Request(str(uuid.uuid4()), Mode.BACKFILL), name)
         done.append(report)
         watch.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {report.rows.read:,} rows read")
@@ -107,14 +106,10 @@ def rest(pause: timedelta) -> None:
 
 def _keys(runtime: Runtime, spec: TableSpec, wishes: Wishes) -> tuple[tuple[str, ...], Window]:
     """The partitions that share a value with what was asked for, ascending."""
-    terms = terms_of(runtime.configuration.source(spec.id.source), spec.id)
-    if spec.cursor is None or not spec.is_incremental or terms.partitions is None:
-        raise SelectionError(
-            f"{spec.id}: this table is read whole and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`"
-        )
-    window = _window(spec.cursor, wishes)
+    kind, grid = _windowed(runtime.configuration.source(spec.id.source), spec)
+    window = _window(kind, wishes)
     try:
-        keys = touched(terms.partitions, window, _until(runtime, spec, terms.partitions))
+        keys = touched(grid, window, _until(runtime, spec, grid))
     except ValueError as error:
         raise SelectionError(f"{spec.id}: {error}") from None
     if not keys:
@@ -124,10 +119,20 @@ def _keys(runtime: Runtime, spec: TableSpec, wishes: Wishes) -> tuple[tuple[str,
     return keys, window
 
 
-def _window(cursor: Cursor, wishes: Wishes) -> Window:
+def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
+    """Its cursor's type and its grid. Raises SelectionError where it has none."""
+    grid = terms_of(source, spec.id).partitions
+    if spec.cursor is None or not spec.is_incremental or grid is None:
+        raise SelectionError(
+            f"{spec.id}: this table is read whole and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`"
+        )
+    return spec.cursor.type, grid
+
+
+def _window(kind: CursorType, wishes: Wishes) -> Window:
     try:
-        lower = CursorValue.parse(cursor.type, wishes.lower)
-        upper = None if wishes.upper is None else CursorValue.parse(cursor.type, wishes.upper)
+        lower = CursorValue.parse(kind, wishes.lower)
+        upper = None if wishes.upper is None else CursorValue.parse(kind, wishes.upper)
         return Window(lower, upper)
     except ValueError as error:
         raise SelectionError(f"--from, --to: {error}") from None
@@ -141,19 +146,6 @@ def _until(runtime: Runtime, spec: TableSpec, grid: Grid) -> datetime | int:
     if seen.highest is None:
         raise SelectionError(f"{spec.id}: the source's table is empty")
     return int(seen.highest.text)
-
-
-def _parts(missing: Sequence[str], keys: Sequence[str], most: int) -> list[tuple[str, ...]]:
-    """Runs of at most `most` partitions, none with a gap in it: what landed before would be read again."""
-    parts: list[list[str]] = []
-    place = {key: number for number, key in enumerate(keys)}
-    for key in missing:
-        last = parts[-1] if parts else None
-        if last is not None and len(last) < most and place[last[-1]] + 1 == place[key]:
-            last.append(key)
-        else:
-            parts.append([key])
-    return [tuple(part) for part in parts]
 
 
 def _answer(spec: TableSpec, done: Sequence[SyncReport], skipped: int, seconds: float) -> Answer:

@@ -17,6 +17,7 @@ from incremental_assets.core.partition import (
     count,
     integer_keys,
     keys,
+    parts,
     touched,
     window_of,
 )
@@ -232,3 +233,20 @@ def test_too_many_integer_keys_are_refused_and_the_size_that_is_named_suffices()
 def test_a_partition_holds_something() -> None:
     with pytest.raises(ValueError, match="at least one value"):
         IntegerGrid(0)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def test_contiguous_keys_are_read_together_up_to_the_most_that_is_allowed() -> None:
+    months = ["2024-01-01", "2024-02-01", "2024-03-01", "2024-05-01"]
+    assert parts(MONTHS, months, 2) == (("2024-01-01", "2024-02-01"), ("2024-03-01",), ("2024-05-01",))
+    assert parts(MONTHS, months, 12) == (("2024-01-01", "2024-02-01", "2024-03-01"), ("2024-05-01",))
+    assert parts(MONTHS, [], 12) == ()
+
+
+def test_numbers_around_zero_are_contiguous() -> None:
+    grid = IntegerGrid(100)
+    found = integer_keys(grid, -150, 150)
+    assert parts(grid, found, 12) == (found,)
+    assert parts(grid, (*found[:2], found[3]), 12) == (found[:2], found[3:])

@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dagster import AssetKey, DagsterInstance, ExecuteInProcessResult
 
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import CommitMissing, SourceUnreachable
+from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Batch, Commit
+from incremental_assets.core.report import Status
+from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
 from tests.defs.studio import Studio, opened
+from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, ORDERS, monday, order, tuesday
 
 
@@ -126,6 +132,74 @@ def test_a_table_that_another_run_syncs_is_no_failure_of_a_sync_but_one_of_a_bac
         assert studio.run("2024-01-01", mode="sync").success
         assert "another run is syncing this table" in failure(studio.run("2024-01-01"))
     assert studio.announced() == []
+
+
+MONTHS = ("2023-10", "2023-11", "2023-12", "2024-01")
+
+
+def by_month(folder: Path, instance: DagsterInstance, backfill: str) -> Studio:
+    """A row in each of four months; a backfill that keeps these terms."""
+    studio = opened(folder, instance, options=f"backfill: {backfill}\n")
+    for month in MONTHS:
+        order(studio.world.database, month, f"{month}-05T00:00:00Z")
+    return studio
+
+
+def windows_landed(studio: Studio) -> list[str]:
+    """Oldest first."""
+    reports = [event.report for event in studio.world.memory.events]
+    return [str(report.window) for report in reports if report and report.status is Status.LANDED]
+
+
+def partition_rows(studio: Studio) -> dict[str | None, Any]:
+    """As the UI shows them."""
+    records = studio.instance.fetch_materializations(key(ORDERS), limit=1000).records
+    events = [record.asset_materialization for record in reversed(records)]
+    return {each.partition: each.metadata["dagster/partition_row_count"].value for each in events if each}
+
+
+def test_a_long_range_is_read_in_parts_with_a_rest_in_between_each_window_once(
+    tmp_path: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr("incremental_assets.defs.backfill.time.sleep", rests.append)
+    studio = by_month(tmp_path, instance, "{windows: 2, pause: 30s, connections: 1}")
+    result = studio.run("2023-10-01", "2024-01-01")
+
+    assert result.success
+    assert rests == [30.0]
+    assert windows_landed(studio) == [
+        "[2023-10-01T00:00:00Z, 2023-12-01T00:00:00Z)",
+        "[2023-12-01T00:00:00Z, 2024-02-01T00:00:00Z)",
+    ]
+    assert told(result)["window"] == "[2023-10-01T00:00:00Z, 2024-02-01T00:00:00Z)"
+    assert told(result)["rows_inserted"] == 4
+    assert "new_watermark" not in told(result)
+
+
+def test_a_range_that_fails_halfway_has_announced_what_landed_and_asks_for_no_more(
+    tmp_path: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio, apply = by_month(tmp_path, instance, "{windows: 1}"), FakeLake.apply
+
+    def until_december(lake: FakeLake, plan: SyncPlan, batch: Batch, state: State) -> Commit:
+        if str(plan.window.lower) == "2023-12-01T00:00:00Z":
+            raise CommitMissing("shop.public.orders: the lake's disk is full")
+        return apply(lake, plan, batch, state)
+
+    monkeypatch.setattr(FakeLake, "apply", until_december)
+    result = studio.run("2023-10-01", "2024-01-01")
+
+    assert failure(result) == "shop.public.orders: the lake's disk is full"
+    assert studio.announced() == ["2023-10-01", "2023-11-01"]
+    assert [row["customer"] for row in studio.world.rows(ORDERS)] == ["2023-10", "2023-11"]
+
+
+def test_each_partition_of_a_backfill_says_how_many_rows_it_holds(tmp_path: Path, instance: DagsterInstance) -> None:
+    studio = by_month(tmp_path, instance, "{windows: 3}")
+    order(studio.world.database, "again", "2023-11-06T00:00:00Z")
+    studio.run("2023-10-01", "2024-01-01")
+    assert partition_rows(studio) == {"2023-10-01": 1, "2023-11-01": 2, "2023-12-01": 1, "2024-01-01": 1}
 
 
 def test_partitions_with_a_gap_between_them_are_read_window_by_window(studio: Studio, monkeypatch: Any) -> None:

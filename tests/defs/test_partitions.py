@@ -11,7 +11,7 @@ from incremental_assets.core.cursor import CursorType
 from incremental_assets.core.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid, keys, window_of
 from incremental_assets.core.table import Strategy
 from incremental_assets.defs.names import plain
-from incremental_assets.defs.partitions import Scheme, definition, scheme_of, windows
+from incremental_assets.defs.partitions import Scheme, definition, scheme_of
 
 GRIDS = [
     TimeGrid(Every.HOUR, date(2024, 3, 30)),
@@ -59,12 +59,6 @@ def test_tables_share_a_scheme_if_they_share_a_grid_and_integers_never_do() -> N
     assert scheme_of(source(), table(month)) == scheme_of(source(), table(month, "returns"))
     assert scheme_of(source(), table(size)) != scheme_of(source(), table(size, "returns"))
     assert scheme_of(source(), table(size)).dynamic == "shop.public.orders"
-
-
-def test_contiguous_keys_are_one_window() -> None:
-    grid = TimeGrid(Every.MONTH, date(2023, 1, 1))
-    found = windows(grid, ["2023-01-01", "2023-02-01", "2023-04-01"], CursorType.DATE)
-    assert list(map(str, found)) == ["[2023-01-01, 2023-03-01)", "[2023-04-01, 2023-05-01)"]
 
 
 def test_plain_names_stay_and_the_others_keep_apart() -> None:

@@ -190,6 +190,42 @@ def test_a_table_whose_sync_failed_is_asked_for_again_but_not_at_every_tick(stud
     assert list(Memory.read(watch.cursor).waiting) == ["shop.public.orders"]
 
 
+def test_a_table_that_fails_for_a_day_is_asked_for_no_more_until_a_sync_by_hand_has_landed(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    studio.world.database.insert(ORDERS, id=99, customer="ada", status="new", updated_at=None)
+    order(studio.world.database, "alan", studio.world.database.stamp())
+    assert not studio.run("2024-01-01", mode="sync").success
+
+    watch = Watch(studio)
+    watch.cursor = Memory(waiting={"shop.public.orders": (23, 0.0)}).write()
+    assert watch.asked() == [("2024-01-01", "2024-01-01", [key("orders")])]
+    watch.cursor = Memory(waiting={"shop.public.orders": (24, 0.0)}).write()
+    assert watch.skipped() == (
+        "shop.public.orders failed too often and is asked for no more; sync it with `incremental-assets sync --select shop.public.orders`"
+    )
+
+    studio.world.database.delete(ORDERS, {"id": 99})
+    assert studio.run("2024-01-01", mode="sync").success
+    order(studio.world.database, "alan", studio.world.database.stamp())
+    assert watch.asked() == [("2024-01-01", "2024-01-01", [key("orders")])]
+
+
+def test_a_sync_that_was_refused_waits_as_one_that_failed(studio: Studio) -> None:
+    """It waits for a person, and to ask every minute would only fill the history."""
+    for code in ("ch", "de"):
+        studio.world.database.insert(COUNTRIES, code=code, name=code)
+    settle(studio)
+    for code in ("ch", "de"):
+        studio.world.database.delete(COUNTRIES, {"code": code})
+    studio.world.pass_time(2 * 86_400)
+    assert not studio.run("current", tables=[COUNTRIES], mode="sync").success
+
+    watch = Watch(studio)
+    assert [assets for _, _, assets in watch.asked()] == [[key("countries")]]
+    assert watch.skipped() == "shop.public.countries failed last time and waits"
+
+
 def test_a_sync_that_was_killed_is_asked_for_again_though_nothing_else_moved(studio: Studio) -> None:
     monday(studio.world.database).abort()
     settle(studio)

@@ -134,22 +134,30 @@ class FakeLake:
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash per window."""
-        rows = self.rows(spec.id)
+        rows = self.landed(spec.id)
         return tuple(measured(spec, window, rows) for window in windows)
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, against the source that this lake was given."""
         if self.database is None:
             raise ValueError("this lake was given no source to compare with")
-        here, there = (_in(spec, windows, rows) for rows in (self.database.rows(spec.id), self.rows(spec.id)))
+        here, there = (_in(spec, windows, rows) for rows in (self.database.rows(spec.id), self.landed(spec.id)))
         missing, extra = without(here, there), without(there, here)
         return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys held more than once."""
-        keys = [key_of(spec, row) for row in self.rows(spec.id)]
+        keys = [key_of(spec, row) for row in self.landed(spec.id)]
         twice = {key: keys.count(key) for key in keys if keys.count(key) > 1}
         return Duplicates(len(twice), sum(twice.values()) - len(twice), tuple(str(key) for key in twice)[:10])
+
+    def rows(self, spec: TableSpec) -> int | None:
+        """As the log tells them."""
+        return len(self.tables[spec.id].rows) if spec.id in self.tables else None
+
+    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
+        """Rows per window."""
+        return tuple(len(_in(spec, (window,), self.landed(spec.id))) for window in windows)
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Of the table as the source's catalogue shows it."""
@@ -157,7 +165,7 @@ class FakeLake:
 
     # --- what a test asks, and what other hands do ---------------------------------------------------
 
-    def rows(self, table: TableId) -> list[Row]:
+    def landed(self, table: TableId) -> list[Row]:
         """The source's columns of every row."""
         return [own_columns(row) for row in self.tables[table].rows] if table in self.tables else []
 

@@ -215,4 +215,4 @@ class World:
 
     def rows(self, table: TableId) -> list[Row]:
         """What the lake holds."""
-        return self.lake.rows(table)
+        return self.lake.landed(table)

@@ -1,0 +1,90 @@
+"""A run on partitions: their windows are read again, a few partitions at a time, and the source rests in between.
+
+Each part is one commit, and announced once it has landed: a run that is stopped has nothing of it to repeat.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, replace
+
+from dagster import AssetExecutionContext, AssetMaterialization
+
+from incremental_assets.core.many import RequestFor, as_they_land
+from incremental_assets.core.partition import Grid, parts, window_of
+from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.ports import Lake, Ports
+from incremental_assets.core.report import RowCounts, Status, SyncReport
+from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.core.window import Window
+from incremental_assets.defs import metadata
+from incremental_assets.defs.names import asset_key
+from incremental_assets.defs.tables import View
+
+
+def read_again(
+    context: AssetExecutionContext, view: View, grid: Grid, specs: Sequence[TableSpec], ports: Ports
+) -> Iterator[SyncReport]:
+    """One report per table over all of its windows, as the last of them lands. A table that fails is asked for no later one."""
+    terms, done = view.config.backfill, defaultdict[TableId, list[SyncReport]](list)
+    request = Request(context.run.run_id, Mode.BACKFILL, connections=terms.connections)
+    asked, left = parts(grid, context.partition_keys, terms.windows), list(specs)
+    for keys in asked:
+        if keys is not asked[0]:
+            time.sleep(terms.pause.total_seconds())
+        for report in as_they_land(left, _asking(request, grid, keys), ports, view.config.parallel.tables):
+            done[report.table].append(report)
+            if report.status is Status.LANDED:
+                (spec,) = (spec for spec in left if spec.id == report.table)
+                held = _held(spec, grid, keys, ports.lake)
+                if keys is not asked[-1]:
+                    _announce(context, spec, report, held)
+                for key, rows in held.items():
+                    context.add_asset_metadata(metadata.of_partition(rows), asset_key(spec.id), key)
+            if report.status is not Status.LANDED or keys is asked[-1]:
+                yield together(done[report.table])
+        left = [spec for spec in left if done[spec.id][-1].status is Status.LANDED]
+
+
+def together(reports: Sequence[SyncReport]) -> SyncReport:
+    """Several windows of one table as one report, which has failed if the last of them has."""
+    last, counts = reports[-1], [report.rows for report in reports]
+    first, final = reports[0].window, last.window
+    return replace(
+        last,
+        window=Window(first.lower, final.upper) if first and final else last.window,
+        rows=RowCounts(*(sum(values) for values in zip(*(astuple(rows) for rows in counts), strict=True))),
+        seconds=sum(report.seconds for report in reports),
+    )
+
+
+def _asking(request: Request, grid: Grid, keys: Sequence[str]) -> RequestFor:
+    """The window of contiguous keys, in each table's own cursor."""
+
+    def of(spec: TableSpec) -> Request:
+        first, last = (_window(spec, grid, key) for key in (keys[0], keys[-1]))
+        return replace(request, window=Window(first.lower, last.upper))
+
+    return of
+
+
+def _window(spec: TableSpec, grid: Grid, key: str) -> Window:
+    if spec.cursor is None:
+        raise ValueError(f"{spec.id}: a table without a cursor has no windows")
+    return window_of(grid, key, spec.cursor.type)
+
+
+def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: Lake) -> Mapping[str, int]:
+    """Rows that each partition holds now."""
+    return dict(zip(keys, lake.count(spec, [_window(spec, grid, key) for key in keys]), strict=True))
+
+
+def _announce(context: AssetExecutionContext, spec: TableSpec, report: SyncReport, held: Mapping[str, int]) -> None:
+    """Partitions that have landed while others are still to come; the run's own result announces the last ones."""
+    context.log.info("%s: %s has landed, %s rows read", spec.id, report.window, f"{report.rows.read:,}")
+    told = metadata.of_report(report, spec)
+    for key, rows in held.items():
+        mine = {**told, **metadata.of_partition(rows)}
+        context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=mine))
