@@ -123,6 +123,20 @@ def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any
 @commands.command()
 @everywhere
 @select
+def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Which windows have landed, and does Dagster say the same?
+
+    Compares the partitions that Dagster shows as materialized with the ledger in the checkpoint table, without asking the source; exit 1
+    for a gap below the watermark, and for a partition that was announced and has not been covered.
+    """
+    from incremental_assets.verbs import coverage as verb
+
+    return verb.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
 def check(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """Is every copy fresh, unique, equal to its source?
 

@@ -21,6 +21,7 @@ from incremental_assets.core.partition import (
 from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan, reading
 from incremental_assets.core.ports import Position, Probe
+from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.window import Window
 
@@ -37,11 +38,15 @@ class Moved:
     observation: Observation
     begins: CursorValue | None = None
     """The table's smallest cursor, where the window is open below and somebody has asked."""
+    reached: CursorValue | None = None
+    """The highest cursor read so far. What lies between it and the window passed while the table stood still, and nobody was told."""
 
     @property
     def announced(self) -> Window:
-        """The window as far as there can be rows in it."""
+        """The window as far as there can be rows in it, and what was covered since the last row."""
         lower, upper = self.window.lower or self.begins, self.window.upper
+        if self.window.lower is not None and self.reached is not None:
+            lower = min(self.window.lower, self.reached)
         return self.window if lower is None or (upper is not None and upper < lower) else Window(lower, upper)
 
 
@@ -67,12 +72,16 @@ def look_over(
             stopped.append(Stopped(spec.id, str(error)))
             continue
         if isinstance(decision, SyncPlan):
-            moved.append(Moved(spec, decision.window, seen))
+            moved.append(Moved(spec, decision.window, seen, reached=_reached(state)))
         elif position.open is not None:
             # What a killed run left open has to be looked for in the lake, even if nothing else moved.
             window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
-            moved.append(Moved(spec, window, seen))
+            moved.append(Moved(spec, window, seen, reached=_reached(state)))
     return tuple(moved), tuple(stopped)
+
+
+def _reached(state: State | None) -> CursorValue | None:
+    return state.max_cursor_read if state else None
 
 
 def located(moved: Sequence[Moved], probe: Probe) -> tuple[Moved, ...]:

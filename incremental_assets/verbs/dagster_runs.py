@@ -61,7 +61,7 @@ class DagsterRuns:
         """One run per partition scheme and range of partitions, as the sensor would ask for them; a report for each table whatever happens."""
         ends: dict[TableId, str] = {}
         tags = {MODE_TAG: str(request.mode), **({SHRINK_TAG: "true"} if request.allow_shrink else {})}
-        with _instance() as instance:
+        with dagster_instance() as instance:
             asked, dynamic, stopped = run_requests(self.view, sync_jobs(self.view), moving, instance, datetime.now(UTC))
             for more in dynamic:
                 instance.add_dynamic_partitions(more.partitions_def_name, list(more.partition_keys))
@@ -78,7 +78,7 @@ class DagsterRuns:
         """One run on contiguous partitions of one table; `backfill` names what it is a part of."""
         scheme = self._scheme(spec.id)
         tags = {BACKFILL_TAG: backfill, **dict(zip(RANGE_TAGS, (keys[0], keys[-1]), strict=True))}
-        with _instance() as instance:
+        with dagster_instance() as instance:
             if scheme.dynamic:
                 known = instance.get_dynamic_partitions(scheme.dynamic)
                 instance.add_dynamic_partitions(scheme.dynamic, [key for key in keys if key not in known])
@@ -89,7 +89,7 @@ class DagsterRuns:
 
     def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
         """Of the partitions, those that runs of the same backfill have read to the end."""
-        with _instance() as instance:
+        with dagster_instance() as instance:
             records = instance.get_run_records(
                 RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS])
             )
@@ -139,7 +139,8 @@ class DagsterRuns:
 
 
 @contextmanager
-def _instance() -> Iterator[DagsterInstance]:
+def dagster_instance() -> Iterator[DagsterInstance]:
+    """The instance of DAGSTER_HOME."""
     dagster_home()
     with DagsterInstance.get() as instance:
         yield instance
