@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from incremental_assets.core.bound import Bound, Guarantee, Settled
+from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.state import Fingerprint, State
 from incremental_assets.core.table import Strategy, TableSpec
@@ -94,6 +94,15 @@ class SyncPlan:
     def previous_watermark(self) -> CursorValue | None:
         """The watermark before this sync."""
         return self.previous.watermark if self.previous else None
+
+    @property
+    def lag(self) -> float | None:
+        """Seconds from the new watermark to the source's clock; None where there is none, or where it is no time."""
+        cursor, mark = self.spec.cursor, self.new_watermark
+        if cursor is None or mark is None or not cursor.type.is_time:
+            return None
+        now = highest_reading(cursor, self.bound, self.bound.clock)
+        return max(0.0, (now.moment() - mark.moment()).total_seconds())
 
     def landed(self, rows: int, highest: CursorValue | None, fingerprint: Fingerprint | None) -> State:
         """The state after this plan has landed, from what its snapshot showed."""

@@ -60,6 +60,8 @@ class SyncReport:
     seq: int | None = None
     rows: RowCounts = field(default_factory=RowCounts)
     target_version: int | None = None
+    lag: float | None = None
+    """Seconds that the new watermark lies behind the source's clock at the bound; None for integers and for tables without a cursor."""
     seconds: float = 0.0
     stages: tuple[tuple[str, float], ...] = ()
     warnings: tuple[str, ...] = ()

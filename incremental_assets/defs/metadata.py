@@ -88,6 +88,7 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
         "rows_quarantined": report.rows.quarantined,
         "delta_version": report.target_version,
         "sequence": report.seq,
+        "lag_seconds": None if report.lag is None else round(report.lag, 3),
         "seconds": round(report.seconds, 3),
         "warnings": MetadataValue.md("\n".join(f"* {warning}" for warning in report.warnings))
         if report.warnings

@@ -221,11 +221,13 @@ def test_everything_that_a_run_knows_is_in_its_metadata(studio: Studio) -> None:
     expected = {
         "mode", "strategy", "window", "guarantee", "guarantee_reason", "new_watermark", "settled", "rows_read", "rows_inserted",
         "rows_updated", "rows_deleted", "rows_unchanged", "rows_late", "rows_quarantined", "delta_version", "sequence", "seconds",
-        "seconds_plan", "seconds_read", "seconds_apply", "dagster/column_schema", "dagster/column_lineage",
+        "lag_seconds", "seconds_plan", "seconds_read", "seconds_apply", "dagster/column_schema", "dagster/column_lineage", "dagster/row_count",
     }  # fmt: skip
     assert expected <= set(metadata)
     assert metadata["guarantee"] == "settled"
     assert "transaction 102" in metadata["guarantee_reason"]
+    assert metadata["dagster/row_count"] == 4
+    assert metadata["lag_seconds"] == 11 * 60 + 2
 
 
 def test_assets_lie_downstream_of_the_tables_in_the_database_and_say_what_they_are(studio: Studio) -> None:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -38,10 +37,9 @@ def in_a_process(program: str, config: Path) -> dict[str, object]:
     return answer
 
 
-def test_loading_imports_no_spark_opens_no_file_and_takes_less_than_five_seconds(tmp_path: Path) -> None:
+def test_loading_imports_no_spark_and_opens_no_file(tmp_path: Path) -> None:
     configured(tmp_path)
     before = set(tmp_path.iterdir())
-    begun = time.monotonic()
     found = in_a_process(
         """
         import json, socket, sys
@@ -56,7 +54,6 @@ def test_loading_imports_no_spark_opens_no_file_and_takes_less_than_five_seconds
         """,
         tmp_path / "sources.yaml",
     )
-    assert time.monotonic() - begun < 5
     assert found["loaded"] == []
     assert "sync__shop__month_20231001_job" in found["jobs"]  # type: ignore[operator]
     assert set(tmp_path.iterdir()) == before
