@@ -28,17 +28,22 @@ from incremental_assets.core.ports import Lake, Ports
 from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.resolve import Resolved
 from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.core.terms import terms_of
 from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.names import asset_key, plain, pool, source_key, table_of
 from incremental_assets.defs.opened import Opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
+from incremental_assets.defs.verdicts import tell_schema
 
 MODE_TAG = "mode"
 """`sync`: on from the watermark. `full_refresh`: everything again. Absent: the windows of the run's partitions."""
 SHRINK_TAG = "allow_shrink"
 """`true`: a table that is read whole may have lost most of its rows."""
+
+_MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
+"""The sync has looked at the table, so that something may be new about its columns."""
 
 
 def sync_assets(view: View) -> list[AssetsDefinition]:
@@ -70,7 +75,13 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
             failures += missing.values()
             ports = runtime.ports(view.name)
-            yield from _landed(context, _reports(context, view, scheme, chosen, ports), chosen, ports.lake, failures)
+            specs = {spec.id: spec for spec in chosen}
+            with closing(_reports(context, view, scheme, chosen, ports)) as reports:  # type: ignore[type-var]
+                for report in reports:
+                    spec = specs[report.table]
+                    yield from _told(context, report, spec, ports.lake, failures)
+                    if report.status in _MET:
+                        tell_schema(context.instance, spec, terms_of(view.config, spec.id), ports)
         except IncrementalAssetsError as error:
             failures.append(str(error))
         if failures:
@@ -99,30 +110,22 @@ def _reports(
     return as_they_land(specs, lambda _: request, ports, view.config.parallel.tables)
 
 
-def _landed(
-    context: AssetExecutionContext,
-    reports: Iterator[SyncReport],
-    chosen: Sequence[TableSpec],
-    lake: Lake,
-    failures: list[str],
+def _told(
+    context: AssetExecutionContext, report: SyncReport, spec: TableSpec, lake: Lake, failures: list[str]
 ) -> Iterator[MaterializeResult]:
-    """A result for each table that landed; an idle one announces nothing."""
-    specs = {spec.id: spec for spec in chosen}
-    with closing(reports):  # type: ignore[type-var]
-        for report in reports:
-            if report.status is Status.LANDED:
-                context.log.info(_line(report))
-                spec = specs[report.table]
-                told = metadata.of_report(report, spec, rows=lake.rows(spec))
-                yield MaterializeResult(asset_key=asset_key(report.table), metadata=told)
-            elif report.status is Status.IDLE:
-                context.log.info("%s: %s", report.table, report.reason)
-            elif report.status is Status.BUSY and report.mode is Mode.SYNC:
-                # Whoever holds the lease is doing just what was asked for.
-                context.log.warning("%s", report.error)
-            else:
-                context.log.error("%s", report.error)
-                failures.append(report.error or f"{report.table}: failed")
+    """A result for a table that landed; an idle one announces nothing."""
+    if report.status is Status.LANDED:
+        context.log.info(_line(report))
+        told = metadata.of_report(report, spec, rows=lake.rows(spec))
+        yield MaterializeResult(asset_key=asset_key(report.table), metadata=told)
+    elif report.status is Status.IDLE:
+        context.log.info("%s: %s", report.table, report.reason)
+    elif report.status is Status.BUSY and report.mode is Mode.SYNC:
+        # Whoever holds the lease is doing just what was asked for.
+        context.log.warning("%s", report.error)
+    else:
+        context.log.error("%s", report.error)
+        failures.append(report.error or f"{report.table}: failed")
 
 
 def _line(report: SyncReport) -> str:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 from dagster import (
     AddDynamicPartitionsRequest,
-    AssetCheckEvaluation,
     DagsterInstance,
     DagsterRunStatus,
     DefaultSensorStatus,
@@ -27,8 +26,6 @@ from incremental_assets.core.errors import IncrementalAssetsError, TooManyPartit
 from incremental_assets.core.moved import Moved, Stopped, new_keys, partition_keys
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import TableId
-from incremental_assets.core.verdict import Verdict
-from incremental_assets.defs import metadata
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import Jobs
@@ -37,6 +34,7 @@ from incremental_assets.defs.opened import Opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.tick import Memory, Tick, look
+from incremental_assets.defs.verdicts import evaluation
 
 SOURCE_TAG = "incremental_assets/source"
 _IN_FLIGHT = [
@@ -86,7 +84,7 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
             skip_reason=None if requests else SkipReason(_told(seen, stopped, new)),
             cursor=seen.memory.write(),
             dynamic_partitions_requests=dynamic,
-            asset_events=[_evaluation(verdict) for verdict in seen.verdicts],
+            asset_events=[evaluation(verdict) for verdict in seen.verdicts],
         )
 
     return tick
@@ -151,14 +149,3 @@ def _told(seen: Tick, stopped: Sequence[Stopped], new: Sequence[str]) -> str:
             f"{len(new)} tables are new ({', '.join(new[:5])}{', …' if len(new) > 5 else ''}): reload the code location to see them"
         )
     return "; ".join(told)
-
-
-def _evaluation(verdict: Verdict) -> AssetCheckEvaluation:
-    return AssetCheckEvaluation(
-        asset_key=asset_key(verdict.table),
-        check_name=str(verdict.check),
-        passed=verdict.passed,
-        severity=metadata.severity_of(verdict),
-        description=verdict.detail,
-        metadata=metadata.of_verdict(verdict),
-    )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dagster import AssetCheckSeverity, AssetKey, DagsterInstance
+from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, DagsterInstance
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.table import Column, Fidelity
@@ -120,6 +120,29 @@ def test_a_table_read_whole_may_lag_behind_its_source_but_not_be_written_by_anot
     assert "the source has changed in 1 rows since it was read whole" in (behind.description or "")
     assert not doctored.passed
     assert "another hand has written" in (doctored.description or "")
+
+
+def test_a_sync_tells_of_the_columns_that_it_met_when_that_is_news(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[tuple[bool, str]]:
+        key = AssetCheckKey(AssetKey(["shop", "public", "orders"]), "schema")
+        records = studio.instance.event_log_storage.get_asset_check_execution_history(key, limit=10)
+        evaluations = [record.event.dagster_event.asset_check_evaluation_data for record in reversed(records)]  # type: ignore[union-attr]
+        return [(each.passed, each.description or "") for each in evaluations]
+
+    synced(studio)
+    assert told() == [(True, "4 columns, the same on both sides")]
+    order(studio.world.database, "alan", studio.world.database.stamp())
+    assert studio.run("2024-01-01", mode="sync").success
+    assert len(told()) == 1, "the same as before is no news"
+
+    with monkeypatch.context() as patch:
+        was = (("id", "bigint"), ("customer", "int"), ("status", "string"), ("updated_at", "timestamp"))
+        patch.setattr(FakeLake, "columns", lambda *_: was)
+        studio.world.database.insert(ORDERS, id=99, customer="ada", status="new", updated_at=None)
+        assert not studio.run("2024-01-01", mode="sync").success
+    assert told()[1:] == [(False, "customer was int and is string")]
 
 
 def test_a_column_that_changed_its_type_fails_and_a_new_one_warns(

@@ -1,0 +1,34 @@
+"""Verdicts told without a run of their own: by the sensor, and by a sync of the table that it has just met."""
+
+from __future__ import annotations
+
+from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+
+from incremental_assets.core.audit import audit
+from incremental_assets.core.config import TableConfig
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.table import TableSpec
+from incremental_assets.core.verdict import Check, Verdict
+from incremental_assets.defs import metadata
+from incremental_assets.defs.names import asset_key
+
+
+def evaluation(verdict: Verdict) -> AssetCheckEvaluation:
+    """As Dagster keeps it."""
+    return AssetCheckEvaluation(
+        asset_key=asset_key(verdict.table),
+        check_name=str(verdict.check),
+        passed=verdict.passed,
+        severity=metadata.severity_of(verdict),
+        description=verdict.detail,
+        metadata=metadata.of_verdict(verdict),
+    )
+
+
+def tell_schema(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
+    """Whether a table that a sync has met has its source's columns, where that is news: it costs one look at the lake's log."""
+    last = instance.get_latest_asset_check_evaluation_record(AssetCheckKey(asset_key(spec.id), str(Check.SCHEMA)))
+    for verdict in audit((spec,), {Check.SCHEMA}, lambda _: terms, ports):
+        if last is None or (last.status is AssetCheckExecutionRecordStatus.SUCCEEDED) != verdict.passed:
+            instance.report_runless_asset_event(evaluation(verdict))
