@@ -46,9 +46,9 @@ MAKE = (
 )
 
 CHANGE = (
-    "UPDATE orders SET note = 'changed ' || clock_timestamp(), updated_at = now() WHERE id % 10 = 0",
-    "INSERT INTO orders SELECT top + n, 'new', now() FROM (SELECT max(id) AS top FROM orders) t, generate_series(1, 500) n",
-    "INSERT INTO visits SELECT 'new guest', repeat(md5(n::text), 10), now() FROM generate_series(1, 1000) n",
+    "UPDATE orders SET note = 'changed ' || clock_timestamp(), updated_at = now() WHERE id % 10 = 0 AND id <= 4000",
+    "INSERT INTO orders SELECT top + n, 'new', now() FROM (SELECT max(id) AS top FROM orders) t, generate_series(1, 50) n",
+    "INSERT INTO visits SELECT 'new guest', repeat(md5(n::text), 10), now() FROM generate_series(1, 100) n",
     "UPDATE prices SET price = price + 1",
 )
 
