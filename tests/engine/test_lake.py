@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CommitMissing, NameRefused, SchemaChanged, TargetChanged
+from incremental_assets.core.naming import staging_path
 from incremental_assets.core.plan import Mode, Ticket
 from incremental_assets.core.report import RowCounts
 from incremental_assets.core.table import Strategy
+from incremental_assets.core.window import Window
 from incremental_assets.engine.lake import DeltaLake
 from tests.engine.batches import APP, Desk, table
 
@@ -27,6 +31,10 @@ pytestmark = pytest.mark.spark
 ORDERS = table("id bigint, note string, at bigint")
 EVENTS = table("id bigint, note string, at bigint", Strategy.APPEND, key=(), enforced=False)
 COUNTRIES = table("code string, name string", Strategy.FULL_REFRESH, key=("code",), cursor="")
+
+
+def at(number: int) -> CursorValue:
+    return CursorValue.of(CursorType.INTEGER, number)
 
 
 @pytest.fixture
@@ -84,6 +92,30 @@ def test_an_overwrite_leaves_the_source_as_it_is_with_its_new_columns(desk: Desk
     found = desk.lake.inspect(wider, None)
     assert found is not None
     assert found.app_id == APP
+
+
+def test_rows_are_counted_by_the_log_without_those_that_deletion_vectors_mark_and_by_window(desk: Desk) -> None:
+    assert desk.lake.rows(ORDERS) is None
+    desk.land(ORDERS, [(number, "a", number) for number in range(100)])
+    desk.land(ORDERS, [(3, "b", 50), (200, "new", 200)])
+    windows = [Window(at(0), at(10)), Window(at(50), at(100)), Window(at(300), None)]
+    log = Path(desk.path(ORDERS)) / "_delta_log"
+
+    assert '"deletionVector":{' in "".join(path.read_text() for path in log.glob("*.json"))
+    assert desk.lake.rows(ORDERS) == len(desk.rows(ORDERS)) == 101
+    assert desk.lake.count(ORDERS, windows) == (9, 51, 0)
+
+
+def test_a_batch_that_holds_a_row_twice_does_not_add_up(desk: Desk) -> None:
+    """What every commit is asked, whatever library did it: rows written and rows found unchanged are the rows of the batch."""
+    desk.land(ORDERS, [(1, "a", 10)])
+    plan = desk.plan(ORDERS)
+    shown = desk.show(ORDERS, [(2, "b", 20)])
+    batch = desk.stage.write(plan, shown)
+    for file in list(Path(staging_path(str(desk.folder), ORDERS.id, batch.batch_id)).glob("*.parquet")):
+        shutil.copy(file, file.with_name(f"again-{file.name}"))
+    with pytest.raises(CommitMissing, match="holds 2 rows of a batch of 1"):
+        desk.lake.apply(plan, batch, plan.landed(1, None, None))
 
 
 def test_one_sequence_commits_once(desk: Desk) -> None:
