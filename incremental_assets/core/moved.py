@@ -128,7 +128,10 @@ def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Seque
     """Where the touched keys begin: never below the first key there is, as keys are only ever added at the upper end."""
     begin = _bounds(known[0])[0] if known else None
     if lower is not None:
-        return int(lower.text) if begin is None else max(begin, int(lower.text))
+        if begin is None:
+            return int(lower.text)
+        # Keys above the last one were read by a run that was asked for before their rows came, and are announced by nobody else.
+        return min(max(begin, int(lower.text)), _bounds(known[-1])[1])
     if begin is not None:
         return begin
     # Numbers usually count from 1. Where they begin so high that the grid from 0 on has too many keys, it begins with the open one.

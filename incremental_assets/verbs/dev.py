@@ -37,7 +37,8 @@ def run(config: Path | None, port: int) -> Answer:
     configuration = configured(config)
     home = dagster_home()
     _refuse_busy(port)
-    url, log = f"http://{HOST}:{port}", home / "logs" / "dev.log"
+    # Not in `logs`: Dagster takes what lies there for its telemetry, posts it whatever `telemetry.enabled` says, and removes it.
+    url, log = f"http://{HOST}:{port}", home / "dev.log"
     with _database(configuration):
         _look(configuration)
         _serve(configuration, port, url, log)

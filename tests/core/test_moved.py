@@ -99,6 +99,11 @@ def test_integer_keys_go_up_to_the_highest_value() -> None:
     assert partition_keys(grid, numbers(40, 39), CLOCK) == (key(30),)
 
 
+def test_rows_that_a_run_read_beyond_the_keys_it_was_asked_for_are_announced_by_the_next_one() -> None:
+    # Asked for when 9 was the highest; 10 to 24 came before it read, and its watermark is 25 now.
+    assert partition_keys(IntegerGrid(10), numbers(25, 31), CLOCK, known=[key(0)]) == (key(10), key(20), key(30))
+
+
 def test_where_numbers_begin_high_the_grid_begins_with_the_open_key() -> None:
     assert partition_keys(IntegerGrid(10), numbers(None, 10**15 + 5), CLOCK) == (key(10**15),)
 
