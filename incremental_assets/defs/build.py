@@ -40,7 +40,7 @@ def _source(view: View) -> Definitions:
     jobs = sync_jobs(view)
     return Definitions(
         assets=[*view.external(), *sync_assets(view)],
-        asset_checks=[check_assets(view)],
+        asset_checks=check_assets(view),
         jobs=[*jobs.values(), check_job(view)],
         sensors=[sync_sensor(view, jobs)],
     )
