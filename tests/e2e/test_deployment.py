@@ -107,15 +107,23 @@ def test_the_deployment_of_the_page_syncs_refuses_onlookers_and_heals(stand: Sta
     # Started again, it finds its way by itself, and the history tells what happened.
     stand.start("code location", "daemon")
     stand.wait(lambda: is_equal(stand), seconds=420)
-    stand.wait(lambda: runs(stand)[0]["status"] == "SUCCESS")
+    stand.wait(lambda: len(runs(stand)) == 3 and runs(stand)[0]["status"] == "SUCCESS")
     assert [run["status"] for run in runs(stand)] == ["SUCCESS", "FAILURE", "SUCCESS"]
     told = stand.ask(LAST_WORDS, {"run": killed["runId"]})["logsForRun"]["events"]
     assert any("its process is gone; the next sync goes on where it stopped" in event["message"] for event in told)
 
-    # What is to be backed up, what an upgrade does, and an end in good order.
+    # Stopped in the middle of a run, the code location lets it come to its end.
+    execute(stand, "INSERT INTO orders SELECT n, 'third' FROM generate_series(301, 400) n")
+    stand.wait(lambda: len(runs(stand)) == 4 and runs(stand)[0]["status"] == "STARTED")
+    assert stand.stop("daemon") == 0
+    assert stand.stop("code location", seconds=300) == 0
+    assert [run["status"] for run in runs(stand)] == ["SUCCESS", "SUCCESS", "FAILURE", "SUCCESS"]
+    assert is_equal(stand)
+
+    # What is to be backed up, and what an upgrade does.
     stand.run(command("pg_dump"))
     assert (stand.folder / "checkpoints.dump").stat().st_size > 0
-    assert [stand.stop(name) for name in ("daemon", "code location", "webserver", "read-only")] == [0, 0, 0, 0]
+    assert [stand.stop(name) for name in ("webserver", "read-only")] == [0, 0]
     stand.run(command("instance migrate"))
 
 
