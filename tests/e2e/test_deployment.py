@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
+import yaml
 from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
@@ -135,6 +136,25 @@ def test_every_command_of_the_page_is_one_that_the_test_above_runs() -> None:
 def test_the_unit_of_the_page_starts_what_the_page_starts() -> None:
     (start,) = re.findall(r"^ExecStart=(.*)$", PAGE, re.MULTILINE)
     assert start == command(PROCESSES["code location"])
+
+
+def test_the_page_says_why_of_every_setting() -> None:
+    settings = yaml.safe_load((DOCS / "deployment" / "dagster.yaml").read_text(encoding="utf-8"))
+    reasons = PAGE.split("## Each setting, and why")[1].split("\n## ")[0]
+    for name, values in settings.items():
+        names = [name] if name in ("storage", "retention", "telemetry", "nux") else leaves(values)
+        assert [each for each in names if each not in reasons] == [], name
+
+
+def leaves(value: object) -> list[str]:
+    """The names that hold a value, and the classes and tags that stand for what they configure."""
+    if isinstance(value, list):
+        return [name for each in value for name in leaves(each)]
+    assert isinstance(value, dict)
+    if "key" in value or "class" in value:
+        return [value.get("key") or value["class"], *leaves(value.get("config", {}))]
+    nested = [name for each in value.values() if isinstance(each, dict | list) for name in leaves(each)]
+    return [name for name, each in value.items() if not isinstance(each, dict | list)] + nested
 
 
 def test_no_file_of_the_deployment_holds_a_secret() -> None:
