@@ -8,7 +8,7 @@ DEMO_ARGS := $(if $(SCALE),--scale $(SCALE)) $(ARGS)
 
 MINUTES ?= 30
 
-.PHONY: help setup demo dev test check conformance soak lock jars screenshots clean
+.PHONY: help setup demo dev test check conformance soak thousand lock jars screenshots clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ conformance: setup ## play every fault and write docs/conformance.md (ARGS="-k k
 
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json
 	$(BIN)/python -m tests.conformance.soak $(MINUTES) docs/soak.json
+
+thousand: setup ## measure a thousand idle tables; the result is docs/benchmarks-thousand.json (ARGS=--browser)
+	$(BIN)/python -m bench.thousand $(ARGS)
 
 lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and without addresses
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \

@@ -10,8 +10,8 @@ from incremental_assets.core.table import TableId, TableShape
 
 def terms_of(source: SourceConfig, table: TableId) -> TableConfig:
     """What the file says of the table, or what the source's defaults say of one that it does not list."""
-    listed = {(config.schema, config.name): config for config in source.tables}
-    return listed.get((table.schema, table.name)) or unlisted_table(source, table.schema, table.name)
+    listed = (config for config in source.tables if config.name == table.name and config.schema == table.schema)
+    return next(listed, None) or unlisted_table(source, table.schema, table.name)
 
 
 def all_terms(source: SourceConfig, shapes: Iterable[TableShape]) -> tuple[TableConfig, ...]:

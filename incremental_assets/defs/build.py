@@ -40,7 +40,7 @@ def _source(view: View) -> Definitions:
     jobs, checking = sync_jobs(view), check_job(view)
     return Definitions(
         assets=[*view.external(), *sync_assets(view)],
-        asset_checks=[check_assets(view)],
+        asset_checks=check_assets(view),
         jobs=[*jobs.values(), checking],
         schedules=check_schedule(view, checking),
         sensors=[sync_sensor(view, jobs)],

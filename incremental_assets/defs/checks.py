@@ -45,17 +45,27 @@ _ASKS = {
 }
 
 
-def check_assets(view: View) -> AssetChecksDefinition:
-    """Every check of every table of the source, in one op that runs those which are selected."""
+_IN_ONE_OP = 100
+"""Tables. Dagster holds each input of an op against all of its checks, whenever it resolves a job."""
+
+
+def check_assets(view: View) -> list[AssetChecksDefinition]:
+    """Every check of every table of the source, in few ops that run those which are selected."""
+    parts = [view.tables[first : first + _IN_ONE_OP] for first in range(0, len(view.tables), _IN_ONE_OP)]
+    names = [plain("check", view.name, *([str(number)] if number else [])) for number in range(len(parts))]
+    return [_op(view, name, tables) for name, tables in zip(names, parts, strict=True)]
+
+
+def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition:
     specs = {
         plain(known.id.schema, known.id.name, check): _spec(known, check)
-        for known in view.tables
+        for known in tables
         for check in applicable(known.terms)
     }
-    inputs = {plain(known.id.schema, known.id.name): asset_key(known.id) for known in view.tables}
+    inputs = {plain(known.id.schema, known.id.name): asset_key(known.id) for known in tables}
 
     @op(
-        name=plain("check", view.name),
+        name=name,
         ins={name: In(Nothing) for name in inputs},
         out={name: Out(Nothing, is_required=False) for name in specs},
         pool=check_pool(view.name),

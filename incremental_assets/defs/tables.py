@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dagster import AssetSpec
+from dagster import AssetsDefinition, AssetSpec
 
 from incremental_assets.core.config import SourceConfig, TableConfig
 from incremental_assets.core.naming import table_path
@@ -62,20 +62,25 @@ class View:
 
     def by_scheme(self) -> Mapping[Scheme, tuple[Known, ...]]:
         """The tables that one op syncs and one job runs."""
-        schemes = dict.fromkeys(known.scheme for known in self.tables)
-        return {scheme: tuple(known for known in self.tables if known.scheme == scheme) for scheme in schemes}
+        schemes: dict[Scheme, list[Known]] = {}
+        for known in self.tables:
+            schemes.setdefault(known.scheme, []).append(known)
+        return {scheme: tuple(tables) for scheme, tables in schemes.items()}
 
-    def external(self) -> tuple[AssetSpec, ...]:
-        """The tables in the database, where lineage starts."""
+    def external(self) -> tuple[AssetsDefinition, ...]:
+        """The tables in the database, where lineage starts; apart by scheme, as Dagster takes each definition into a job whole."""
         return tuple(
-            AssetSpec(
-                source_key(known.id),
-                description=known.shape.comment or None if known.shape else None,
-                metadata=metadata.of_source(known.id, self.config.dialect, known.shape),
-                group_name=self.name,
-                kinds={self.kind},
-            )
-            for known in self.tables
+            AssetsDefinition(specs=[self._source_spec(known) for known in tables])
+            for tables in self.by_scheme().values()
+        )
+
+    def _source_spec(self, known: Known) -> AssetSpec:
+        return AssetSpec(
+            source_key(known.id),
+            description=known.shape.comment or None if known.shape else None,
+            metadata=metadata.of_source(known.id, self.config.dialect, known.shape),
+            group_name=self.name,
+            kinds={self.kind},
         )
 
     def spec(self, known: Known) -> AssetSpec:

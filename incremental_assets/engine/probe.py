@@ -41,8 +41,9 @@ class SqlProbe:
             url,
             connect_args=postgresql_connect.driver_arguments(address),
             isolation_level="AUTOCOMMIT",
-            pool_size=1,
-            max_overflow=-1,  # one connection per table that syncs at the same time, which the caller limits
+            # One connection per table that syncs at the same time, which the caller limits: kept, as each begins with a handshake.
+            pool_size=max(1, address.connections),
+            max_overflow=-1,
             pool_pre_ping=True,
             pool_recycle=300,
         )

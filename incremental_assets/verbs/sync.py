@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from incremental_assets.core.moved import Moved, located, look_over
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.ports import Look, Ports, Position
 from incremental_assets.core.report import SyncReport
+from incremental_assets.core.seen import SeenProbe
 from incremental_assets.core.sync import failed
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window
@@ -87,12 +88,14 @@ def _sync_source(
     parallel = runtime.configuration.source(source).parallel.tables
     watch.begin(spec.id for spec in specs)
     try:
-        moving = located(moving_of(specs, request, ports), ports.probe)
+        moved, seen = moving_of(specs, request, ports)
+        moving = located(moved, ports.probe)
     except IncrementalAssetsError as error:
         return [failed(spec, request, error, 0.0) for spec in specs]
     there = {found.spec.id for found in moving}
     quiet = [spec for spec in specs if spec.id not in there]
-    done = list(sync_many(quiet, lambda _: request, ports, parallel, watch.done)) if quiet else []
+    # The look is good for them too: a thousand idle tables are not asked about one by one again.
+    done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel, watch.done)) if quiet else []
     if moving:
         # Dagster costs a second to import: only when rows move.
         from incremental_assets.verbs.dagster_runs import DagsterRuns
@@ -101,15 +104,15 @@ def _sync_source(
     return done
 
 
-def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[Moved, ...]:
-    """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide."""
+def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Moved, ...], SeenProbe]:
+    """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide; and what was seen."""
     positions = ports.checkpoints.positions()
-    seen = ports.probe.observe([Look(spec, positions.get(spec.id, Position()).state) for spec in specs])
+    looks = [Look(spec, positions.get(spec.id, Position()).state) for spec in specs]
+    observations = ports.probe.observe(looks)
+    seen = SeenProbe(ports.probe, looks, observations)
     if request.mode is not Mode.SYNC:
-        return tuple(
-            Moved(spec, Window(spec.start, None), observation) for spec, observation in zip(specs, seen, strict=True)
-        )
-    moved, _ = look_over(
-        specs, positions, seen
-    )  # one that may not go on meets the same error in its own sync, which records it
-    return moved
+        windows = [Window(spec.start, None) for spec in specs]
+        return tuple(Moved(*each) for each in zip(specs, windows, observations, strict=True)), seen
+    # One that may not go on meets the same error in its own sync, which records it.
+    moved, _ = look_over(specs, positions, observations)
+    return moved, seen

@@ -86,7 +86,7 @@ class Studio:
     ) -> ExecuteInProcessResult:
         """One run over a range of partitions, as the sensor or a backfill starts it."""
         tags = dict(zip(RANGE_TAGS, (first, last or first), strict=True)) | ({"mode": mode} if mode else {})
-        assets = [*self.view.external(), *sync_assets(self.view), check_assets(self.view)]
+        assets = [*self.view.external(), *sync_assets(self.view), *check_assets(self.view)]
         selection = AssetSelection.assets(*(AssetKey([each.source, each.schema, each.name]) for each in tables))
         return materialize(
             assets,
@@ -101,7 +101,7 @@ class Studio:
         """A stand-alone run of some checks of one table, by name."""
         keys = [AssetCheckKey(AssetKey([table.source, table.schema, table.name]), name) for name in names]
         result = materialize(
-            [*self.view.external(), *sync_assets(self.view), check_assets(self.view)],
+            [*self.view.external(), *sync_assets(self.view), *check_assets(self.view)],
             selection=AssetSelection.checks(*keys),
             resources={"runtime": self.runtime},
             instance=self.instance,

@@ -1,0 +1,148 @@
+"""A source of many small tables, configured, and remembered as synced: by the product's own sync, with a lake that keeps no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from incremental_assets.core.config import load
+from incremental_assets.core.plan import Mode, Request, SyncPlan
+from incremental_assets.core.ports import Batch, Commit, Ports, Snapshot, Target
+from incremental_assets.core.report import RowCounts, Status
+from incremental_assets.core.state import State
+from incremental_assets.core.sync import attempt
+from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from incremental_assets.engine.probe import SqlProbe
+from incremental_assets.engine.reader import SparkSnapshot
+from resources.runtime import Runtime
+
+DATABASE, PASSWORD, ROWS = "thousand", "reader-of-a-thousand", 50
+INTEGER_EVERY, WHOLE_EVERY = 10, 10
+"""Of ten tables one has an integer for its cursor and one is read whole; the others are upserts by time."""
+
+
+def make_tables(server: EmbeddedPostgres, count: int) -> None:
+    """`count` tables of a few columns and rows, indexed as `doctor` wants them."""
+    server.create_database(DATABASE)
+    with psycopg.connect(server.dsn(DATABASE)) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute(f"ALTER ROLE reader PASSWORD '{PASSWORD}'")
+        connection.execute("GRANT pg_read_all_stats TO reader")
+        for number in range(count):
+            name = name_of(number)
+            connection.execute(
+                f"CREATE TABLE {name} (id bigint PRIMARY KEY, note text, amount numeric(12,2), state varchar(20), "
+                "updated_at timestamptz NOT NULL DEFAULT now())"
+            )
+            connection.execute(f"CREATE INDEX ON {name} (updated_at)")
+            connection.execute(
+                f"INSERT INTO {name} SELECT n, 'note ' || n, n * 1.5, 'open', now() - interval '1 hour' * n FROM generate_series(1, {ROWS}) n"
+            )
+            if number % 100 == 99:
+                # Each table takes locks until the commit, and the server knows of only so many.
+                connection.commit()
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+        connection.commit()
+        connection.autocommit = True
+        connection.execute("VACUUM ANALYZE")
+
+
+def name_of(number: int) -> str:
+    return f"table_{number:04d}"
+
+
+def configure(folder: Path, server: EmbeddedPostgres, count: int) -> Path:
+    """One line of configuration for each table."""
+    lines = [
+        "lake: ./lake",
+        "checkpoints: sqlite:///checkpoints.db",
+        "sources:",
+        "  shop:",
+        "    dialect: postgresql",
+        "    host: 127.0.0.1",
+        f"    port: {server.port}",
+        f"    database: {DATABASE}",
+        "    user: reader",
+        "    password: {env: THOUSAND_PASSWORD}",
+        "    partitions: {every: month, from: 2024-01-01}",
+        "    defaults: {freshness: {warn: 30m, fail: 2h}}",
+        "    tables:",
+        *(f'      - "{_terms(number)}"' for number in range(count) if number % WHOLE_EVERY != 1),
+    ]
+    file = folder / "sources.yaml"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def _terms(number: int) -> str:
+    if number % INTEGER_EVERY == 0:
+        return f"public.{name_of(number)}:id:integer!append"
+    return f"public.{name_of(number)}:updated_at:timestamp!upsert"
+
+
+def remember(config: Path) -> int:
+    """A position for every table, as a sync leaves it: with the source's own numbers and no Spark. Gives their number."""
+    runtime = Runtime(load(config))
+    try:
+        (source,) = runtime.configuration.sources
+        specs, probe = runtime.specs(source.name).specs, runtime.probe(source.name)
+        ports = Ports(probe, Unread(probe), Uncounted(), Nowhere(), runtime.checkpoints)
+        for _ in range(
+            2
+        ):  # the second one settles: its fingerprint begins at the watermark, as in a source that stands still
+            reports = [attempt(spec, Request("prepared", Mode.SYNC), ports) for spec in specs]
+            bad = [report.error for report in reports if report.status not in (Status.LANDED, Status.IDLE)]
+            if bad:
+                raise SystemExit(f"a table could not be prepared: {bad[0]}")
+        return len(runtime.checkpoints.positions())
+    finally:
+        runtime.close()
+
+
+class Unread:
+    """Implements `core.ports.Source`: the snapshot's numbers, and none of its rows."""
+
+    def __init__(self, probe: SqlProbe) -> None:
+        self._probe = probe
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
+        """As the real one, without a frame."""
+        with self._probe.snapshot(plan) as held:
+            yield SparkSnapshot(held.rows, held.nulls, held.highest, held.fingerprint, frame=None)
+
+
+class Uncounted:
+    """Implements `core.ports.Stage`: a batch of as many rows as the source says."""
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Believed."""
+        return Batch(plan.ticket.batch_id, snapshot.rows, "")
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        """Nothing was kept."""
+
+
+class Nowhere:
+    """Implements what a sync needs of `core.ports.Lake`: a table whose only version is the last commit."""
+
+    def __init__(self) -> None:
+        self._targets: dict[TableId, Target] = {}
+
+    def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
+        """The last commit, untouched by others."""
+        return self._targets.get(spec.id)
+
+    def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
+        """Nothing was ever left open."""
+
+    def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
+        """Committed, in a manner of speaking."""
+        table, ticket = plan.spec.id, plan.ticket
+        version = self._targets[table].version + 1 if table in self._targets else 1
+        self._targets[table] = Target(f"id of {table}", ticket.app_id, version, ticket.seq, state)
+        return Commit(f"id of {table}", version, RowCounts(read=batch.rows, inserted=batch.rows), state)
