@@ -10,10 +10,9 @@ from dagster import (
     DagsterInstance,
     DagsterRunStatus,
     RunRequest,
-    SensorResult,
-    SkipReason,
     build_sensor_context,
 )
+from dagster._core.definitions.sensor_definition import SensorExecutionData
 from dagster._core.test_utils import create_run_for_test
 
 from incremental_assets.core.errors import SourceUnreachable
@@ -34,17 +33,14 @@ class Watch:
         repository = studio.definitions.get_repository_def()
         self.repository, (self.sensor,) = repository, repository.sensor_defs
 
-    def tick(self) -> SensorResult:
+    def tick(self) -> SensorExecutionData:
         with build_sensor_context(
             instance=self.studio.instance,
             cursor=self.cursor,
             repository_def=self.repository,
             resources={"runtime": self.studio.runtime},
         ) as context:
-            found = self.sensor(context)
-        if isinstance(found, SkipReason):
-            return SensorResult(skip_reason=found)
-        assert isinstance(found, SensorResult)
+            found = self.sensor.evaluate_tick(context)
         self.cursor = found.cursor if found.cursor is not None else self.cursor
         return found
 
@@ -59,8 +55,8 @@ class Watch:
         """Why a tick asks for nothing."""
         found = self.tick()
         assert not found.run_requests
-        assert found.skip_reason is not None
-        return found.skip_reason.skip_message or ""
+        assert found.skip_message is not None
+        return found.skip_message
 
 
 def key(name: str) -> AssetKey:
