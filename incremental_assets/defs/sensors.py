@@ -132,6 +132,8 @@ def run_requests(
         RunRequest(
             job_name=jobs[scheme].name,
             asset_selection=[asset_key(table) for table in sorted(tables)],
+            # Absent, it means every check of these assets, though the job has none.
+            asset_check_keys=[],
             tags={**sync_tags(view), **dict(zip(RANGE_TAGS, (first, last), strict=True))},
         )
         for (scheme, first, last), tables in groups.items()

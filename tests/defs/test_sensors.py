@@ -86,6 +86,17 @@ def test_the_first_tick_asks_for_every_table_by_scheme_and_from_its_first_row_on
     ]
 
 
+def test_a_run_brings_no_check_that_reads_whole_tables(studio: Studio) -> None:
+    monday(studio.world.database)
+    watch = Watch(studio)
+    for run in watch.runs():
+        assert run.asset_check_keys is not None  # None would be all of them
+        subset = watch.repository.get_job(str(run.job_name)).get_subset(
+            asset_selection=set(run.asset_selection or []), asset_check_selection=set(run.asset_check_keys)
+        )
+        assert [node.name for node in subset.nodes] == [str(run.job_name).removesuffix("_job")]
+
+
 def test_nothing_new_is_asked_for_nothing_and_said(studio: Studio) -> None:
     monday(studio.world.database).abort()
     settle(studio)
