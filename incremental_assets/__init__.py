@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from incremental_assets.component import IncrementalSource
     from incremental_assets.core.audit import audit
     from incremental_assets.core.config import Configuration, SourceConfig, TableConfig, load
     from incremental_assets.core.cursor import CursorType, CursorValue
@@ -32,6 +33,7 @@ __all__ = [
     "CursorType",
     "CursorValue",
     "IncrementalAssetsError",
+    "IncrementalSource",
     "Lake",
     "Mode",
     "Ports",
@@ -59,26 +61,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "audit": ("audit",),
-    "config": ("Configuration", "SourceConfig", "TableConfig", "load"),
-    "cursor": ("CursorType", "CursorValue"),
-    "errors": ("ConfigurationError", "IncrementalAssetsError"),
-    "many": ("sync_many",),
-    "plan": ("Mode", "Request"),
-    "ports": ("Checkpoints", "Lake", "Ports", "Probe", "Source", "Stage"),
-    "report": ("RowCounts", "Status", "SyncReport"),
-    "resolve": ("Resolved", "resolve_all"),
-    "sync": ("sync_table",),
-    "table": ("Strategy", "TableId", "TableShape", "TableSpec"),
-    "verdict": ("Check", "Verdict"),
-    "window": ("Window",),
+    "component": ("IncrementalSource",),
+    "core.audit": ("audit",),
+    "core.config": ("Configuration", "SourceConfig", "TableConfig", "load"),
+    "core.cursor": ("CursorType", "CursorValue"),
+    "core.errors": ("ConfigurationError", "IncrementalAssetsError"),
+    "core.many": ("sync_many",),
+    "core.plan": ("Mode", "Request"),
+    "core.ports": ("Checkpoints", "Lake", "Ports", "Probe", "Source", "Stage"),
+    "core.report": ("RowCounts", "Status", "SyncReport"),
+    "core.resolve": ("Resolved", "resolve_all"),
+    "core.sync": ("sync_table",),
+    "core.table": ("Strategy", "TableId", "TableShape", "TableSpec"),
+    "core.verdict": ("Check", "Verdict"),
+    "core.window": ("Window",),
 }
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(importlib.import_module(f"incremental_assets.core.{home}"), name)
+            return getattr(importlib.import_module(f"incremental_assets.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

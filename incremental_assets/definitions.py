@@ -16,6 +16,7 @@ from incremental_assets.core.config import Configuration, load
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.table import TableShape
 from incremental_assets.defs.build import build
+from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.opened import RESOURCE
 from resources.runtime import Runtime
 
@@ -38,7 +39,11 @@ def defs() -> Definitions:
 
 def of(runtime: Runtime) -> Definitions:
     """Everything that a configuration describes, around one runtime."""
-    return build(runtime.configuration, catalogues(runtime), {RESOURCE: runtime, "spark": runtime.spark})
+    return Definitions.merge(
+        build(runtime.configuration, catalogues(runtime), {RESOURCE: runtime, "spark": runtime.spark}),
+        # For what the UI materializes without a job; in a project of somebody else's that is not ours to say.
+        Definitions(executor=ONE_SESSION),
+    )
 
 
 def catalogues(runtime: Runtime) -> dict[str, tuple[TableShape, ...]]:

@@ -41,12 +41,13 @@ __all__ = [
 ]
 
 
-def load(path: Path, *, now: datetime | None = None) -> Configuration:
+def load(path: Path, *, number: int = 0, now: datetime | None = None) -> Configuration:
     """Read the file; ConfigurationError holds every mistake in it. `now` says how many partitions its grids have.
 
-    References are kept as references: the file loads on a machine that has none of the secrets.
+    References are kept as references: the file loads on a machine that has none of the secrets. In a `defs.yaml` of Dagster the
+    configuration is the `attributes` of a component, the `number`-th of the file.
     """
-    document, problems = config_yaml.read(_text(path), str(path))
+    document, problems = config_yaml.read(_text(path), str(path), number)
     folder = path.resolve().parent
     broken = document.root is None and problems
     checked = None if broken else config_check.check(document, folder, now or datetime.now(UTC), problems)

@@ -16,6 +16,24 @@ def schema() -> dict[str, Any]:
     } | body
 
 
+def inlined() -> dict[str, Any]:
+    """The schema without references, so that it can be a part of another one."""
+    whole = schema()
+    definitions = whole.pop("$defs")
+    del whole["$schema"]
+
+    def inline(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inline(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        rest = {key: inline(value) for key, value in node.items() if key != "$ref"}
+        return inline(definitions[node["$ref"].rpartition("/")[2]]) | rest if "$ref" in node else rest
+
+    inlined: dict[str, Any] = inline(whole)
+    return inlined
+
+
 def _tidy(node: Any) -> Any:
     """Without what only Python means: a key is left out rather than null, titles that repeat the key, defaults of whole mappings."""
     if isinstance(node, list):

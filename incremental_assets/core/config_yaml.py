@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeGuard
 
 import yaml
 
@@ -31,10 +32,12 @@ class Document:
     file: str
     root: yaml.Node | None
     data: Data
+    first: int = 1
+    """Where the configuration begins, and so the place of what is missing altogether."""
 
     def problem(self, path: Path, cure: str) -> Problem:
         """A mistake at `path`; parts of it that the file does not have are passed over, so a missing key is placed at its parent."""
-        place = _locate(self.root, path)
+        place = _locate(self.root, path, self.first)
         return Problem(self.file, place.line, place.text, cure)
 
     def key_problem(self, path: Path, cure: str) -> Problem:
@@ -53,23 +56,57 @@ class Document:
 
     def line(self, path: Path) -> int:
         """Where `path` begins, counted from 1."""
-        return _locate(self.root, path).line
+        return _locate(self.root, path, self.first).line
 
 
-def read(text: str, file: str) -> tuple[Document, list[Problem]]:
-    """The document and what is wrong with it as YAML; after a syntax error it is empty."""
+def read(text: str, file: str, number: int = 0) -> tuple[Document, list[Problem]]:
+    """The document and what is wrong with it as YAML; after a syntax error it is empty.
+
+    Of a Dagster component's `defs.yaml`, which may hold several components, it is the `attributes` of that number.
+    """
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         return Document(file, None, None), [_syntax_problem(error, text, file)]
     except yaml.YAMLError:
         return Document(file, None, None), [
             Problem(file, 1, "", "the file holds characters that YAML does not allow; save it as plain UTF-8 text")
         ]
+    root = roots[number] if roots else None
+    if _is_component(root):
+        key, attributes = _child(root, "attributes") or (root, None)
+        document, problems = _document(file, attributes, (key or root).start_mark.line + 1)
+        return document, [*problems, *_templates(document, document.data, ())]
+    if len(roots) > 1:
+        line = roots[1].start_mark.line + 1
+        return Document(file, None, None), [Problem(file, line, "", "a second document begins here; keep one of them")]
+    return _document(file, root, 1)
+
+
+def _is_component(root: yaml.Node | None) -> TypeGuard[yaml.MappingNode]:
+    """Whether it is a component that Dagster loads rather than a configuration by itself."""
+    return isinstance(root, yaml.MappingNode) and _child(root, "type") is not None and _child(root, "sources") is None
+
+
+def _document(file: str, root: yaml.Node | None, first: int) -> tuple[Document, list[Problem]]:
     problems: list[Problem] = []
-    document = Document(file, root, None)
+    document = Document(file, root, None, first)
     data = None if root is None else _plain(_Walk(document, problems), root, ())
-    return Document(file, root, data), problems
+    return replace(document, data=data), problems
+
+
+def _templates(document: Document, data: Data, path: Path) -> Iterator[Problem]:
+    """Dagster's own way to say that a value comes from outside, which would be read when the definitions load."""
+    if isinstance(data, str) and "{{" in data:
+        yield document.problem(
+            path, "`{{ … }}` is not filled in here; write {env: NAME} or {file: path} where a value comes from outside"
+        )
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _templates(document, value, (*path, key))
+    elif isinstance(data, list):
+        for index, item in enumerate(data):
+            yield from _templates(document, item, (*path, index))
 
 
 # --- to plain data --------------------------------------------------------------------------------
@@ -133,9 +170,9 @@ class _Place:
     text: str
 
 
-def _locate(root: yaml.Node | None, path: Path) -> _Place:
+def _locate(root: yaml.Node | None, path: Path, first: int) -> _Place:
     """The place of the deepest part of `path` that exists: a key's line, a scalar's text, else the key or the item's name."""
-    place = _Place(1, "")
+    place = _Place(first, "")
     node, walked = root, tuple[str | int, ...]()
     for part in path:
         found = _child(node, part)

@@ -17,7 +17,6 @@ from dagster import (
     Failure,
     MaterializeResult,
     Nothing,
-    ResourceParam,
     multi_asset,
 )
 
@@ -32,7 +31,7 @@ from incremental_assets.core.terms import terms_of
 from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.names import asset_key, plain, pool, source_key, table_of
-from incremental_assets.defs.opened import Opened
+from incremental_assets.defs.opened import opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
 from incremental_assets.defs.verdicts import tell_schema
@@ -67,10 +66,11 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         backfill_policy=BackfillPolicy.single_run(),
         can_subset=True,
         pool=pool(view.name),
+        required_resource_keys={view.resource},
     )
-    def sync(context: AssetExecutionContext, runtime: ResourceParam[Opened]) -> Iterator[MaterializeResult]:
+    def sync(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
         """Syncs the selected tables, and fails at the end, by name, if any of them did."""
-        failures: list[str] = []
+        runtime, failures = opened(context.resources, view.resource), list[str]()
         try:
             chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
             failures += missing.values()

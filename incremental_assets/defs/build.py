@@ -5,34 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dagster import Definitions, in_process_executor
+from dagster import Definitions
 
 from incremental_assets.core.config import Configuration
 from incremental_assets.core.table import TableShape
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
 from incremental_assets.defs.jobs import check_job, check_schedule, sync_jobs
+from incremental_assets.defs.opened import RESOURCE
 from incremental_assets.defs.sensors import sync_sensor
-from incremental_assets.defs.tables import View
+from incremental_assets.defs.tables import Home, View
 
 
-def views(configuration: Configuration, catalogues: Mapping[str, tuple[TableShape, ...]]) -> tuple[View, ...]:
-    """Every source that has a table, as far as it is known without asking it."""
-    seen = (
-        View.of(source, configuration.path, configuration.lake, catalogues.get(source.name, ()))
-        for source in configuration.sources
-    )
+def views(
+    configuration: Configuration, catalogues: Mapping[str, tuple[TableShape, ...]], resource: str = RESOURCE
+) -> tuple[View, ...]:
+    """Every source that has a table, as far as it is known without asking it. `resource` is the key of what opens them."""
+    home = Home(configuration.path, configuration.lake, resource)
+    seen = (View.of(source, home, catalogues.get(source.name, ())) for source in configuration.sources)
     return tuple(view for view in seen if view.tables)
 
 
 def build(
-    configuration: Configuration, catalogues: Mapping[str, tuple[TableShape, ...]], resources: Mapping[str, Any]
+    configuration: Configuration,
+    catalogues: Mapping[str, tuple[TableShape, ...]],
+    resources: Mapping[str, Any],
+    resource: str = RESOURCE,
 ) -> Definitions:
-    """Nothing is asked and nothing opened here; `resources` are bound as they are."""
+    """Nothing is asked and nothing opened here; `resources` are bound as they are, and `resource` is the key of the runtime among them."""
     return Definitions.merge(
-        # One Spark session per run: a process per step would start a JVM for each of them.
-        Definitions(resources=dict(resources), executor=in_process_executor),
-        *(_source(view) for view in views(configuration, catalogues)),
+        Definitions(resources=dict(resources)),
+        *(_source(view) for view in views(configuration, catalogues, resource)),
     )
 
 

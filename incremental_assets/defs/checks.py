@@ -16,7 +16,6 @@ from dagster import (
     In,
     Nothing,
     Out,
-    ResourceParam,
     op,
 )
 
@@ -31,7 +30,7 @@ from incremental_assets.core.window import Window
 from incremental_assets.defs import metadata
 from incremental_assets.defs.assets import selected
 from incremental_assets.defs.names import asset_key, check_pool, plain, table_of
-from incremental_assets.defs.opened import Opened
+from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.tables import Known, View
 
 RANGE_TAGS = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
@@ -69,9 +68,11 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         ins={name: In(Nothing) for name in inputs},
         out={name: Out(Nothing, is_required=False) for name in specs},
         pool=check_pool(view.name),
+        required_resource_keys={view.resource},
     )
-    def check(context: AssetCheckExecutionContext, runtime: ResourceParam[Opened]) -> Iterator[AssetCheckResult]:
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         """Answers as they are reached; what could not be asked has not passed."""
+        runtime = opened(context.resources, view.resource)
         try:
             for verdict in _verdicts(view, context.selected_asset_check_keys, context.run.tags, runtime):
                 yield _result(verdict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dagster import AssetSelection, DefaultScheduleStatus, ScheduleDefinition, define_asset_job
+from dagster import AssetSelection, DefaultScheduleStatus, ScheduleDefinition, define_asset_job, in_process_executor
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from incremental_assets.defs.names import asset_key, plain
@@ -14,6 +14,9 @@ from incremental_assets.defs.tables import View
 Job = UnresolvedAssetJobDefinition
 Jobs = Mapping[Scheme, Job]
 
+ONE_SESSION = in_process_executor
+"""One Spark session per run: a process per step would start a JVM for each of them."""
+
 
 def sync_jobs(view: View) -> Jobs:
     """What the sensor runs: the tables of one scheme, without the checks that read whole tables."""
@@ -22,6 +25,8 @@ def sync_jobs(view: View) -> Jobs:
             name=f"{scheme.op}_job",
             selection=AssetSelection.assets(*(asset_key(known.id) for known in tables)).without_checks(),
             description=f"Syncs tables of {view.name}; tagged `mode: sync` it goes on from their watermarks, else it reads its partitions again.",
+            metadata=view.place,
+            executor_def=ONE_SESSION,
         )
         for scheme, tables in view.by_scheme().items()
     }
@@ -51,4 +56,6 @@ def check_job(view: View) -> Job:
         name=plain("check", view.name, "job"),
         selection=AssetSelection.checks_for_assets(*keys),
         description=f"Asks whether the copies of {view.name} are fresh, unique, and equal to their source.",
+        metadata=view.place,
+        executor_def=ONE_SESSION,
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from incremental_assets.core.ports import Checkpoints, Ports, Probe
 from incremental_assets.core.resolve import Resolved
 
 RESOURCE = "runtime"
-"""The key under which the definitions bind it."""
+"""The key under which the definitions bind it. Components live side by side, and each has a key of its own."""
 
 
 class Opened(Protocol):
@@ -26,3 +26,8 @@ class Opened(Protocol):
 
     def specs(self, source: str) -> Resolved:
         """Every table as it is to be synced, and why each of the others cannot be."""
+
+
+def opened(resources: Any, key: str) -> Opened:
+    """What is bound under the key, from a run's or a tick's resources."""
+    return cast(Opened, getattr(resources, key))

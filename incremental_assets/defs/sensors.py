@@ -12,7 +12,6 @@ from dagster import (
     DagsterInstance,
     DagsterRunStatus,
     DefaultSensorStatus,
-    ResourceParam,
     RunRequest,
     RunsFilter,
     SensorDefinition,
@@ -30,7 +29,7 @@ from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import Jobs
 from incremental_assets.defs.names import asset_key, plain
-from incremental_assets.defs.opened import Opened
+from incremental_assets.defs.opened import opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 from incremental_assets.defs.tick import Memory, Tick, look
@@ -54,10 +53,13 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
         jobs=list(jobs.values()),
         minimum_interval_seconds=max(1, round(view.config.every.total_seconds())),
         default_status=DefaultSensorStatus.RUNNING,
+        required_resource_keys={view.resource},
+        metadata=view.place,
         description=f"Asks {view.name} whether its tables have moved, and for runs of those that have.",
     )
-    def tick(context: SensorEvaluationContext, runtime: ResourceParam[Opened]) -> SensorResult | SkipReason:
+    def tick(context: SensorEvaluationContext) -> SensorResult | SkipReason:
         """One look, unless a sync of this source is still in flight or the source is left in peace for a while."""
+        runtime = opened(context.resources, view.resource)
         now, memory = datetime.now(UTC), Memory.read(context.cursor)
         if now.timestamp() < memory.wait_until:
             until = datetime.fromtimestamp(memory.wait_until, UTC)

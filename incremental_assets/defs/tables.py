@@ -32,28 +32,46 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """What all sources of a configuration share: its file, its lake, and the resource key of what opens it."""
+
+    file: Path
+    lake: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """One source as the definitions show it."""
 
     config: SourceConfig
-    file: Path
-    lake: str
+    home: Home
     tables: tuple[Known, ...]
 
     @classmethod
-    def of(cls, config: SourceConfig, file: Path, lake: str, shapes: Iterable[TableShape]) -> View:
+    def of(cls, config: SourceConfig, home: Home, shapes: Iterable[TableShape]) -> View:
         """Listed tables, and those that only the catalogue shows."""
         seen = {shape.id: shape for shape in shapes}
         tables = []
         for terms in all_terms(config, seen.values()):
             table = terms.id(config.name)
             tables.append(Known(table, terms, scheme_of(config, terms), seen.get(table)))
-        return cls(config, file, lake, tuple(tables))
+        return cls(config, home, tuple(tables))
 
     @property
     def name(self) -> str:
         """The source's name, which is the group of its assets."""
         return self.config.name
+
+    @property
+    def resource(self) -> str:
+        """The resource that its assets, checks and sensor ask for."""
+        return self.home.resource
+
+    @property
+    def place(self) -> metadata.Metadata:
+        """Where it is configured."""
+        return metadata.of_place(self.home.file, self.config.line)
 
     @property
     def kind(self) -> str:
@@ -78,23 +96,26 @@ class View:
         return AssetSpec(
             source_key(known.id),
             description=known.shape.comment or None if known.shape else None,
-            metadata=metadata.of_source(known.id, self.config.dialect, known.shape),
+            metadata={**metadata.of_source(known.id, self.config.dialect, known.shape), **self._place_of(known)},
             group_name=self.name,
             kinds={self.kind},
         )
 
     def spec(self, known: Known) -> AssetSpec:
         """The copy in the lake."""
-        place = metadata.of_place(self.file, known.terms.line or self.config.line)
+        known_of = metadata.of_table(known.id, table_path(self.home.lake, known.id), known.shape)
         return AssetSpec(
             asset_key(known.id),
             description=_description(known),
-            metadata={**metadata.of_table(known.id, table_path(self.lake, known.id), known.shape), **place},
+            metadata={**known_of, **self._place_of(known)},
             group_name=self.name,
             owners=known.terms.owners,
             tags=known.terms.tags,
             kinds={self.kind, "pyspark", "deltalake"},
         )
+
+    def _place_of(self, known: Known) -> metadata.Metadata:
+        return metadata.of_place(self.home.file, known.terms.line or self.config.line)
 
 
 def _description(known: Known) -> str:

@@ -363,7 +363,7 @@ def test_a_folder_and_a_picture_are_no_configuration(tmp_path: Path) -> None:
         ("- a\n- b\n", 1, "write the keys lake, checkpoints and sources"),
         ("lake: [a\nsources: b\n", 2, "this is not YAML"),
         ("lake: a\n\tcheckpoints: b\n", 2, "this is not YAML"),
-        ("lake: a\n---\nlake: b\n", 2, "this is not YAML"),
+        ("lake: a\n---\nlake: b\n", 3, "a second document begins here"),
         ("lake: \x07\n", 1, "characters that YAML does not allow"),
     ],
 )

@@ -10,10 +10,9 @@ from dagster import (
     DagsterInstance,
     DagsterRunStatus,
     RunRequest,
-    SensorResult,
-    SkipReason,
     build_sensor_context,
 )
+from dagster._core.definitions.sensor_definition import SensorExecutionData
 from dagster._core.test_utils import create_run_for_test
 
 from incremental_assets.core.errors import SourceUnreachable
@@ -34,17 +33,14 @@ class Watch:
         repository = studio.definitions.get_repository_def()
         self.repository, (self.sensor,) = repository, repository.sensor_defs
 
-    def tick(self) -> SensorResult:
+    def tick(self) -> SensorExecutionData:
         with build_sensor_context(
             instance=self.studio.instance,
             cursor=self.cursor,
             repository_def=self.repository,
             resources={"runtime": self.studio.runtime},
         ) as context:
-            found = self.sensor(context)
-        if isinstance(found, SkipReason):
-            return SensorResult(skip_reason=found)
-        assert isinstance(found, SensorResult)
+            found = self.sensor.evaluate_tick(context)
         self.cursor = found.cursor if found.cursor is not None else self.cursor
         return found
 
@@ -59,8 +55,8 @@ class Watch:
         """Why a tick asks for nothing."""
         found = self.tick()
         assert not found.run_requests
-        assert found.skip_reason is not None
-        return found.skip_reason.skip_message or ""
+        assert found.skip_message is not None
+        return found.skip_message
 
 
 def key(name: str) -> AssetKey:
@@ -88,6 +84,17 @@ def test_the_first_tick_asks_for_every_table_by_scheme_and_from_its_first_row_on
         ("2023-11-01", "2024-01-01", [key("orders")]),
         ("current", "current", [key("countries")]),
     ]
+
+
+def test_a_run_brings_no_check_that_reads_whole_tables(studio: Studio) -> None:
+    monday(studio.world.database)
+    watch = Watch(studio)
+    for run in watch.runs():
+        assert run.asset_check_keys is not None  # None would be all of them
+        subset = watch.repository.get_job(str(run.job_name)).get_subset(
+            asset_selection=set(run.asset_selection or []), asset_check_selection=set(run.asset_check_keys)
+        )
+        assert [node.name for node in subset.nodes] == [str(run.job_name).removesuffix("_job")]
 
 
 def test_nothing_new_is_asked_for_nothing_and_said(studio: Studio) -> None:

@@ -1,0 +1,104 @@
+"""The same thing as a Dagster component: what `sources.yaml` says stands under `attributes` of a team's own `defs.yaml`.
+
+The file is read by our own parser, text and lines, so that every mistake in it is told at once and at its place. Several components live
+in one project: each binds its runtime under a key of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dagster import Component, ComponentLoadContext, ComponentTypeSpec, Definitions
+from dagster.components.core.defs_module import ComponentPath, find_defs_or_component_yaml
+from dagster.components.scaffold.scaffold import scaffold_with
+from pydantic import BaseModel, ConfigDict
+
+from incremental_assets.core.config import Configuration, load
+from incremental_assets.core.config_schema import inlined
+from incremental_assets.core.errors import ConfigurationError, SetupError
+from incremental_assets.definitions import catalogues
+from incremental_assets.defs.build import build
+from incremental_assets.defs.names import plain
+from incremental_assets.defs.scaffold import ConfigurationScaffolder
+from resources.runtime import Runtime
+
+if TYPE_CHECKING:
+    from dagster import CodeReference
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+
+class Misconfigured(ConfigurationError):
+    """The mistakes alone: Dagster prints the traceback of what it catches, and no line of Python says more about a file than they do."""
+
+    @property
+    def __traceback__(self) -> None:
+        """Nothing to print."""
+
+    @__traceback__.setter
+    def __traceback__(self, _: object) -> None:
+        """Whoever passes it on may try."""
+
+
+class Attributes(BaseModel):
+    """What `dg` knows of the attributes: their schema. It takes everything, since our parser reads the file itself and says more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The one of `incremental-assets schema`."""
+        return inlined()
+
+
+@scaffold_with(ConfigurationScaffolder)
+class IncrementalSource(Component):
+    """Copies tables of a database into Delta Lake as partitioned assets that read only what changed.
+
+    No row is lost and none is there twice; checks prove that each copy is complete, and a sensor keeps it fresh.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+
+    @classmethod
+    def get_model_cls(cls) -> type[BaseModel]:
+        """For `dg check yaml`, `dg list components` and editors."""
+        return Attributes
+
+    @classmethod
+    def get_spec(cls) -> ComponentTypeSpec:
+        """What it makes."""
+        return ComponentTypeSpec(produces=["asset", "asset_check", "job", "sensor", "resource"])
+
+    @classmethod
+    def load(cls, attributes: BaseModel | None, context: ComponentLoadContext) -> IncrementalSource:  # noqa: ARG003
+        """From the file that Dagster is loading; what it made of the attributes has lost their lines."""
+        loc = context.component_loc
+        file = find_defs_or_component_yaml(loc.file_path) if isinstance(loc, ComponentPath) else None
+        if file is None or not isinstance(loc, ComponentPath):
+            raise SetupError("an IncrementalSource is configured in a defs.yaml, and there is none; write one")
+        try:
+            return cls(load(file, number=int(loc.instance_key or 0)))
+        except ConfigurationError as error:
+            raise Misconfigured(error.problems) from None
+
+    def build_defs(self, context: ComponentLoadContext) -> Definitions:
+        """Asks no source, starts no JVM, and needs no secret."""
+        runtime, key = Runtime(self.configuration), resource_key(context)
+        return build(self.configuration, catalogues(runtime), {key: runtime}, key)
+
+    @classmethod
+    def get_code_references_for_yaml(cls, *_: object, **__: object) -> Sequence[CodeReference]:
+        """None: everything here says by itself on which line it is configured, and Dagster's own would say the head of the file."""
+        return ()
+
+
+def resource_key(context: ComponentLoadContext) -> str:
+    """One that no other component of the project has: its place below the folder of definitions."""
+    path = context.component_path
+    number = (str(path.instance_key),) if path.instance_key else ()
+    where = Path(path.file_path).relative_to(context.defs_module_path)
+    return plain("incremental_assets", *where.parts, *number)

@@ -1,0 +1,74 @@
+"""What `dg scaffold defs` writes: a configuration that loads as it is, and says what to change in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest
+
+_IGNORED = ".lake/\n"
+_ATTRIBUTES = """\
+lake: ./.lake                                  # where Delta tables live: a folder, relative to this file, or s3a://, abfss://, gs://, hdfs://
+checkpoints: sqlite:///.lake/checkpoints.db    # what has landed; postgresql://user@host/database when more than one machine writes
+sources:
+  {source}:{blank} # a name of your own, once per project: the first part of every asset's key
+    dialect: postgresql
+    host: localhost                            # any of host, port, database, user may be {{env: NAME}} or {{file: path}}
+    port: 5432
+    database: {source}
+    user: sync_reader
+    password: {{env: {variable}}}{pad} # a secret is always a reference, and is read when it is needed
+    tables:
+      # One line: schema.table:column:type[@start][!strategy]. Types: timestamp, datetime, date, integer.
+      - "public.orders:updated_at:timestamp!upsert"
+      # In full, when a table needs more than one line can say:
+      # - table: public.customers
+      #   cursor: {{column: updated_at, type: timestamp}}
+      #   strategy: upsert                     # append | upsert | full_refresh
+      #   freshness: {{warn: 15m, fail: 1h}}     # the age of the oldest row that has not landed
+    unlisted: ignore                           # tables that are not listed; full_refresh reads them whole, once a day
+"""
+_YAML = """\
+# Its keys, all of them: incremental-assets schema. What is missing in the database: incremental-assets doctor --config defs.yaml
+type: {type}
+attributes:
+{attributes}"""
+_PYTHON = """\
+import dagster as dg
+from incremental_assets import IncrementalSource, load
+
+
+@dg.component_instance
+def source(context: dg.ComponentLoadContext) -> IncrementalSource:
+    return IncrementalSource(load(context.path.with_name("sources.yaml")))
+"""
+
+
+class ConfigurationScaffolder(Scaffolder[Any]):
+    """For `dg scaffold defs incremental_assets.IncrementalSource NAME`: one source, called as the folder is."""
+
+    def scaffold(self, request: ScaffoldRequest[Any]) -> None:
+        """Write, or append to, `defs.yaml`; with `--format python` a `component.py` and the `sources.yaml` that it loads."""
+        folder = request.target_path.parent if request.append else request.target_path
+        if request.scaffold_format == "python":
+            (folder / "component.py").write_text(_PYTHON, encoding="utf-8")
+            (folder / "sources.yaml").write_text(_attributes(folder, 0), encoding="utf-8")
+        else:
+            text = _YAML.format(type=request.type_name, attributes=_attributes(folder, 2))
+            file = request.target_path if request.append else folder / "defs.yaml"
+            before = f"{file.read_text(encoding='utf-8')}---\n" if request.append else ""
+            file.write_text(before + text, encoding="utf-8")
+        if not (folder / ".gitignore").exists():
+            (folder / ".gitignore").write_text(_IGNORED, encoding="utf-8")
+
+
+def _attributes(folder: Path, indent: int) -> str:
+    source = re.sub(r"[^A-Za-z0-9_]", "_", folder.name)
+    source = source if source[:1].isalpha() else f"source_{source}"
+    variable = f"{source.upper()}_PASSWORD"
+    text = _ATTRIBUTES.format(
+        source=source, blank=" " * max(0, 43 - len(source)), variable=variable, pad=" " * max(0, 25 - len(variable))
+    )
+    return "".join(f"{' ' * indent}{line}" for line in text.splitlines(keepends=True))
