@@ -333,13 +333,3 @@ def test_lag_is_told_without_a_run_when_it_changes_and_once_an_hour(studio: Stud
     assert list(watch.tick().asset_events) == []
     watch.cursor = json.dumps({**json.loads(watch.cursor or ""), "told_at": 0.0})
     assert [event.passed for event in watch.tick().asset_events] == [False]
-
-
-def test_a_run_that_is_asked_for_names_no_check_so_that_dagster_adds_none(studio: Studio) -> None:
-    monday(studio.world.database)
-
-    runs = Watch(studio).runs()
-
-    # None would stand for all checks of the selected assets, whatever the job holds.
-    assert [run.asset_check_keys for run in runs] == [[] for _ in runs]
-    assert runs
