@@ -27,7 +27,7 @@ def seconds_to_lineage(environment: Mapping[str, str]) -> list[float]:
     """From the address to the drawn graph, twice: the first visit also loads the UI. Keeps a picture of it."""
     with _dev(environment) as url, browser() as page:
         seconds = [_opened(page, f"{url}/{LINEAGE}") for _ in range(2)]
-        time.sleep(5)  # for the picture only: the nodes fill themselves one by one
+        time.sleep(20)  # for the picture only: the nodes fill themselves one by one
         PICTURE.write_bytes(page.get_screenshot_as_png())
     return seconds
 
@@ -51,6 +51,8 @@ def _dev(environment: Mapping[str, str]) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    # A shell that started this in the background has it ignore Ctrl-C, and what is ignored is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [str(Path(sys.executable).with_name("incremental-assets")), "dev", "--port", str(port)]
     with subprocess.Popen(command, env=dict(environment), start_new_session=True) as process:
         try:
