@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from dagster import DagsterInstance
+from dagster.components.testing import create_defs_folder_sandbox
 
+from tests.defs.project import Project
 from tests.defs.studio import Studio, opened
 
 
@@ -22,3 +24,10 @@ def instance() -> Iterator[DagsterInstance]:
 def studio(tmp_path: Path, instance: DagsterInstance) -> Studio:
     """`orders` by month, `countries` read whole."""
     return opened(tmp_path, instance)
+
+
+@pytest.fixture
+def project() -> Iterator[Project]:
+    """Without a component so far."""
+    with create_defs_folder_sandbox() as sandbox:
+        yield Project(sandbox)

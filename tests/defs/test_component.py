@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
 import jsonschema
-import pyarrow as pa
-import pytest
-from dagster.components.component_scaffolding import scaffold_object
 from dagster.components.list import list_all_components_schema
-from dagster.components.testing import create_defs_folder_sandbox
-from dagster.components.testing.utils import DefsFolderSandbox
 from dagster_shared.yaml_utils import safe_load_yaml
-from deltalake import write_deltalake
 
 from incremental_assets import IncrementalSource
 from incremental_assets.core.config import load
@@ -24,70 +16,12 @@ from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.defs.build import build
 from incremental_assets.defs.checks import RANGE_TAGS
 from tests.core.test_config import WHOLE
-from tests.defs.studio import FakeRuntime, Studio
+from tests.defs.project import ORDERS_KEY, TYPE, Project, component, lines
+from tests.defs.studio import FakeRuntime
 from tests.defs.test_definitions import in_a_process
 from tests.fakes import World
 from tests.scenario import ORDERS, monday
 from tests.scenario import shop as shop_database
-
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "component.md").read_text(encoding="utf-8")
-SNIPPETS = dict(re.findall(r"```(\w+)\n(.*?)```", DOCUMENT, re.DOTALL))
-ORDERS_KEY = dg.AssetKey(["shop", "public", "orders"])
-TYPE = "incremental_assets.IncrementalSource"
-
-
-def component(source: str, table: str = "public.orders:updated_at:timestamp!upsert", port: str = "5432") -> str:
-    return f"""\
-type: {TYPE}
-attributes:
-  lake: ./.lake
-  checkpoints: sqlite:///.lake/checkpoints.db
-  sources:
-    {source}:
-      dialect: postgresql
-      host: db.example.com
-      port: {port}
-      database: {source}
-      user: reader
-      password: {{env: NEVER_SET}}
-      tables:
-        - "{table}"
-"""
-
-
-class Project:
-    """A folder of definitions."""
-
-    def __init__(self, sandbox: DefsFolderSandbox) -> None:
-        self.sandbox, self.folder = sandbox, sandbox.defs_folder_path
-
-    def write(self, place: str, text: str) -> Path:
-        file = self.folder / place
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        return file
-
-    def load(self) -> dg.Definitions:
-        with self.sandbox.build_all_defs() as found:
-            return found
-
-    def refused(self) -> BaseException:
-        """What lies behind Dagster's own exception."""
-        with pytest.raises(Exception, match="Error while loading component") as found:
-            self.load()
-        assert found.value.__cause__ is not None
-        return found.value.__cause__
-
-
-@pytest.fixture
-def project() -> Iterator[Project]:
-    with create_defs_folder_sandbox() as sandbox:
-        yield Project(sandbox)
-
-
-def lines(metadata: object) -> list[tuple[str, int]]:
-    references = metadata["dagster/code_references"].code_references  # type: ignore[index]
-    return [(reference.file_path, reference.line_number) for reference in references]
 
 
 def test_a_defs_yaml_becomes_assets_checks_jobs_a_sensor_and_one_resource(project: Project) -> None:
@@ -245,76 +179,3 @@ def test_the_schema_is_a_part_of_the_one_for_editors() -> None:
     assert list(jsonschema.Draft202012Validator(everything).iter_errors(document)) == []
     document["attributes"]["sources"]["shop"]["prot"] = 1
     assert len(list(jsonschema.Draft202012Validator(everything).iter_errors(document))) == 1
-
-
-@pytest.mark.parametrize("name", ["shop", "2024-data", "müller", "a" * 60])
-def test_what_is_scaffolded_loads_as_it_is(project: Project, name: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("incremental_assets.component.IncrementalSource.__module__", "incremental_assets")
-        project.sandbox.scaffold_component(IncrementalSource, name)
-    text = (project.folder / name / "defs.yaml").read_text(encoding="utf-8")
-    jsonschema.validate(safe_load_yaml(text)["attributes"], IncrementalSource.get_model_cls().model_json_schema())
-    assert text.splitlines()[1] == f"type: {TYPE}"
-    assert max(map(len, text.splitlines())) < 160
-    (key,) = project.load().resolve_asset_graph().materializable_asset_keys
-    assert key.path[1:] == ["public", "orders"]
-    assert (project.folder / name / ".gitignore").read_text() == ".lake/\n"
-
-
-def test_what_is_scaffolded_as_python_loads_as_it_is(project: Project) -> None:
-    project.sandbox.scaffold_component(IncrementalSource, "shop", scaffold_format="python")
-    found = project.load().get_repository_def()
-    assert lines(found.asset_graph.get(ORDERS_KEY).metadata)[0] == (str(project.folder / "shop" / "sources.yaml"), 13)
-
-
-def test_a_component_is_appended_to_a_file_without_touching_what_is_there(project: Project) -> None:
-    file = project.write("shop/defs.yaml", component("other"))
-    scaffold_object(file, TYPE, None, "yaml", project.sandbox.project_root, append=True)
-    assert file.read_text().startswith(f"{component('other')}---\n")
-    assert {key.path[0] for key in project.load().resolve_asset_graph().materializable_asset_keys} == {"shop", "other"}
-
-
-def test_the_file_of_the_document_loads_and_makes_what_the_document_says(project: Project) -> None:
-    project.write("shop/defs.yaml", SNIPPETS["yaml"])
-    found = project.load().get_repository_def()
-    names = {
-        *(key.to_user_string() for key in found.asset_graph.get_all_asset_keys()),
-        *(key.name for key in found.asset_graph.asset_check_keys),
-        *found.job_names,
-        *(sensor.name for sensor in found.sensor_defs),
-        *found.get_top_level_resources(),
-    }
-    told = DOCUMENT.partition("## What you get")[2].partition("Any number")[0]
-    assert set(re.findall(r"`([^`]+)`", told)) <= names
-
-
-def test_the_asset_downstream_runs_when_something_has_landed_and_stays_still_when_not(
-    project: Project, studio: Studio
-) -> None:
-    write_deltalake(
-        project.folder / "shop" / ".lake" / "shop" / "public" / "orders",
-        pa.table({"id": [1, 2, 3], "status": ["new", "new", "paid"]}),
-    )
-    project.write("reports.py", SNIPPETS["python"])
-    found = dg.Definitions.merge(studio.definitions, project.load())
-    instance, cursor = studio.instance, None
-
-    def requested() -> int:
-        nonlocal cursor
-        evaluated = dg.evaluate_automation_conditions(found, instance, cursor=cursor)
-        cursor = evaluated.cursor
-        return evaluated.total_requested
-
-    monday(studio.world.database).abort()
-    requested()
-    assert requested() == 0
-    studio.run("2024-01-01", mode="sync")
-    assert [requested(), requested()] == [1, 0]
-    studio.run("2024-01-01", mode="sync")  # nothing moved
-    assert requested() == 0
-
-    report = found.get_implicit_global_asset_job_def().execute_in_process(
-        instance=instance, asset_selection=[dg.AssetKey("orders_by_status")]
-    )
-    (told,) = report.asset_materializations_for_node("orders_by_status")
-    assert told.metadata["orders"].value == [{"status": "new", "orders": 2}, {"status": "paid", "orders": 1}]
