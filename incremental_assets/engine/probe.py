@@ -27,6 +27,7 @@ from incremental_assets.engine.dialects.postgresql_doctor import read_facts
 from incremental_assets.engine.dialects.postgresql_errors import explained
 from incremental_assets.engine.dialects.postgresql_measure import measure
 from incremental_assets.engine.dialects.postgresql_numbers import SnapshotSession, open_snapshot
+from incremental_assets.engine.dialects.postgresql_patience import Patient
 
 
 class SqlProbe:
@@ -39,7 +40,7 @@ class SqlProbe:
         )
         self._engine = sqlalchemy.create_engine(
             url,
-            connect_args=postgresql_connect.driver_arguments(address),
+            creator=lambda: Patient.connect(**postgresql_connect.driver_arguments(address)),  # type: ignore[arg-type]
             isolation_level="AUTOCOMMIT",
             # One connection per table that syncs at the same time, which the caller limits: kept, as each begins with a handshake.
             pool_size=max(1, address.connections),
@@ -96,10 +97,13 @@ class SqlProbe:
                 session = open_snapshot(asked, plan)
             try:
                 yield session
-            finally:
-                # The rows have been read by then; a connection that died since does no harm.
-                with suppress(psycopg.Error):
-                    asked.execute("ROLLBACK")
+            except BaseException:
+                # It may well be silent, too: closed, it gives the snapshot back without an answer.
+                asked.connection.close()
+                raise
+            # The rows have been read by then; a connection that died since does no harm.
+            with suppress(psycopg.Error):
+                asked.execute("ROLLBACK")
 
     @contextmanager
     def _cursor(self) -> Iterator[psycopg.RawCursor[Any]]:
@@ -107,9 +111,16 @@ class SqlProbe:
         with explained(self._address):
             pooled = self._engine.connect()
         with pooled, psycopg.RawCursor(pooled.connection.driver_connection) as asked:  # type: ignore[arg-type]
-            yield asked
+            try:
+                yield asked
+            finally:
+                if asked.connection.closed:
+                    pooled.invalidate()
 
-    def _begin_session(self, driver: psycopg.Connection[Any], _: object) -> None:
+    def _begin_session(self, driver: Patient, _: object) -> None:
+        # The server answers within its own deadline; what is silent for longer than that is no server any more.
+        deadlines = self._address.statement_timeout + self._address.socket_timeout
+        driver.patience = deadlines.total_seconds()
         if driver.info.server_version < postgresql_connect.OLDEST_VERSION:
             version = driver.info.parameter_status("server_version")
             driver.close()

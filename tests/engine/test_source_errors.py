@@ -11,6 +11,7 @@ import pytest
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.ports import Look
 from incremental_assets.engine.probe import SqlProbe
+from tests.conformance.proxy import proxy
 from tests.engine.source import READER, UPDATED, Source, observe, planned
 
 pytestmark = pytest.mark.postgres
@@ -109,6 +110,30 @@ def test_after_a_lost_connection_the_pool_takes_a_new_one(source: Source) -> Non
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'incremental-assets' AND datname = current_database()"
         )
     assert observe(probe, spec).bound.oldest is None
+
+
+def test_a_connection_that_stays_open_and_says_nothing_is_given_up(source: Source) -> None:
+    """As behind a router that has forgotten it: the driver itself would wait for ever."""
+    source.execute(ORDERS)
+    spec = source.spec("orders", UPDATED)
+    with proxy(source.postgres.port) as between:
+        short = {"statement_timeout": timedelta(seconds=1), "socket_timeout": timedelta(seconds=1)}
+        probe = source.open(port=between.port, connect_timeout=QUICK, **short)
+        plan = planned(probe, spec)
+        with probe.snapshot(plan):
+            between.stall_after(0)
+        refused(probe.bound, SourceUnreachable)
+        between.heal()
+        assert probe.bound().zone == "UTC"
+
+        def fail_while_it_is_silent() -> None:
+            with probe.snapshot(plan):
+                between.stall_after(0)
+                raise SourceRefused("the read had failed")
+
+        assert refused(fail_while_it_is_silent, SourceRefused) == "the read had failed"
+        between.heal()
+        assert probe.bound().zone == "UTC"
 
 
 def test_many_tables_and_a_lost_server_is_an_error_and_not_a_move(source: Source) -> None:
