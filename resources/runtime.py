@@ -58,6 +58,19 @@ class Runtime:
                 self._checkpoints = open_checkpoints(self.configuration.checkpoints)
             return self._checkpoints
 
+    @property
+    def process(self) -> str:
+        """This process, as another one can look for it."""
+        from incremental_assets.engine.owner import Owner
+
+        return Owner.here().text
+
+    def has_ended(self, process: str) -> bool:
+        """Whether such a process is certainly gone."""
+        from incremental_assets.engine.owner import Owner
+
+        return Owner.parse(process).is_gone
+
     def probe(self, source: str) -> SqlProbe:
         """Light questions to a source, by its name."""
         with self._lock:

@@ -30,6 +30,7 @@ from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.terms import terms_of
 from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again
+from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.names import asset_key, plain, pool, source_key, table_of
 from incremental_assets.defs.opened import opened
 from incremental_assets.defs.partitions import Scheme, definition
@@ -71,6 +72,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
     def sync(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
         """Syncs the selected tables, and fails at the end, by name, if any of them did."""
         runtime, failures = opened(context.resources, view.resource), list[str]()
+        sign(context, runtime)
         try:
             chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
             failures += missing.values()

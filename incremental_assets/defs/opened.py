@@ -18,6 +18,13 @@ class Opened(Protocol):
     def checkpoints(self) -> Checkpoints:
         """The memory of what has landed."""
 
+    @property
+    def process(self) -> str:
+        """This process, as another one can look for it."""
+
+    def has_ended(self, process: str) -> bool:
+        """Whether such a process is certainly gone; one that cannot be seen from here may be alive."""
+
     def probe(self, source: str) -> Probe:
         """Light questions, without Spark."""
 

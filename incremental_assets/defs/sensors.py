@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 from dagster import (
     AddDynamicPartitionsRequest,
     DagsterInstance,
-    DagsterRunStatus,
     DefaultSensorStatus,
     RunRequest,
-    RunsFilter,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
@@ -27,6 +25,7 @@ from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import TableId
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
+from incremental_assets.defs.in_flight import in_flight
 from incremental_assets.defs.jobs import Jobs
 from incremental_assets.defs.names import asset_key, plain
 from incremental_assets.defs.opened import opened
@@ -36,13 +35,6 @@ from incremental_assets.defs.tick import Memory, Tick, look
 from incremental_assets.defs.verdicts import evaluation
 
 SOURCE_TAG = "incremental_assets/source"
-_IN_FLIGHT = [
-    DagsterRunStatus.QUEUED,
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
 
 
 def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
@@ -64,7 +56,7 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
         if now.timestamp() < memory.wait_until:
             until = datetime.fromtimestamp(memory.wait_until, UTC)
             return SkipReason(f"{memory.error} (failed {memory.failures} times; asked again at {until:%H:%M:%S}Z)")
-        running = _in_flight(context.instance, view)
+        running = in_flight(context.instance, sync_tags(view), runtime)
         if running:
             return SkipReason(f"run {running} is still syncing {view.name}")
         try:
@@ -90,12 +82,6 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
         )
 
     return tick
-
-
-def _in_flight(instance: DagsterInstance, view: View) -> str:
-    """The id of a sync of this source that has not ended, or nothing."""
-    records = instance.get_run_records(RunsFilter(tags=sync_tags(view), statuses=_IN_FLIGHT), limit=1)
-    return records[0].dagster_run.run_id if records else ""
 
 
 def sync_tags(view: View) -> dict[str, str]:

@@ -28,6 +28,17 @@ class Owner:
         pid = os.getpid()
         return cls(socket.gethostname(), _machine(), pid, _started(pid) or "")
 
+    @classmethod
+    def parse(cls, text: str) -> Owner:
+        """The inverse of `text`."""
+        host, machine, pid, started = text.split("|")
+        return cls(host, machine, int(pid), started)
+
+    @property
+    def text(self) -> str:
+        """On one line, for another process to read."""
+        return "|".join((self.host, self.machine, str(self.pid), self.started))
+
     @property
     def is_gone(self) -> bool:
         """Whether the process has certainly ended. One that cannot be seen from here may be alive."""
@@ -36,6 +47,11 @@ class Owner:
         if _started(self.pid) == self.started:
             return False
         return _started(self.pid) is not None or not _answers(self.pid)
+
+    @property
+    def is_of_another_boot(self) -> bool:
+        """Whether it belongs to a machine of this name that was started at another time; a container of the same name looks so, too."""
+        return self.host == socket.gethostname() and self.machine != _machine()
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"

@@ -26,7 +26,7 @@ from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
 from incremental_assets.verbs.board import Board
 from incremental_assets.verbs.opening import dagster_home
-from incremental_assets.verbs.slots import free_dead_slots, owner_tag
+from incremental_assets.verbs.slots import free_dead_slots, process_tag
 from incremental_assets.verbs.streams import left_to_dagster
 from incremental_assets.verbs.watched import Watched
 
@@ -116,7 +116,7 @@ class DagsterRuns:
                 run_config=_QUIET,
                 instance=instance,
                 asset_selection=keys,
-                tags={**tags, **owner_tag()},
+                tags={**tags, **process_tag()},
                 run_id=run_id,
                 raise_on_error=False,
             )

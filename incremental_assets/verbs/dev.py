@@ -41,6 +41,7 @@ def run(config: Path | None, port: int) -> Answer:
     url, log = f"http://{HOST}:{port}", home / "dev.log"
     with _database(configuration):
         _look(configuration)
+        _end_dead_runs()
         _serve(configuration, port, url, log)
     return Answer({"url": url, "configuration": str(configuration.path), "log": str(log)}, (Note("ended"),))
 
@@ -65,6 +66,17 @@ def _look(configuration: Configuration) -> None:
                 runtime.specs(source.name)
             except IncrementalAssetsError as error:
                 _say(str(error))
+
+
+def _end_dead_runs() -> None:
+    """Else the sensor would wait for them."""
+    from incremental_assets.verbs.dagster_runs import dagster_instance
+    from incremental_assets.verbs.slots import end_dead_runs
+
+    with dagster_instance() as instance:
+        count = end_dead_runs(instance)
+    if count:
+        _say(f"{count} runs had been killed; Dagster shows them as failed now, and the sensor asks for them again")
 
 
 @contextmanager

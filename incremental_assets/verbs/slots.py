@@ -1,22 +1,21 @@
-"""The slots of a source's pool that killed runs left claimed: Dagster's daemon frees them in its own time, a command line cannot wait for that."""
+"""What killed runs left behind in Dagster: slots of a source's pool, and the look of a run that goes on."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from dagster import DagsterInstance, DagsterRun
+from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
+from incremental_assets.defs.in_flight import KILLED, PROCESS_TAG
 from incremental_assets.defs.names import pool
 from incremental_assets.engine.owner import Owner
 
-OWNER_TAG = "incremental_assets/process"
-"""On runs that a command line executes itself, in its own process, which nobody else watches over."""
+_UNDER_WAY = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 
 
-def owner_tag() -> dict[str, str]:
-    """This process, so that a later one can tell whether it is still there."""
-    here = Owner.here()
-    return {OWNER_TAG: "|".join((here.host, here.machine, str(here.pid), here.started))}
+def process_tag() -> dict[str, str]:
+    """For a run that a command line executes itself: this process, so that a later one can tell whether it is still there."""
+    return {PROCESS_TAG: Owner.here().text}
 
 
 def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[str]) -> str | None:
@@ -30,20 +29,36 @@ def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[s
     living = None
     for run_id in sorted(holding):
         run = instance.get_run_by_id(run_id)
-        if run is None or run.is_finished or _is_over(run) or (OWNER_TAG not in run.tags and run_id not in leased):
+        if run is None or run.is_finished or _is_over(run) or (PROCESS_TAG not in run.tags and run_id not in leased):
             if run is not None and not run.is_finished and _is_over(run):
-                instance.report_run_failed(
-                    run, "the process that ran it was killed; the next sync goes on where it stopped"
-                )
+                instance.report_run_failed(run, KILLED)
             storage.free_concurrency_slots_for_run(run_id)
         else:
             living = run_id
     return living
 
 
-def _is_over(run: DagsterRun) -> bool:
-    tag = run.tags.get(OWNER_TAG)
-    if tag is None:
+def end_dead_runs(instance: DagsterInstance) -> int:
+    """Tell as failed what a power cut or a killed `dev` left running, and free its slots; gives how many. For who alone runs this instance."""
+    dead = [
+        record.dagster_run
+        for record in instance.get_run_records(RunsFilter(statuses=_UNDER_WAY))
+        if not _may_live(record.dagster_run)
+    ]
+    for run in dead:
+        instance.report_run_failed(run, KILLED)
+        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    return len(dead)
+
+
+def _may_live(run: DagsterRun) -> bool:
+    process = run.tags.get(PROCESS_TAG)
+    if process is None:
         return False
-    host, machine, pid, started = tag.split("|")
-    return Owner(host, machine, int(pid), started).is_gone
+    owner = Owner.parse(process)
+    return not (owner.is_gone or owner.is_of_another_boot)
+
+
+def _is_over(run: DagsterRun) -> bool:
+    process = run.tags.get(PROCESS_TAG)
+    return process is not None and Owner.parse(process).is_gone

@@ -33,6 +33,15 @@ class Watched:
         """The memory of what has landed."""
         return Overheard(self._runtime.checkpoints, self)
 
+    @property
+    def process(self) -> str:
+        """This process."""
+        return self._runtime.process
+
+    def has_ended(self, process: str) -> bool:
+        """Whether a process is gone."""
+        return self._runtime.has_ended(process)
+
     def probe(self, source: str) -> Probe:
         """Light questions, without Spark."""
         return self._runtime.probe(source)

@@ -16,6 +16,7 @@ from incremental_assets.core.config import Configuration
 from incremental_assets.core.ports import Ports, Progress, silent
 from incremental_assets.core.resolve import Resolved, resolve_all
 from incremental_assets.engine.checkpoints import SqlCheckpoints
+from incremental_assets.engine.owner import Owner
 from incremental_assets.verbs.guard import run
 from tests.fakes import FakeProbe, SimulatedDatabase, World
 from tests.scenario import shop
@@ -64,6 +65,15 @@ class FakeRuntime:
     def __init__(self, configuration: Configuration, outside: Outside) -> None:
         self.configuration, self._outside = configuration, outside
         self.checkpoints = SqlCheckpoints(configuration.checkpoints)
+
+    @property
+    def process(self) -> str:
+        """This one."""
+        return Owner.here().text
+
+    def has_ended(self, process: str) -> bool:
+        """As ever."""
+        return Owner.parse(process).is_gone
 
     def probe(self, source: str) -> Probe:
         """The source itself."""

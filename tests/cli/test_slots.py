@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
 
+from incremental_assets.defs.in_flight import PROCESS_TAG
 from incremental_assets.defs.names import pool
 from incremental_assets.engine.owner import Owner
-from incremental_assets.verbs.slots import OWNER_TAG, free_dead_slots, owner_tag
+from incremental_assets.verbs.slots import end_dead_runs, free_dead_slots, process_tag
 
 
 @pytest.fixture
@@ -34,8 +35,7 @@ def killed() -> dict[str, str]:
     """The tag of a process that has been and is gone."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         pid = process.pid
-    here = replace(Owner.here(), pid=pid)
-    return {OWNER_TAG: "|".join((here.host, here.machine, str(here.pid), here.started))}
+    return {PROCESS_TAG: replace(Owner.here(), pid=pid).text}
 
 
 def claimed(instance: DagsterInstance) -> int:
@@ -52,7 +52,7 @@ def test_a_killed_command_line_gives_up_its_slot_and_its_run_is_told_as_failed(i
 
 
 def test_a_living_command_line_keeps_its_slot_even_before_it_has_a_lease(instance: DagsterInstance) -> None:
-    run = running(instance, owner_tag())
+    run = running(instance, process_tag())
     assert free_dead_slots(instance, "shop", ()) == run.run_id
     assert claimed(instance) == 1
 
@@ -72,3 +72,17 @@ def test_a_run_of_the_daemon_without_a_lease_gives_way_and_is_left_for_the_daemo
     found = instance.get_run_by_id(run.run_id)
     assert found is not None
     assert found.status is DagsterRunStatus.STARTED
+
+
+def test_dev_begins_by_telling_of_runs_that_a_killed_one_or_a_power_cut_left_running(instance: DagsterInstance) -> None:
+    boot = replace(Owner.here(), machine="another boot/pid:[1]").text
+    elsewhere = replace(Owner.here(), host="another.machine", machine="x/pid:[1]").text
+    instance.event_log_storage.set_concurrency_slots(pool("shop"), 5)
+    dead = [running(instance, tags).run_id for tags in (killed(), {PROCESS_TAG: boot}, {})]
+    alive = [running(instance, tags).run_id for tags in (process_tag(), {PROCESS_TAG: elsewhere})]
+
+    assert end_dead_runs(instance) == 3
+    statuses = {run.run_id: run.status for run in instance.get_runs()}
+    assert {statuses[run_id] for run_id in dead} == {DagsterRunStatus.FAILURE}
+    assert {statuses[run_id] for run_id in alive} == {DagsterRunStatus.STARTED}
+    assert claimed(instance) == 2

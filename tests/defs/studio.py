@@ -27,6 +27,7 @@ from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.build import build, views
 from incremental_assets.defs.checks import RANGE_TAGS, check_assets
 from incremental_assets.defs.tables import View
+from incremental_assets.engine.owner import Owner
 from tests.fakes import FakeCheckpoints, FakeProbe, World
 from tests.scenario import ORDERS, shop
 
@@ -50,6 +51,13 @@ class FakeRuntime:
     @property
     def checkpoints(self) -> FakeCheckpoints:
         return self.world.checkpoints
+
+    @property
+    def process(self) -> str:
+        return Owner.here().text
+
+    def has_ended(self, process: str) -> bool:
+        return Owner.parse(process).is_gone
 
     def probe(self, source: str) -> FakeProbe:
         if self.broken is not None:

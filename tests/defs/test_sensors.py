@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 from dagster import (
@@ -18,6 +21,7 @@ from dagster._core.test_utils import create_run_for_test
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.ports import Event, EventKind
 from incremental_assets.defs.tick import Memory, delay
+from incremental_assets.engine.owner import Owner
 from tests.defs.studio import Studio, opened
 from tests.scenario import COUNTRIES, ORDERS, monday, order
 
@@ -153,6 +157,29 @@ def test_a_sync_in_flight_is_not_asked_for_twice(studio: Studio) -> None:
 
     studio.instance.report_run_canceled(run)
     assert len(Watch(studio).runs()) == 2
+
+
+def test_a_sync_whose_process_is_gone_is_told_as_failed_and_waited_for_no_longer(studio: Studio) -> None:
+    """As after a power cut, or when a run dies together with whoever watched over it."""
+    monday(studio.world.database)
+    (first, _) = Watch(studio).runs()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as ended:
+        process = replace(Owner.here(), pid=ended.pid)
+    tags = {**first.tags, "incremental_assets/process": process.text}
+    run = create_run_for_test(studio.instance, tags=tags, status=DagsterRunStatus.STARTED)
+
+    assert len(Watch(studio).runs()) == 2
+    told = studio.instance.get_run_by_id(run.run_id)
+    assert told is not None
+    assert told.status is DagsterRunStatus.FAILURE
+
+
+def test_a_run_says_which_process_it_is(studio: Studio) -> None:
+    monday(studio.world.database)
+    run = studio.run("2024-01-01", mode="sync")
+    found = studio.instance.get_run_by_id(run.run_id)
+    assert found is not None
+    assert found.tags["incremental_assets/process"] == Owner.here().text
 
 
 def test_a_backfill_in_flight_stops_no_sync(studio: Studio) -> None:
