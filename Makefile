@@ -8,6 +8,9 @@ DEMO_ARGS := $(if $(SCALE),--scale $(SCALE)) $(ARGS)
 
 MINUTES ?= 30
 
+# One Spark session leaves half of two cores idle, so that two workers share the files of tests.
+WORKERS ?= -n 2 --dist loadfile
+
 .PHONY: help setup demo dev test check conformance soak thousand lock jars screenshots clean
 
 help: ## show these targets
@@ -23,7 +26,7 @@ dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C
 	@$(BIN)/incremental-assets dev $(ARGS)
 
 test: setup check ## everything that must hold: make check, then pytest (ARGS="-k window")
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(WORKERS) $(ARGS)
 
 check: setup ## style, types, and who may import whom
 	$(BIN)/ruff check .
@@ -32,7 +35,7 @@ check: setup ## style, types, and who may import whom
 	$(BIN)/lint-imports
 
 conformance: setup ## play every fault and write docs/conformance.md (ARGS="-k kill")
-	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(ARGS)
+	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(WORKERS) $(ARGS)
 
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json
 	$(BIN)/python -m tests.conformance.soak $(MINUTES) docs/soak.json

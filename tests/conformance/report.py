@@ -1,6 +1,7 @@
 """The fault report: what was done, what must hold, and whether it did. Loaded by `make conformance`, which names the file.
 
-`python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`
+`python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`, in one process
+or, with `-n 2`, in two.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 
+_MARK = "scenario"
 _WORST = ("failed", "not run", "limit", "holds")
 
 
@@ -69,37 +71,32 @@ class Row:
 
 
 class Report:
-    """Listens to the run, and writes at its end."""
+    """Listens to the run, whoever plays the tests, and writes at its end."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._begun = path, time.monotonic()
+    def __init__(self, path: Path, *, is_whole: bool) -> None:
+        self._path, self._begun, self._is_whole = path, time.monotonic(), is_whole
         self._rows: dict[str, Row] = {}
         self._mutants: dict[str, Case] = {}
         self._cases: dict[str, Case] = {}
-        self._is_whole = True
-
-    def pytest_deselected(self) -> None:
-        """Somebody asked for some of it."""
-        self._is_whole = False
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Which row each test belongs to."""
-        for item in session.items:
-            mark = item.get_closest_marker("scenario")
-            case = self._cases[item.nodeid] = Case()
-            if mark is not None:
-                # Parametrized cases share a row.
-                self._rows.setdefault(item.nodeid.partition("[")[0], Row(mark.kwargs)).cases.append(case)
-            elif "test_a_known_bad_variant_is_killed" in item.nodeid:
-                self._mutants[item.nodeid] = case
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """What became of it."""
-        if report.nodeid in self._cases:
-            self._cases[report.nodeid].add(report)
+        """What became of a test, in one of its phases."""
+        if report.nodeid not in self._cases:
+            self._begin(report)
+        self._cases[report.nodeid].add(report)
 
-    def pytest_sessionfinish(self) -> None:
+    def _begin(self, report: pytest.TestReport) -> None:
+        case = self._cases[report.nodeid] = Case()
+        mark = next((text for name, text in report.user_properties if name == _MARK), None)
+        if mark is not None:
+            # Parametrized cases share a row.
+            self._rows.setdefault(report.nodeid.partition("[")[0], Row(json.loads(str(mark)))).cases.append(case)
+        elif "test_a_known_bad_variant_is_killed" in report.nodeid:
+            self._mutants[report.nodeid] = case
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the file."""
+        self._is_whole &= exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
         text = "\n".join(self._lines()) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(text, encoding="utf-8")
@@ -110,13 +107,15 @@ class Report:
         terminalreporter.write_line(f"{self._path}: {held} of {len(self._rows)} scenarios hold")
 
     def _lines(self) -> Iterable[str]:
-        rows = sorted(self._rows.values(), key=lambda row: _number(row.mark["number"]))
+        rows = [
+            row for _, row in sorted(self._rows.items(), key=lambda item: (_number(item[1].mark["number"]), item[0]))
+        ]
         held, minutes = sum(row.outcome == "holds" for row in rows), (time.monotonic() - self._begun) / 60
         killed = sum(case.outcome == "holds" for case in self._mutants.values())
         yield "# Fault report"
         yield ""
         if not self._is_whole:
-            yield "**A part of the report**: only some scenarios were asked for."
+            yield "**A part of the report**: only some scenarios were played."
             yield ""
         yield "Written by `make conformance`: every scenario was played on a real PostgreSQL, a real Spark and real Delta tables by the product's own sync."
         yield f"**{held} of {len(rows)} scenarios hold, {killed} of {len(self._mutants)} known-bad variants were noticed**, in {minutes:.0f} minutes."
@@ -150,21 +149,30 @@ class Report:
                     case.properties.get("killer", "") or "**SURVIVED**",
                     f"{float(case.properties.get('seconds', case.seconds)):.2f}",
                 )
-                for nodeid, case in self._mutants.items()
+                for nodeid, case in sorted(self._mutants.items())
             ],
         )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--report FILE`."""
-    parser.addoption("--report", type=Path, required=False, help="run every scenario and write the fault report here")
+    parser.addoption("--report", metavar="FILE", help="run every scenario and write the fault report here")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to listen."""
+    """Begin to listen, but for workers, whose results come to whoever began them."""
     path = config.getoption("--report")
-    if path is not None:
-        config.pluginmanager.register(Report(path), "fault-report")
+    if path is not None and not hasattr(config, "workerinput"):
+        report = Report(Path(path), is_whole=not config.getoption("keyword"))
+        config.pluginmanager.register(report, "fault-report")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The mark travels with the results."""
+    for item in items:
+        mark = item.get_closest_marker("scenario")
+        if mark is not None:
+            item.user_properties.append((_MARK, json.dumps(mark.kwargs)))
 
 
 def _bugs(rows: Sequence[Row]) -> Iterable[tuple[str, str, str]]:
