@@ -51,7 +51,7 @@ jars: setup ## resolve the jars anew and write their hashes to the lock (after c
 	$(BIN)/python -m incremental_assets.engine.jars --relock
 
 screenshots: setup ## the README's pictures, taken in headless Chromium
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/python -m docs.screenshots
 
 clean: ## stop the demo's database; remove its data, the lake, and the environment
 	@if [ -x $(BIN)/python ] && [ -d .demo ]; then $(BIN)/python -m incremental_assets.demo.postgres stop; fi
