@@ -54,5 +54,8 @@ class Heartbeats:
         try:
             self._beat(table, token)
         except IncrementalAssetsError as error:
+            with self._changed:
+                if (table, token) not in self._held:
+                    return  # let go while the beat was on its way
             # Not the end yet: the next beat may get through, and if none does, the next record notices.
             log.warning("%s: the heartbeat failed: %s", table, error)
