@@ -57,6 +57,7 @@ def test_the_file_of_the_document_loads_and_makes_what_the_document_says(project
         *(key.name for key in found.asset_graph.asset_check_keys),
         *found.job_names,
         *(sensor.name for sensor in found.sensor_defs),
+        *(schedule.name for schedule in found.schedule_defs),
         *found.get_top_level_resources(),
     }
     told = DOCUMENT.partition("## What you get")[2].partition("Any number")[0]
