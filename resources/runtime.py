@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from resources.spark import SparkResource
 
 
-LOAD_BYTES = 256 * 2**20
-"""From about here on a first load is quicker in a JVM that compiles for speed and starts slowly."""
-
-
 class Runtime:
     """Opens nothing when it is made. A session begins when rows are first read, measured or written; everything is kept until `close`."""
 
@@ -130,4 +126,4 @@ class Runtime:
             for shape in self.checkpoints.catalogue(source.name) or ():
                 landed = positions.get(shape.id)
                 ahead += shape.bytes if landed is None or landed.state is None else 0
-        return Work.LOAD if ahead > LOAD_BYTES else Work.TICK
+        return Work.ahead(ahead)

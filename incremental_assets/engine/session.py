@@ -33,11 +33,19 @@ _LATE_C2 = (
 """Five times the JVM's own: a start then costs an eighth less, and what a load runs for every row is there within a second all the same."""
 
 
+LOAD_BYTES = 256 * 2**20
+
+
 class Work(StrEnum):
     """What a session on this machine is opened for: C1 alone starts ticks sooner and makes loads twice as slow."""
 
     TICK = "tick"
     LOAD = "load"
+
+    @classmethod
+    def ahead(cls, size: int) -> Work:
+        """By the bytes that are to be loaded: up to 150 MB both were seen to take as long."""
+        return cls.LOAD if size > LOAD_BYTES else cls.TICK
 
 
 @dataclass(frozen=True, slots=True)

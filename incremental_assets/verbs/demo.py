@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 
-_LOADS = Decimal("0.3")
-"""From this scale on (some 300 MB) a JVM that starts slowly and compiles for speed is the quicker one."""
+_BYTES = 2**30
+"""Of TPC-H at scale 1, roughly, in PostgreSQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _warming(runtime: Runtime, scale: Decimal) -> Iterator[None]:
     """Spark starts while the data are made. What is missing for it is raised at the end of the block."""
     from incremental_assets.engine.session import Work
 
-    work = Work.TICK if scale < _LOADS else Work.LOAD
+    work = Work.ahead(int(scale * _BYTES))
     with ThreadPoolExecutor(1) as pool, left_to_dagster():
         session = pool.submit(runtime.spark.session, work)
         yield

@@ -13,8 +13,8 @@ import pytest
 import incremental_assets.engine.session as engine_session
 from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.engine.checkpoints import SqlCheckpoints
-from incremental_assets.engine.session import SparkSettings, Work
-from resources.runtime import LOAD_BYTES, Runtime
+from incremental_assets.engine.session import LOAD_BYTES, SparkSettings, Work
+from resources.runtime import Runtime
 from resources.spark import SparkResource
 from tests.defs.studio import configured
 from tests.ports.stories import sync
