@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = itertools.count(1)
 
-QUICKLY = "options: {connect_timeout: 5s, socket_timeout: 3s, statement_timeout: 30s}"
+QUICKLY = "options: {connect_timeout: 10s, socket_timeout: 10s, statement_timeout: 20s}"
 
 TABLES = """
 - "public.orders:updated_at:timestamp!upsert"
