@@ -166,7 +166,9 @@ def test_what_changes_is_in_the_lake_a_little_later_whatever_breaks_in_between(
     assert {run["status"] for run in dev.runs()} == {"SUCCESS"}
     for run in dev.runs():
         assert {"key": "mode", "value": "sync"} in run["tags"]
-        assert all(step["stepKey"].startswith("sync") for step in run["stepStats"]), "a sync of the sensor brings no check that reads whole tables"
+        assert all(step["stepKey"].startswith("sync") for step in run["stepStats"]), (
+            "a sync of the sensor brings no check that reads whole tables"
+        )
 
     # Changes.
     dev.shop.execute(
