@@ -22,6 +22,7 @@ from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan, reading
 from incremental_assets.core.ports import Position, Probe
 from incremental_assets.core.state import State
+from incremental_assets.core.still import Still, is_news
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.window import Window
 
@@ -60,9 +61,9 @@ class Stopped:
 
 def look_over(
     specs: Sequence[TableSpec], positions: Mapping[TableId, Position], observations: Sequence[Observation]
-) -> tuple[tuple[Moved, ...], tuple[Stopped, ...]]:
-    """The tables that have moved, and those that may not go on; the rest is idle."""
-    moved, stopped = [], []
+) -> tuple[tuple[Moved, ...], tuple[Stopped, ...], tuple[Still, ...]]:
+    """The tables that have moved, those that may not go on, and those that stand still and have news all the same; the rest is idle."""
+    moved, stopped, still = [], [], []
     for spec, seen in zip(specs, observations, strict=True):
         position = positions.get(spec.id, Position())
         state = position.state
@@ -77,7 +78,9 @@ def look_over(
             # What a killed run left open has to be looked for in the lake, even if nothing else moved.
             window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
             moved.append(Moved(spec, window, seen, reached=_reached(state)))
-    return tuple(moved), tuple(stopped)
+        elif is_news(spec, seen, decision):
+            still.append(Still(spec, state, decision))
+    return tuple(moved), tuple(stopped), tuple(still)
 
 
 def _reached(state: State | None) -> CursorValue | None:

@@ -120,9 +120,10 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
     return report
 
 
-def _idle(spec: TableSpec, request: Request, nothing: Nothing, lease: Lease, watch: Stopwatch) -> SyncReport:
+def idle(spec: TableSpec, request: Request, nothing: Nothing) -> SyncReport:
+    """The report of a sync that found nothing to read."""
     watermark = nothing.state.watermark if nothing.state else nothing.previous_watermark
-    report = SyncReport(
+    return SyncReport(
         table=spec.id,
         run_id=request.run_id,
         strategy=spec.strategy,
@@ -133,11 +134,13 @@ def _idle(spec: TableSpec, request: Request, nothing: Nothing, lease: Lease, wat
         settled=nothing.settled,
         previous_watermark=nothing.previous_watermark,
         new_watermark=watermark,
-        seconds=watch.seconds,
-        stages=watch.stages,
         warnings=nothing.warnings,
         reason=nothing.reason,
     )
+
+
+def _idle(spec: TableSpec, request: Request, nothing: Nothing, lease: Lease, watch: Stopwatch) -> SyncReport:
+    report = replace(idle(spec, request, nothing), seconds=watch.seconds, stages=watch.stages)
     if nothing.state is not None:
         lease.record(Event(spec.id, EventKind.IDLE, request.run_id, state=nothing.state, report=report))
     watch.enter("landed")

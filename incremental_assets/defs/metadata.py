@@ -24,7 +24,6 @@ from incremental_assets.core.config import Severity
 from incremental_assets.core.report import SyncReport
 from incremental_assets.core.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.verdict import Verdict
-from incremental_assets.core.window import Window
 from incremental_assets.defs.names import source_key
 
 Metadata = Mapping[str, Any]
@@ -111,7 +110,7 @@ def of_verdict(verdict: Verdict) -> Metadata:
         "measured": verdict.measured,
         "threshold": verdict.threshold,
         "window": str(verdict.window) if verdict.window else None,
-        "drifted_windows": MetadataValue.md(_listed(verdict.drifted)) if verdict.drifted else None,
+        "drifted_windows": ", ".join(map(str, verdict.drifted)) or None,
         "samples": MetadataValue.json(list(verdict.samples)) if verdict.samples else None,
     }
     return {key: value for key, value in told.items() if value is not None}
@@ -133,10 +132,6 @@ def _columns_of(table: TableId, columns: tuple[Column, ...], key: tuple[str, ...
 def _column(column: Column, kind: str, key: tuple[str, ...]) -> TableColumn:
     constraints = TableColumnConstraints(nullable=column.nullable, unique=key == (column.name,))
     return TableColumn(name=column.name, type=kind, description=column.comment or None, constraints=constraints)
-
-
-def _listed(windows: tuple[Window, ...]) -> str:
-    return "\n".join(f"* `{window}`" for window in windows)
 
 
 def _text(value: object | None) -> str | None:

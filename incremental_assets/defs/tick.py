@@ -1,4 +1,4 @@
-"""What one tick of a sensor decides: pure but for the questions to the source, and without a word of Dagster.
+"""What one tick of a sensor decides: pure but for the questions to the source and what it keeps of still tables, without a word of Dagster.
 
 The memory is disposable: it says what was asked for and told, never what has landed. Lost or not understood, it starts empty.
 """
@@ -16,6 +16,7 @@ from incremental_assets.core.moved import Moved, Stopped, located, look_over
 from incremental_assets.core.plan import Observation
 from incremental_assets.core.ports import Look, Position, Probe
 from incremental_assets.core.report import Status
+from incremental_assets.core.still import keep
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.terms import terms_of
 from incremental_assets.core.verdict import Verdict, freshness
@@ -104,7 +105,8 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     looks = [Look(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
     probe = runtime.probe(source.name)
     observations = probe.observe(looks)
-    moved, stopped = look_over(specs, positions, observations)
+    moved, stopped, still = look_over(specs, positions, observations)
+    keep(still, runtime.checkpoints)
     asked, waiting = _asked_for(source, located(moved, probe), positions, memory, now)
     names = {str(each.spec.id) for each in asked}
     busy = {*(each.spec.id for each in moved), *(each.table for each in stopped)}

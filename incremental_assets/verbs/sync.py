@@ -114,5 +114,5 @@ def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tup
         windows = [Window(spec.start, None) for spec in specs]
         return tuple(Moved(*each) for each in zip(specs, windows, observations, strict=True)), seen
     # One that may not go on meets the same error in its own sync, which records it.
-    moved, _ = look_over(specs, positions, observations)
+    moved, *_ = look_over(specs, positions, observations)
     return moved, seen
