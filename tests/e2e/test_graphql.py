@@ -291,5 +291,5 @@ def test_the_checks_of_a_doctored_copy_fail_with_the_counts_of_sql_and_name_the_
         (at,) = story.sides.moments(story.sides.source(query))
         (key,) = (key for key, span in story.backfilled[name].spans().items() if span.lower <= at < span.upper)
         told = story.doctored[name]["reconciliation"]["drifted_windows"]
-        assert told.count("*") == 1, told
-        assert f"[{key}" in told.replace("`", ""), (key, told)
+        assert told.count("[") == 1, told
+        assert f"[{key}" in told, (key, told)
