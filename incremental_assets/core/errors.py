@@ -168,6 +168,10 @@ class StageBroken(IncrementalAssetsError):
     """What was staged is not what the source showed."""
 
 
+class LakeRefused(IncrementalAssetsError):
+    """The lake's file system or store takes no more, or not from us."""
+
+
 class CommitMissing(IncrementalAssetsError):
     """The log does not hold the commit that was asked for."""
 

@@ -22,6 +22,7 @@ from incremental_assets.core.window import Window
 from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.files import commit_lock
+from incremental_assets.engine.lake_errors import explained
 from incremental_assets.engine.log import Committed, TableLog, open_log
 from incremental_assets.engine.note import Kind, Note
 from incremental_assets.engine.target import opened, prepare
@@ -60,7 +61,7 @@ class DeltaLake:
         session, path = self._session(), table_path(self._lake, spec.id)
         from incremental_assets.engine.commit import Write, empty, write
 
-        with commit_lock(self._lake, spec.id):
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             log = opened(session, path, spec, ticket.app_id)
             newest = next(log.ours(), None)
             # What an unconfirmed commit did not see, the next look must still find.
@@ -82,7 +83,8 @@ class DeltaLake:
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log."""
         check_names(plan.spec)
-        with commit_lock(self._lake, plan.spec.id):
+        staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
+        with explained(plan.spec.id, self._lake, staged), commit_lock(self._lake, plan.spec.id):
             log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.ticket.app_id)
             found = log.foreign(self._seen.get(plan.spec.id, log.version))
             if found is not None and not plan.overwrites:

@@ -11,6 +11,7 @@ from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Snapshot
 from incremental_assets.core.table import FuturePolicy, Strategy, TableId, TableSpec
 from incremental_assets.engine.files import names_in, remove_folder
+from incremental_assets.engine.lake_errors import explained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,9 +32,10 @@ class ParquetStage:
         from incremental_assets.engine.staging import repeated_keys, write_counted
 
         table, batch_id = plan.spec.id, plan.ticket.batch_id
-        self._sweep(table)
         path = staging_path(self._lake, table, batch_id)
-        staged = write_counted(plan, snapshot.frame, path)
+        with explained(table, self._lake):
+            self._sweep(table)
+            staged = write_counted(plan, snapshot.frame, path)
         if staged.rows != snapshot.rows:
             raise StageBroken(
                 f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
