@@ -9,7 +9,7 @@ DEMO_ARGS := $(if $(SCALE),--scale $(SCALE)) $(ARGS)
 MINUTES ?= 30
 
 # One Spark session leaves half of two cores idle, so that two workers share the files of tests.
-WORKERS ?= -n 2 --dist loadfile
+WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo dev test check conformance soak thousand lock jars screenshots clean
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole commands first: with two workers, one long story begun last would be told alone at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+
+
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """A PostgreSQL of this run's own. Without fsync, since no test pulls the plug of the machine."""

@@ -45,7 +45,7 @@ query ($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNo
     assetChecksOrError { ... on AssetChecks { checks { name executionForLatestMaterialization {
         status evaluation { success severity description metadataEntries {
             label ... on FloatMetadataEntry { floatValue } ... on IntMetadataEntry { intValue }
-            ... on MarkdownMetadataEntry { mdStr } ... on JsonMetadataEntry { jsonString } } } } } } } } } }
+            ... on TextMetadataEntry { text } ... on JsonMetadataEntry { jsonString } } } } } } } } } }
 """
 _BACKFILL = """
 mutation ($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
