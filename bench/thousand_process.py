@@ -34,7 +34,7 @@ def snapshot() -> dict[str, Any]:
 
 def tick() -> dict[str, Any]:
     """Two ticks in one process, as a code location evaluates them: the first connects and tells everything, the second is every other one."""
-    from dagster import DagsterInstance, SensorResult, build_sensor_context
+    from dagster import DagsterInstance, build_sensor_context
 
     from incremental_assets.definitions import defs
 
@@ -43,15 +43,16 @@ def tick() -> dict[str, Any]:
     took, cursor, told = [], None, ""
     with DagsterInstance.ephemeral() as instance:
         for _ in range(3):
-            context = build_sensor_context(
-                instance, cursor=cursor, repository_def=repository, resources=repository.get_top_level_resources()
-            )
-            begun, before = time.perf_counter(), time.process_time()
-            result = sensor(context)
-            took.append((time.perf_counter() - begun, time.process_time() - before))
-            if not isinstance(result, SensorResult) or result.run_requests:
+            resources = repository.get_top_level_resources()
+            with build_sensor_context(
+                instance, cursor=cursor, repository_def=repository, resources=resources
+            ) as context:
+                begun, before = time.perf_counter(), time.process_time()
+                result = sensor.evaluate_tick(context)
+                took.append((time.perf_counter() - begun, time.process_time() - before))
+            if result.run_requests:
                 sys.exit(f"the tables were to be idle: {result}")
-            cursor, told = result.cursor, str(result.skip_reason and result.skip_reason.skip_message)
+            cursor, told = result.cursor, str(result.skip_message)
     if any(child.name() == "java" for child in psutil.Process().children(recursive=True)):
         sys.exit("a tick has started a JVM")
     return {"first": took[0], "later": took[-1], "cursor_bytes": len((cursor or "").encode()), "told": told}
