@@ -42,7 +42,7 @@ def test_loading_imports_no_spark_and_opens_no_file(tmp_path: Path) -> None:
     before = set(tmp_path.iterdir())
     found = in_a_process(
         """
-        import json, socket, sys
+        import gc, json, socket, sys
         def refused(*_): raise AssertionError("the definitions open a connection")
         socket.socket.connect = refused
         from incremental_assets.definitions import defs
@@ -50,11 +50,13 @@ def test_loading_imports_no_spark_and_opens_no_file(tmp_path: Path) -> None:
         print(json.dumps({
             "loaded": sorted({"pyspark", "delta", "deltalake", "psycopg", "py4j"} & set(sys.modules)),
             "jobs": sorted(repository.job_names),
+            "collects": gc.isenabled(),
         }))
         """,
         tmp_path / "sources.yaml",
     )
     assert found["loaded"] == []
+    assert found["collects"]
     assert "sync__shop__month_20231001_job" in found["jobs"]  # type: ignore[operator]
     assert set(tmp_path.iterdir()) == before
 
