@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -112,7 +112,7 @@ def stage() -> Iterator[Stage]:
         try:
             prepare_shop(server, SCALE, lambda table, rows: print(f"{table}: {rows:,} rows"))
             site.claim()
-            with _dagster(config) as url:
+            with dagster(_home(config)) as url:
                 yield Stage(url, server)
         finally:
             server.remove()
@@ -132,19 +132,25 @@ def _configured(folder: Path) -> Path:
     return path
 
 
-@contextmanager
-def _dagster(config: Path) -> Iterator[str]:
-    """The product's own `dev`, for as long as the pictures take."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def _home(config: Path) -> dict[str, str]:
+    """The environment of a Dagster of its own."""
     home = config.parents[1] / ".dagster"
     home.mkdir()
     (home / "dagster.yaml").symlink_to(ROOT / "dagster.yaml")
+    return os.environ | {"DAGSTER_HOME": str(home), "INCREMENTAL_ASSETS_CONFIG": str(config)}
+
+
+@contextmanager
+def dagster(environment: Mapping[str, str]) -> Iterator[str]:
+    """The product's own `dev` on a free port, for as long as somebody looks; gives its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    # A shell that started this in the background has it ignore Ctrl-C, and what is ignored is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [str(Path(sys.executable).with_name("incremental-assets")), "dev", "--port", str(port)]
-    environment = os.environ | {"DAGSTER_HOME": str(home), "INCREMENTAL_ASSETS_CONFIG": str(config)}
     url = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(command, env=environment, start_new_session=True) as process:
+    with subprocess.Popen(command, env=dict(environment), start_new_session=True) as process:
         try:
             wait(lambda: _answers(url, process), "Dagster's UI")
             yield url

@@ -33,7 +33,9 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
 
 
 def explain(words: str, table: TableId, lake: str, staged: str) -> IncrementalAssetsError | None:
-    """One sentence for what Spark said; None where that is nothing known."""
+    """One sentence for what Spark said; None where that is nothing known, or not the lake's: the source's disk may be full as well."""
+    if "org.postgresql" in words:
+        return None
     for refusal, cure in _REFUSALS.items():
         if refusal in words:
             return LakeRefused(

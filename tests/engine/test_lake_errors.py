@@ -37,6 +37,11 @@ def test_a_batch_that_is_gone_was_taken_by_the_run_that_took_over() -> None:
     assert explain(gone, ORDERS, "/lake", "/lake/_staging/shop/public/orders/another") is None
 
 
+def test_a_full_disk_of_the_source_is_not_the_lakes() -> None:
+    words = "Caused by: org.postgresql.util.PSQLException: ERROR: could not write block 7: No space left on device"
+    assert explain(words, ORDERS, "/lake", BATCH) is None
+
+
 def test_an_error_that_nobody_knows_stays_what_it_is() -> None:
     with pytest.raises(ZeroDivisionError), explained(ORDERS, "/lake"):
         raise ZeroDivisionError
