@@ -1,7 +1,7 @@
 """sources.yaml: what is written becomes values with every default merged in."""
 
 import textwrap
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from incremental_assets.core.config import (
     TableConfig,
     Tls,
 )
+from incremental_assets.core.config_values import BackfillTerms
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
@@ -282,3 +283,29 @@ def test_a_host_by_reference_is_judged_when_it_is_known(tmp_path: Path) -> None:
         ConfigurationError, match=r"sources.yaml:5: 'db.example.com': a host that is not loopback needs TLS"
     ):
         read.source("shop").require_tls("db.example.com", read.path)
+
+
+@pytest.mark.parametrize(
+    ("written", "at"),
+    [("", time(3)), ('check_at: "22:30"', time(22, 30)), ("check_at: 12:30", time(12, 30)), ("check_at: never", None)],
+)
+def test_everything_is_checked_daily_unless_never_and_a_time_needs_no_quotes(
+    tmp_path: Path, written: str, at: time | None
+) -> None:
+    source = one_source(tmp_path, written)
+    assert source.check_at == at
+    assert source.backfill == BackfillTerms()
+
+
+def test_a_backfill_keeps_the_source_at_ease_as_it_is_told(tmp_path: Path) -> None:
+    source = one_source(tmp_path, "backfill: {windows: 3, connections: 1, pause: 30s}")
+    assert source.backfill == BackfillTerms(3, 1, timedelta(seconds=30))
+
+
+def one_source(folder: Path, more: str) -> SourceConfig:
+    """A source with a line more."""
+    text = "lake: ./lake\ncheckpoints: sqlite:///c.db\nsources:\n  shop:\n"
+    keys = ("dialect: postgresql", "host: localhost", "database: shop", "user: reader", more)
+    path = folder / "sources.yaml"
+    path.write_text(text + "".join(f"    {key}\n" for key in keys if key))
+    return config.load(path).source("shop")

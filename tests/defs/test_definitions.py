@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from dagster import AssetKey, Definitions
+from dagster import AssetKey, DefaultScheduleStatus, Definitions
 
 import incremental_assets
 from incremental_assets import definitions
@@ -59,6 +59,20 @@ def test_loading_imports_no_spark_and_opens_no_file(tmp_path: Path) -> None:
     assert found["collects"]
     assert "sync__shop__month_20231001_job" in found["jobs"]  # type: ignore[operator]
     assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("written", "cron"), [("", ["0 3 * * *"]), ("check_at: 22:30", ["30 22 * * *"]), ("check_at: never", [])]
+)
+def test_everything_is_checked_on_a_daily_schedule_that_is_on(tmp_path: Path, written: str, cron: list[str]) -> None:
+    runtime = Runtime(configured(tmp_path, options=f"{written}\n"))
+    schedules = definitions.of(runtime).get_repository_def().schedule_defs
+    runtime.close()
+    assert [schedule.cron_schedule for schedule in schedules] == cron
+    for schedule in schedules:
+        assert schedule.job_name == "check__shop__job"
+        assert schedule.execution_timezone == "UTC"
+        assert schedule.default_status is DefaultScheduleStatus.RUNNING
 
 
 def test_the_configuration_as_shipped_loads(monkeypatch: pytest.MonkeyPatch) -> None:
