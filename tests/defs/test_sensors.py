@@ -74,6 +74,15 @@ def settle(studio: Studio) -> None:
     studio.run("current", tables=[COUNTRIES], mode="sync")
 
 
+def fail(studio: Studio) -> None:
+    """A row without a stamp has come beside a good one, and the sync that met it failed."""
+    monday(studio.world.database).abort()
+    settle(studio)
+    studio.world.database.insert(ORDERS, id=99, customer="ada", status="new", updated_at=None)
+    order(studio.world.database, "alan", studio.world.database.stamp())
+    assert not studio.run("2024-01-01", mode="sync").success
+
+
 def test_the_first_tick_asks_for_every_table_by_scheme_and_from_its_first_row_on(studio: Studio) -> None:
     order(studio.world.database, "early", "2023-11-05T00:00:00Z")
     monday(studio.world.database)
@@ -212,11 +221,7 @@ def test_the_wait_doubles_up_to_an_hour() -> None:
 
 
 def test_a_table_whose_sync_failed_is_asked_for_again_but_not_at_every_tick(studio: Studio) -> None:
-    monday(studio.world.database).abort()
-    settle(studio)
-    studio.world.database.insert(ORDERS, id=99, customer="ada", status="new", updated_at=None)
-    order(studio.world.database, "alan", studio.world.database.stamp())
-    assert not studio.run("2024-01-01", mode="sync").success
+    fail(studio)
 
     watch = Watch(studio)
     assert watch.asked() == [("2024-01-01", "2024-01-01", [key("orders")])]
@@ -225,11 +230,7 @@ def test_a_table_whose_sync_failed_is_asked_for_again_but_not_at_every_tick(stud
 
 
 def test_a_table_that_fails_for_a_day_is_asked_for_no_more_until_a_sync_by_hand_has_landed(studio: Studio) -> None:
-    monday(studio.world.database).abort()
-    settle(studio)
-    studio.world.database.insert(ORDERS, id=99, customer="ada", status="new", updated_at=None)
-    order(studio.world.database, "alan", studio.world.database.stamp())
-    assert not studio.run("2024-01-01", mode="sync").success
+    fail(studio)
 
     watch = Watch(studio)
     watch.cursor = Memory(waiting={"shop.public.orders": (23, 0.0)}).write()
