@@ -137,6 +137,13 @@ def test_all_parts_of_a_read_share_one_snapshot(copy: Copy, source: Source) -> N
     assert batch.rows == 12000
     assert batch.lower == number(1)
 
+    gentle = replace(plan, request=replace(plan.request, connections=2))
+    with copy.reader.snapshot(gentle) as snapshot:
+        assert snapshot.frame.rdd.getNumPartitions() == 2
+    greedy = replace(plan, request=replace(plan.request, connections=9))
+    with copy.reader.snapshot(greedy) as snapshot:
+        assert snapshot.frame.rdd.getNumPartitions() == 3
+
 
 @pytest.mark.postgres
 @pytest.mark.spark
