@@ -27,11 +27,11 @@ from incremental_assets.core.table import TableSpec
 from incremental_assets.core.terms import terms_of
 from incremental_assets.core.verdict import Check, Verdict, unanswered
 from incremental_assets.core.window import Window
-from incremental_assets.defs import metadata
 from incremental_assets.defs.assets import selected
 from incremental_assets.defs.names import asset_key, check_pool, plain, table_of
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.tables import Known, View
+from incremental_assets.defs.verdicts import told
 
 RANGE_TAGS = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 PARTITION_TAG = "dagster/partition"
@@ -75,7 +75,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         runtime = opened(context.resources, view.resource)
         try:
             for verdict in _verdicts(view, context.selected_asset_check_keys, context.run.tags, runtime):
-                yield _result(verdict)
+                yield AssetCheckResult(**told(verdict))
         except IncrementalAssetsError as error:
             raise Failure(str(error)) from None
 
@@ -114,14 +114,3 @@ def windows_of_run(grid: Grid, kind: CursorType, tags: Mapping[str, str]) -> Seq
     if first is None or last is None:
         return None
     return (Window(window_of(grid, first, kind).lower, window_of(grid, last, kind).upper),)
-
-
-def _result(verdict: Verdict) -> AssetCheckResult:
-    return AssetCheckResult(
-        passed=verdict.passed,
-        asset_key=asset_key(verdict.table),
-        check_name=str(verdict.check),
-        severity=metadata.severity_of(verdict),
-        description=verdict.detail,
-        metadata=metadata.of_verdict(verdict),
-    )

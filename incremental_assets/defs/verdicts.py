@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
@@ -14,16 +16,21 @@ from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 
 
+def told(verdict: Verdict) -> dict[str, Any]:
+    """What Dagster wants to know of a check, whoever evaluated it."""
+    return {
+        "asset_key": asset_key(verdict.table),
+        "check_name": str(verdict.check),
+        "passed": verdict.passed,
+        "severity": metadata.severity_of(verdict),
+        "description": verdict.detail,
+        "metadata": metadata.of_verdict(verdict),
+    }
+
+
 def evaluation(verdict: Verdict) -> AssetCheckEvaluation:
-    """As Dagster keeps it."""
-    return AssetCheckEvaluation(
-        asset_key=asset_key(verdict.table),
-        check_name=str(verdict.check),
-        passed=verdict.passed,
-        severity=metadata.severity_of(verdict),
-        description=verdict.detail,
-        metadata=metadata.of_verdict(verdict),
-    )
+    """Told without a run."""
+    return AssetCheckEvaluation(**told(verdict))
 
 
 def tell_schema(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
