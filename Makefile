@@ -11,7 +11,7 @@ MINUTES ?= 30
 # One Spark session leaves half of two cores idle, so that two workers share the files of tests.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo dev test check conformance soak thousand lock jars screenshots clean
+.PHONY: help setup demo dev test check conformance soak bench thousand lock jars screenshots clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ conformance: setup ## play every fault and write docs/conformance.md (ARGS="-k k
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json
 	$(BIN)/python -m tests.conformance.soak $(MINUTES) docs/soak.json
 
+bench: setup ## measure against dlt, Spark, sling and COPY; the result is docs/benchmarks.md (ARGS=--quick, ARGS="--only F1,I1")
+	$(BIN)/python -m bench $(ARGS)
+
 thousand: setup ## measure a thousand idle tables; the result is docs/benchmarks-thousand.json (ARGS=--browser)
 	$(BIN)/python -m bench.thousand $(ARGS)
 
@@ -55,4 +58,5 @@ screenshots: setup ## the README's pictures, taken in headless Chromium
 
 clean: ## stop the demo's database; remove its data, the lake, and the environment
 	@if [ -x $(BIN)/python ] && [ -d .demo ]; then $(BIN)/python -m incremental_assets.demo.postgres stop; fi
+	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
 	rm -rf .venv .jars .demo .lake incremental_assets/.lake .dagster

@@ -113,7 +113,7 @@ class Unread:
     def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
         """As the real one, without a frame."""
         with self._probe.snapshot(plan) as held:
-            yield SparkSnapshot(held.rows, held.nulls, held.highest, held.fingerprint, frame=None)
+            yield SparkSnapshot(held.rows, held.rejected, held.nulls, held.highest, held.fingerprint, frame=None)
 
 
 class Uncounted:

@@ -1,0 +1,118 @@
+"""The benchmark: `make bench`. Ours and the tools that people would pick instead, on the same rows, interleaved, each copy proven equal.
+
+Makes a PostgreSQL with TPC-H data and an environment for each contender under `.bench/`, plays the workloads, and writes
+docs/benchmarks.json, of which docs/benchmarks.md and its picture are made wholly. `--quick` is smaller and writes under `.bench/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from bench.environments import Environments
+from bench.figures import Results
+from bench.machine import machine, tools
+from bench.measuring import Failed
+from bench.playing import Play, Stand, make_warm_up, say
+from bench.plot import draw
+from bench.report import document
+from bench.source import Source
+from bench.workloads import FULL, QUICK, Workloads
+from incremental_assets.core.errors import IncrementalAssetsError
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".bench"
+SERVER, QUICK_SERVER = FOLDER / "server", FOLDER / "server-quick"
+
+
+def main() -> None:
+    """Prepare, play, write."""
+    options = _options()
+    if options.forget:
+        _forget()
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("benchmark: stopped"))
+    environments = Environments(FOLDER / "environments")
+    sizes = QUICK if options.quick else FULL
+    file = FOLDER / "quick" / "benchmarks.json" if options.quick else ROOT / "docs" / "benchmarks.json"
+    picture = file.with_name("benchmarks.svg") if options.quick else ROOT / "docs" / "images" / "benchmarks.svg"
+    if not options.write:
+        _play(options, Workloads(sizes, environments), environments, file)
+    results = Results.read(file)
+    file.with_suffix(".md").write_text(document(results, picture.relative_to(file.parent)), encoding="utf-8")
+    try:
+        draw(environments, file, picture)
+    except Failed as error:
+        say(f"no picture: {error}")
+    say(f"{file.with_suffix('.md')}")
+
+
+def _play(options: argparse.Namespace, workloads: Workloads, environments: Environments, file: Path) -> None:
+    begun, sizes = time.monotonic(), QUICK if options.quick else FULL
+    made = workloads.all()
+    chosen = options.only.split(",") if options.only else list(made)
+    unknown = [name for name in chosen if name not in made]
+    if unknown:
+        sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join(made)}")
+    # What is played alone takes its place beside what was played before: ratios are within one workload.
+    results = Results.read(file) if options.only else Results()
+    source = Source(QUICK_SERVER if options.quick else SERVER)
+    try:
+        say("PostgreSQL, with TPC-H at scale " + str(sizes.scale))
+        source.start(sizes.scale)
+        make_warm_up(source)
+        results = replace(results, machine=machine(source), tools=tools(environments), quick=options.quick)
+        stand = Stand(FOLDER / "work", source, sizes.rounds)
+        for name in chosen:
+            results = _played(Play(made[name](), stand), results, file)
+    finally:
+        source.stop()
+    minutes = (time.monotonic() - begun) / 60
+    replace(results, minutes=results.minutes if options.only else round(minutes, 1)).write(file)
+    say(f"{minutes:.1f} minutes")
+
+
+def _played(play: Play, results: Results, file: Path) -> Results:
+    """Written as it grows: what was measured stays, whatever comes after."""
+    try:
+        for result in play.results():
+            say(f"{result.name}: {result.title} ({result.minutes:.1f} minutes)")
+            results = results.with_workload(result)
+            results.write(file)
+        for name, spans in play.profiles():
+            results = replace(results, profiles={**results.profiles, name: spans})
+            results.write(file)
+    except Failed as error:
+        say(f"no profile: {error}")
+    finally:
+        play.end()
+    return results
+
+
+def _forget() -> None:
+    for folder in (SERVER, QUICK_SERVER):
+        Source(folder).remove()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def _options() -> argparse.Namespace:
+    asked = argparse.ArgumentParser(prog="make bench", description=__doc__.splitlines()[0])
+    asked.add_argument("--quick", action="store_true", help="smaller, in 8 minutes, into .bench/quick")
+    asked.add_argument("--only", metavar="F1,I1", help="some workloads; the others stay in the document as they were")
+    asked.add_argument(
+        "--write", action="store_true", help="measure nothing: make the document of the figures there are"
+    )
+    asked.add_argument("--forget", action="store_true", help="remove the databases and environments under .bench")
+    return asked.parse_args()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except IncrementalAssetsError as problem:
+        sys.exit(str(problem))

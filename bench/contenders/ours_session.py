@@ -1,0 +1,36 @@
+"""incremental-assets in one process that stays: a sync of every table of a configuration, as often as it is asked for.
+
+usage: ours_session.py   with the path of a sources.yaml on each line of the standard input
+"""
+
+import json
+import os
+import sys
+import time
+import uuid
+from pathlib import Path
+
+from incremental_assets.core.config import load
+from incremental_assets.core.many import sync_many
+from incremental_assets.core.plan import Mode, Request
+from resources.runtime import Runtime
+from resources.spark import SparkResource
+
+
+class Kept(SparkResource):
+    """A runtime that is closed takes its session along; this one is there for the next."""
+
+    def close(self) -> None:
+        """Not yet."""
+
+
+spark = Kept(master=f"local[{os.cpu_count()}]")
+for line in sys.stdin:
+    begun = time.perf_counter()
+    runtime, request, reports = Runtime(load(Path(line.strip())), spark), Request(str(uuid.uuid4()), Mode.SYNC), []
+    for source in runtime.configuration.sources:
+        specs, ports = runtime.specs(source.name).specs, runtime.ports(source.name)
+        sync_many(specs, lambda _: request, ports, source.parallel.tables, reports.append)  # noqa: B023
+    runtime.close()
+    errors = "; ".join(report.error for report in reports if report.error)
+    print(json.dumps({"seconds": time.perf_counter() - begun, "error": errors}), flush=True)

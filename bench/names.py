@@ -1,0 +1,17 @@
+"""How the contenders are called in results, targets and the document."""
+
+OURS = "incremental-assets"
+ENGINE = "incremental-assets, engine running"
+SESSION = "incremental-assets, in a session"
+CHECK = "incremental-assets check"
+DLT = "dlt, connectorx"
+DLT_PYARROW = "dlt, pyarrow"
+SLING = "sling, CSV"
+SPARK_PARQUET = "Spark JDBC, Parquet"
+SPARK_DELTA = "Spark JDBC, Delta"
+SPARK_MERGE = "Spark MERGE"
+COPY_NOWHERE = "COPY to nowhere"
+COPY_PARQUET = "COPY, Parquet"
+
+FIRST = (OURS, ENGINE, SESSION, CHECK)
+"""Ours, by which ratios are told: the first of these that a workload has."""

@@ -1,0 +1,32 @@
+"""What the document says beside the figures."""
+
+QUICK = """\
+> This is the quick look: smaller tables and fewer rounds, on which fixed costs weigh more. The verdicts below are of these sizes, the
+> targets were set for the full ones."""
+
+ONCE = """\
+Whoever needed more than a minute was asked for this first load once only."""
+
+HOW = """\
+## How it was measured
+
+* **Same work for all.** One PostgreSQL on this machine. Before each round of a tick rows are changed once, and everybody brings a copy
+  of its own up to date, in an order that rotates. The load average stands beside each workload; only ratios within one workload count.
+* **No time before the proof.** After each round DuckDB counts and hashes the copy and what PostgreSQL's `COPY` says, as the source's
+  types and without regard to order; a contender whose copy differs has failed. The proof is not timed. Two spellings count as equal: a
+  time stamp without its zone that is UTC, and a `char(n)` without its blanks. Growth is proven after the last round of each series.
+* **Whole process** is from its start to its end; **inside** is what the tool's own clock says of its work: the report's seconds of one
+  table (ours), `pipeline.run` (dlt), read and write (the scripts). Memory is the largest sum of resident memory of all its processes, looked at five
+  times a second, a running engine included; *new in the lake* are the sizes of files that appeared there, *written in all* is whatever its
+  processes gave to the file system.
+* **Ours** is `incremental-assets sync --json` as anybody types it, with Dagster's instance, lease, checkpoints, one exported snapshot and the
+  source's own count held against what was read. *Engine running* is the same command while `incremental-assets engine` runs; *in a session* is one
+  process that stays, without Dagster.
+* **dlt** runs `sql_database` with reflected keys, an `incremental` cursor and `merge` with the strategy `upsert` into the `delta` format on a local
+  `filesystem`; the first load is the first run of the same pipeline. `bench/contenders/dlt_delta.py` says why each setting stands there.
+* **Spark JDBC** reads with one connection per core, split by the key, and 10,000 rows per fetch; **Spark MERGE** is the script that one writes oneself, with Spark's default settings; both get their jars by path, so that
+  nobody waits for a registry. **sling** is the newest release whose program comes with its package.
+* **COPY** is the floor: what PostgreSQL itself needs to write the rows, to nobody and, through DuckDB, into one Parquet file.
+* PostgreSQL has `fsync` off and no autovacuum, so that it does nothing on its own while somebody is timed; its files and the
+  others' are in the page cache. Ticks begin two and a half seconds after the changes, when they are settled (the row of ticks of G does not wait: each reads
+  some of the rows of the one before again). Where a process stays, it has done small ticks before the first that counts."""

@@ -1,0 +1,108 @@
+"""What we set out to reach, and whether it was: each target is one number of a result, and the most that it may be."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.figures import Results
+from bench.names import CHECK, DLT, ENGINE, OURS, SESSION, SPARK_MERGE, SPARK_PARQUET
+
+THOUSAND = Path(__file__).parents[1] / "docs" / "benchmarks-thousand.json"
+MIB = 2**20
+AROUND = 2
+"""A single tick is as long as the machine lets it be: the 5th and the 50th are told with two neighbours on either side."""
+
+Reached = Callable[[Results], float | None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """`unit` follows the number: `x` for a ratio, `s`, `MiB`."""
+
+    workload: str
+    told: str
+    at_most: float
+    reached: Reached
+    unit: str = "x"
+
+    def verdict(self, results: Results) -> tuple[float | None, str]:
+        """The number, and `met`, `missed` or `not measured`."""
+        reached = self.reached(results)
+        if reached is None:
+            return None, "not measured"
+        return reached, "met" if reached <= self.at_most else "missed"
+
+
+def ratio(workload: str, ours: str, theirs: str, measure: str = "wall", *, against: str | None = None) -> Reached:
+    """Our median over theirs, in the same workload unless `against` names another."""
+
+    def reached(results: Results) -> float | None:
+        above = results.median(workload, ours, measure)
+        below = results.median(against or workload, theirs, measure)
+        return None if above is None or not below else above / below
+
+    return reached
+
+
+def most(workload: str, ours: str, measure: str, unit: float) -> Reached:
+    """The largest of our rounds, in units."""
+
+    def reached(results: Results) -> float | None:
+        result = results.of(workload)
+        played = result.of(ours) if result else None
+        found = played.all(measure) if played else []
+        return max(found) / unit if found else None
+
+    return reached
+
+
+def late_over_early(workload: str, ours: str) -> Reached:
+    """The last tick of a long row over the 5th."""
+
+    def reached(results: Results) -> float | None:
+        result = results.of(workload)
+        played = result.of(ours) if result else None
+        ticks = played.all("inside") if played else []
+        if len(ticks) < 5 + AROUND:
+            return None
+        early = ticks[4 - AROUND : 5 + AROUND]
+        return statistics.median(ticks[-1 - 2 * AROUND :]) / statistics.median(early)
+
+    return reached
+
+
+def thousand(_: Results) -> float | None:
+    """From the other benchmark's own file."""
+    return float(json.loads(THOUSAND.read_text(encoding="utf-8"))["seconds"]["tick"]) if THOUSAND.exists() else None
+
+
+TARGETS = (
+    Target("F1", "first load, whole process, to dlt", 1.0, ratio("F1", OURS, DLT)),
+    Target("F2", "first load, warm session, to plain Spark JDBC → Parquet", 1.05, ratio("F2", SESSION, SPARK_PARQUET)),
+    Target("F3", "eight tables, whole process, to dlt", 0.9, ratio("F3", OURS, DLT)),
+    Target("I1", "cold tick, whole process, to dlt", 2.5, ratio("I1", OURS, DLT)),
+    Target("I1", "cold tick, whole process, to the Spark MERGE script", 0.3, ratio("I1", OURS, SPARK_MERGE)),
+    Target("I2", "warm tick, inside, to dlt inside", 0.8, ratio("I1", ENGINE, DLT, "inside")),
+    Target("I2", "warm tick, whole process, to dlt", 1.2, ratio("I1", ENGINE, DLT)),
+    Target("I3", "eight tables, cold, whole process, to dlt", 3.0, ratio("I3", OURS, DLT)),
+    Target("I3", "eight tables, warm, whole process, to dlt", 1.0, ratio("I3", ENGINE, DLT)),
+    Target("I4", "fifty tables, cold, whole process, to dlt", 4.0, ratio("I4", OURS, DLT)),
+    Target("I4", "fifty tables, warm, whole process, to dlt", 1.5, ratio("I4", ENGINE, DLT)),
+    Target("I5", "a thousand tables, nothing moved: probe and decide", 2.0, thousand, "s"),
+    Target("I6", "big delta, warm, whole process, to dlt", 1.2, ratio("I6", ENGINE, DLT)),
+    Target("G", "time, largest table to smallest, recent keys", 1.5,
+           ratio("G large, recent keys", SESSION, SESSION, "inside", against="G small, recent keys")),
+    Target("G", "bytes to the lake, largest table to smallest, recent keys", 1.1,
+           ratio("G large, recent keys", SESSION, SESSION, "lake", against="G small, recent keys")),
+    Target("G", "bytes to the lake, largest table to smallest, spread keys", 1.1,
+           ratio("G large, spread keys", SESSION, SESSION, "lake", against="G small, spread keys")),
+    Target("G", "the last tick of a long row to the 5th", 1.3, late_over_early("G small, row of ticks", SESSION)),
+    Target("R", "reconciliation and every other check, whole process, to the first load", 1.0,
+           ratio("R", CHECK, OURS, against="F1")),
+    Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
+    Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""The benchmark's document says what the figures say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.figures import Played, Result, Results, Round, Span
+from bench.names import DLT, ENGINE, OURS, SESSION
+from bench.report import document
+from bench.targets import TARGETS, Target, late_over_early, most, ratio
+
+MACHINE = {
+    "processor": "Some CPU", "cores": 2, "memory_gib": 24, "system": "Linux 6", "python": "3.11.9", "java": "17.0.1",
+    "postgresql": "18.1",
+}  # fmt: skip
+PICTURE = Path("images/benchmarks.svg")
+
+
+def rounds(*walls: float, **more: float) -> tuple[Round, ...]:
+    return tuple(Round(wall, **more) for wall in walls)  # type: ignore[arg-type]
+
+
+def result(name: str, *played: Played) -> Result:
+    return Result(name, "a load", 6_000_000, 6_000_000, "abc1234", "2026-11-22 01:00 UTC", (0.1, 1.9), 5.0, played)
+
+
+def results(*workloads: Result) -> Results:
+    return Results(MACHINE, {"dlt": "1.31.0"}, minutes=38.2, workloads=workloads)
+
+
+LOADED = results(result("F1", Played(OURS, rounds(21.0, 20.0, 25.0)), Played(DLT, rounds(20.0, 19.0, 30.0))))
+
+
+def test_the_median_counts_and_not_the_mean() -> None:
+    assert LOADED.median("F1", OURS, "wall") == 21.0
+
+
+def test_a_ratio_is_median_to_median() -> None:
+    assert ratio("F1", OURS, DLT)(LOADED) == pytest.approx(1.05)
+
+
+def test_a_target_is_met_at_its_limit_and_missed_above_it() -> None:
+    at_limit = Target("F1", "as quick", 1.05, ratio("F1", OURS, DLT))
+    assert at_limit.verdict(LOADED) == (pytest.approx(1.05), "met")
+    assert replace(at_limit, at_most=1.04).verdict(LOADED)[1] == "missed"
+
+
+def test_what_was_not_played_is_not_measured() -> None:
+    assert Target("I2", "warm", 1.2, ratio("I1", ENGINE, DLT)).verdict(LOADED) == (None, "not measured")
+
+
+def test_a_contender_that_failed_has_no_time_whatever_it_did_before() -> None:
+    failed = results(result("F1", Played(OURS, rounds(9.0)), Played(DLT, rounds(1.0, 1.0), failed="exit 1: no memory")))
+    assert ratio("F1", OURS, DLT)(failed) is None
+
+
+def test_the_document_shows_each_figure_of_a_contender_in_its_line() -> None:
+    page = document(LOADED, PICTURE)
+    assert f"| {OURS} | 3 | 21.00 | 20.00 to 25.00 | 1.00x |" in page
+    assert f"| {DLT} | 3 | 20.00 | 19.00 to 30.00 | 0.95x |" in page
+    assert "| 285,714 |" in page
+
+
+def test_the_document_shows_a_missed_target_as_missed_with_its_ratio() -> None:
+    page = document(LOADED, PICTURE)
+    assert "| F1 | first load, whole process, to dlt | ≤ 1.00x | 1.05x | **missed** |" in page
+    assert "| F2 | first load, warm session, to plain Spark JDBC → Parquet | ≤ 1.05x |  | not measured |" in page
+
+
+def test_the_document_counts_the_verdicts_of_all_targets() -> None:
+    line = next(line for line in document(LOADED, PICTURE).splitlines() if line.startswith("Of "))
+    said = dict(reversed(part.split(" ", 1)) for part in line.split(": ")[1].rstrip(".").split(", "))
+    assert sum(map(int, said.values())) == len(TARGETS)
+    assert said["missed"] == "1"
+
+
+def test_the_document_says_why_a_contender_failed() -> None:
+    failed = Played(DLT, rounds(1.0), failed="public.lineitem: its copy has 5 rows and the source 6")
+    page = document(results(result("F1", Played(OURS, rounds(2.0)), failed)), PICTURE)
+    assert f"* **{DLT}** failed: public.lineitem: its copy has 5 rows and the source 6" in page
+    assert f"| {DLT} |" not in page
+
+
+def test_the_document_says_that_a_slow_one_was_played_once() -> None:
+    slow = results(result("F1", Played(OURS, rounds(20.0, 20.0, 20.0)), Played(DLT, rounds(99.0))))
+    assert "once only" in document(slow, PICTURE)
+    assert "once only" not in document(LOADED, PICTURE)
+
+
+def test_the_last_tick_of_a_row_is_held_against_the_fifth() -> None:
+    seconds = [9.0, 9.0, 2.0, 2.2, 2.0, 1.8, 2.0, 5.0, 3.0, 3.0, 2.9, 3.1, 3.0]
+    played = Played(SESSION, tuple(Round(wall=0.0, inside=each) for each in seconds))
+    assert late_over_early("G", SESSION)(results(result("G", played))) == pytest.approx(1.5)
+
+
+def test_memory_is_the_most_of_all_rounds() -> None:
+    played = Played(OURS, (Round(1.0, python=100), Round(1.0, python=300), Round(1.0, python=200)))
+    assert most("M", OURS, "python", 100)(results(result("M", played))) == 3.0
+
+
+def test_the_profile_adds_up_to_the_whole() -> None:
+    spans = (
+        Span("Python starts", 0.2),
+        Span("Spark: session", 2.5),
+        Span("apply: the commit", 1.31),
+        Span("tiny", 0.01),
+    )
+    page = document(replace(LOADED, profiles={OURS: spans}), PICTURE)
+    assert f"{OURS}, one tick of I1: 4.0 s." in page
+    assert "| Spark: session | 2.5 | 62% |" in page
+    assert "tiny" not in page
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    written = replace(LOADED, profiles={OURS: (Span("Python starts", 0.2),)})
+    written.write(tmp_path / "benchmarks.json")
+    assert Results.read(tmp_path / "benchmarks.json") == written
+
+
+def test_a_workload_played_again_takes_its_old_place() -> None:
+    both = results(result("F1", Played(OURS, rounds(1.0))), result("F3", Played(OURS, rounds(2.0))))
+    again = both.with_workload(result("F1", Played(OURS, rounds(5.0))))
+    assert [each.name for each in again.workloads] == ["F1", "F3"]
+    assert again.median("F1", OURS, "wall") == 5.0
