@@ -59,6 +59,8 @@ MODES = {
     "full refresh": Mode.FULL_REFRESH,
 }
 """What a run is doing when the fault comes."""
+MAINTENANCE = "maintenance"
+"""What it does when its syncs have landed."""
 
 
 @dataclass

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from incremental_assets.core.maintenance import How
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import (
     Batch,
@@ -26,7 +27,7 @@ from incremental_assets.core.ports import (
     Stage,
 )
 from incremental_assets.core.state import State
-from incremental_assets.core.table import TableId
+from incremental_assets.core.table import TableId, TableSpec
 
 
 class Point(StrEnum):
@@ -43,7 +44,14 @@ class Point(StrEnum):
     LANDED = "after landed"
 
 
-Hook = Callable[[Point, TableId], None]
+class Upkeep(StrEnum):
+    """Where the maintenance after it can be."""
+
+    BEGUN = "in maintenance, before its commit"
+    DONE = "in maintenance, after its commit"
+
+
+Hook = Callable[[Point | Upkeep, TableId], None]
 
 _AFTER = {EventKind.INTENT: Point.ANNOUNCED, EventKind.STAGED: Point.RECORDED, EventKind.LANDED: Point.LANDED}
 
@@ -59,11 +67,11 @@ def at_points(ports: Ports, hook: Hook) -> Ports:
     )
 
 
-def once(point: Point, table: str, fault: Callable[[], None]) -> Hook:
+def once(point: Point | Upkeep, table: str, fault: Callable[[], None]) -> Hook:
     """The fault at the first passing of this point by the table, and never again."""
     waiting = [True]
 
-    def hook(passed: Point, by: TableId) -> None:
+    def hook(passed: Point | Upkeep, by: TableId) -> None:
         if passed is point and by.name == table and waiting:
             waiting.clear()
             fault()
@@ -108,11 +116,22 @@ class _Stage(_Wrapped):
 class _Lake(_Wrapped):
     inner: Lake
 
+    def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        batch = self.inner.load(plan, snapshot)
+        self.hook(Point.STAGED, plan.spec.id)
+        return batch
+
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         self.hook(Point.BEFORE_COMMIT, plan.spec.id)
         commit = self.inner.apply(plan, batch, state)
         self.hook(Point.AFTER_COMMIT, plan.spec.id)
         return commit
+
+    def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        self.hook(Upkeep.BEGUN, spec.id)
+        version = self.inner.compact(spec, how, run_id, state)
+        self.hook(Upkeep.DONE, spec.id)
+        return version
 
 
 class _Checkpoints(_Wrapped):

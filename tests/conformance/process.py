@@ -1,5 +1,7 @@
 """A sync in a process of its own that kills itself at a named point: `python -m tests.conformance.process CONFIG POINT TABLE RUNNING`.
 
+`RUNNING` is `maintenance` for one that has synced and now cares for the table's files.
+
 What dies is the whole sync: Python, its JVM, its connections to the source.
 """
 
@@ -9,28 +11,65 @@ import logging
 import os
 import signal
 import sys
+import threading
+import time
 from functools import partial
 from pathlib import Path
 
 from incremental_assets import load
+from incremental_assets.core import first_load, maintenance
+from incremental_assets.core.maintain import maintain
 from incremental_assets.core.many import sync_many
 from incremental_assets.core.plan import Request
 from resources.runtime import Runtime
-from tests.conformance.mart import MODES, takes_part, window
-from tests.conformance.points import Point, at_points, once
+from tests.conformance.mart import MAINTENANCE, MODES, takes_part, window
+from tests.conformance.points import Point, Upkeep, at_points, once
+
+UNSTAGED = "first load, however small, without a stage"
 
 _LOG = logging.getLogger("killed")
 
 
 def main(config: str, point: str, table: str, running: str) -> int:
     """Exit status 1: the point was never passed."""
+    if running == UNSTAGED:
+        first_load.WORTH_IT, running = 0, "first load"
     runtime = Runtime(load(Path(config)))
+    if running == MAINTENANCE:
+        return _maintain(runtime, Upkeep(point), table)
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
-    kill = partial(os.killpg, os.getpgid(0), signal.SIGKILL)
     ports = at_points(runtime.ports("shop"), once(Point(point), table, kill))
     request = Request("killed", MODES[running], window(running))
     sync_many(specs, lambda _: request, ports, parallel=len(specs), on_report=_LOG.warning)
     return 1
+
+
+def kill() -> None:
+    """This process and all that it has started."""
+    os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def _maintain(runtime: Runtime, point: Upkeep, table: str) -> int:
+    (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
+    folder = Path(runtime.configuration.lake, "shop", "public", table)
+    fault = kill if point is Upkeep.DONE else partial(_when_written, folder, {*folder.glob("*.parquet")})
+    ports = at_points(runtime.ports("shop"), once(point, table, fault))
+    # Else it would take as many syncs as a table moves in a morning before this pays.
+    maintenance.START, maintenance.PER_BYTE = 0.001, 0.0
+    for done in maintain([spec], "killed", ports, seconds=0):
+        _LOG.warning("%s", done)
+    return 1
+
+
+def _when_written(folder: Path, there: set[Path]) -> None:
+    """Kill as soon as another file lies in the folder: Delta commits it only after it was written."""
+
+    def watch() -> None:
+        while {*folder.glob("*.parquet")} <= there:
+            time.sleep(0.001)
+        kill()
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.mart import DECISIVE, Marts, assert_healed, moments
-from tests.conformance.points import Point
+from tests.conformance.mart import CHANGE, DECISIVE, MAINTENANCE, Marts, assert_healed, moments
+from tests.conformance.points import Point, Upkeep
 from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
 
 ROOT = Path(__file__).parents[2]
 EVERYWHERE = {"first load": tuple(Point), "incremental": tuple(Point)}
@@ -27,17 +28,43 @@ EVERYWHERE = {"first load": tuple(Point), "incremental": tuple(Point)}
 @pytest.mark.parametrize(("running", "point", "table"), moments(EVERYWHERE, DECISIVE), ids=str)
 def test_a_killed_sync_is_made_good_by_the_next(marts: Marts, running: str, point: Point, table: str) -> None:
     with marts.running(running) as desk:
-        command = [sys.executable, "-m", "tests.conformance.process", str(desk.shop.config), point, table, running]
-        done = subprocess.run(
-            command,
-            check=False,
-            cwd=ROOT,
-            env=desk.shop.environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            start_new_session=True,
-        )
-        assert done.returncode == -signal.SIGKILL, (done.returncode, done.stdout, done.stderr)
+        killed(desk, point, table, running)
 
         assert_healed(desk)
+
+
+@scenario(
+    "T10",
+    "kill -9 of the whole process while Delta puts the files of an upsert or an append together, once before its commit (when the new file lies there "
+    "already) and once after it",
+    holds="the commit is there or it is not; one more sync: the table equals the source, nothing is there twice, no lease is left",
+    long=True,
+)
+@pytest.mark.parametrize("point", Upkeep, ids=str)
+@pytest.mark.parametrize("table", ["orders", "visits"])
+def test_a_killed_maintenance_leaves_nothing_to_make_good(marts: Marts, point: Upkeep, table: str) -> None:
+    with marts.running("incremental") as desk:
+        desk.land()
+        before = desk.versions(table)
+        killed(desk, point, table, MAINTENANCE)
+        commits = len(desk.versions(table)) - len(before)
+        assert commits == (point is Upkeep.DONE)
+
+        desk.execute(*CHANGE)
+        assert_healed(desk)
+
+
+def killed(desk: Stand, point: Point | Upkeep, table: str, running: str) -> None:
+    """A process that came to this point, and no further."""
+    command = [sys.executable, "-m", "tests.conformance.process", str(desk.shop.config), point, table, running]
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd=ROOT,
+        env=desk.shop.environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        start_new_session=True,
+    )
+    assert done.returncode == -signal.SIGKILL, (done.returncode, done.stdout, done.stderr)
