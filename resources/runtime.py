@@ -43,7 +43,8 @@ class Runtime:
         with self._lock:
             if self._spark is None:
                 spark = self.configuration.spark
-                self._spark = SparkResource(remote=spark.remote, master=spark.master)
+                own = not self.configuration.shares_engine
+                self._spark = SparkResource(remote=spark.remote, master=spark.master, own=own)
             return self._spark
 
     @property

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource
 from pydantic import Field
 
+from resources.home import engine_folder
+
 if TYPE_CHECKING:
     from dagster_pyspark import LazyPySparkResource
     from pyspark.sql import SparkSession
 
-    from incremental_assets.engine.session import Session, SparkSettings, Work
+    from incremental_assets.engine.door import Session
+    from incremental_assets.engine.session import SparkSettings, Work
 
 
 class SparkResource(ConfigurableResource):
-    """Where sessions come from: `remote` is `auto` or `sc://…`; a `master` such as `spark://…`, `k8s://…` or `yarn` goes before it."""
+    """Where sessions come from: `remote` is `auto` (the engine of this machine when one runs, else a session of this process's own) or
+    `sc://…`; a `master` such as `spark://…`, `k8s://…` or `yarn` goes before it. With settings of one's own the session is one's own, too.
+    """
 
     remote: str = "auto"
     master: str | None = None
@@ -24,6 +30,8 @@ class SparkResource(ConfigurableResource):
     """Heap of the driver on this machine, such as `4g`."""
     conf: dict[str, str] = Field(default_factory=dict)
     """More settings of Spark, which win over ours."""
+    own: bool = False
+    """Whether an engine that runs is left alone all the same."""
 
     def session(self, work: Work | None = None) -> SparkSession:
         """The session, opened by the first thread that asks, for the work that it has in mind."""
@@ -50,14 +58,14 @@ class SparkResource(ConfigurableResource):
     def _door(self) -> Session:
         from incremental_assets.engine.session import SparkSettings
 
-        return _session(
-            SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items())))
-        )
+        given = SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items())))
+        alone = self.own or given != SparkSettings()
+        return _session(given, None if alone else engine_folder())
 
 
 @cache
-def _session(settings: SparkSettings) -> Session:
+def _session(settings: SparkSettings, engines: Path | None) -> Session:
     """Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
-    from incremental_assets.engine.session import Session
+    from incremental_assets.engine.door import Session
 
-    return Session(settings)
+    return Session(settings, engines)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -55,7 +57,14 @@ def connect(postgres: EmbeddedPostgres, database: str) -> Iterator[Callable[[], 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one Spark session of the whole run, made as the product makes it for small ticks."""
+    """The one Spark session of the whole run, made as the product makes it for small ticks; or one of the engine in TEST_ENGINE."""
+    if engines := os.environ.get("TEST_ENGINE"):
+        from incremental_assets.engine.door import Session
+
+        door = Session(engines=Path(engines))
+        yield door()
+        door.close()
+        return
     from incremental_assets.engine.session import SparkSettings, Work, open_session
 
     session = open_session(SparkSettings(work=Work.TICK))

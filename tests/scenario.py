@@ -61,11 +61,12 @@ def orders(
     holdback: Span = 0,
     start: str | None = None,
     zone: str | None = None,
+    size: int = 0,
 ) -> TableSpec:
-    """The table on its usual terms: by `updated_at`, or by its sequence with `cursor="id"`."""
+    """The table on its usual terms: by `updated_at`, or by its sequence with `cursor="id"`; `size` in bytes, as the source's catalogue tells it."""
     kind = CursorType.INTEGER if cursor == "id" else CursorType.TIMESTAMP
     return TableSpec(
-        shape=ORDERS_SHAPE,
+        shape=replace(ORDERS_SHAPE, bytes=size),
         strategy=strategy,
         cursor=None if strategy is Strategy.FULL_REFRESH else Cursor(cursor, kind, nulls=nulls, zone=zone),
         key=("id",),

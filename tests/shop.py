@@ -92,21 +92,21 @@ class Shop:
             with self.connect() as connection:
                 connection.execute(statement)  # type: ignore[arg-type]
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """The command line in a process group of its own."""
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """The command line in a process group of its own; `variables` are more of its environment."""
         command = [str(Path(sys.executable).with_name("incremental-assets")), *arguments]
         return subprocess.Popen(
             command,
-            env=self.environment,
+            env=self.environment | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
 
-    def run(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout: float = 240, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a verb to its end."""
-        process = self.start(*arguments)
+        process = self.start(*arguments, **variables)
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 from incremental_assets.core.config_values import Freshness, Severity, TableConfig
 from incremental_assets.core.contract import TargetColumn, difference
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.persist import persist
 from incremental_assets.core.ports import Look, Ports, Verified
 from incremental_assets.core.reconcile import reconcile
 from incremental_assets.core.table import Strategy, TableId, TableSpec
@@ -60,7 +62,7 @@ def audit(
         for check in applicable(terms):
             if check in checks and check is not Check.FRESHNESS:
                 try:
-                    yield _ask(check, spec, terms, ports, windows_of(spec))
+                    yield persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
                 except IncrementalAssetsError as error:
                     yield unanswered(spec.id, check, str(error))
 

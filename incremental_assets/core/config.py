@@ -7,6 +7,7 @@ from pathlib import Path
 
 from incremental_assets.core import config_check, config_resolve, config_yaml
 from incremental_assets.core.config_values import (
+    Compact,
     Configuration,
     ConnectionOptions,
     Defaults,
@@ -24,6 +25,7 @@ from incremental_assets.core.config_values import (
 from incremental_assets.core.errors import ConfigurationError, Problem
 
 __all__ = [
+    "Compact",
     "Configuration",
     "ConnectionOptions",
     "Defaults",

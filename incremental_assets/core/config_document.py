@@ -32,7 +32,7 @@ from incremental_assets.core.config_scalars import (
     TimeOfDay,
     only_present_value,
 )
-from incremental_assets.core.config_values import Severity, Tls
+from incremental_assets.core.config_values import Compact, Severity, Tls
 from incremental_assets.core.cursor import CursorType
 from incremental_assets.core.partition import Every
 from incremental_assets.core.shorthand import Shorthand
@@ -97,6 +97,14 @@ class ReconciliationDocument(Strict):
     severity: Severity = Severity.ERROR
 
 
+class MaintenanceDocument(Strict):
+    """What is done for a copy's files after its syncs."""
+
+    compact: Annotated[
+        Compact, Field(description="Put small files together when that pays (auto), or leave it to you (never).")
+    ] = Compact.AUTO
+
+
 class DefaultsDocument(Strict):
     """What tables get for the keys that they leave out."""
 
@@ -110,6 +118,7 @@ class DefaultsDocument(Strict):
     owners: tuple[Owner, ...] = ()
     tags: dict[TagKey, str] = Field(default_factory=dict)
     reconciliation: ReconciliationDocument = ReconciliationDocument()
+    maintenance: MaintenanceDocument = MaintenanceDocument()
 
 
 class DeletesDocument(Strict):

@@ -72,6 +72,7 @@ def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
             owners=defaults.owners,
             tags=dict(defaults.tags),
             reconciliation=defaults.reconciliation.severity,
+            compact=defaults.maintenance.compact,
         ),
         tables=tuple(_table(table.document, document, table.line) for table in checked.tables),
         line=checked.line,
@@ -104,6 +105,7 @@ def _table(document: written.TableDocument, around: written.SourceDocument, line
         tags={**defaults.tags, **document.tags},
         pii=document.pii,
         reconciliation=chosen("reconciliation").severity,
+        compact=chosen("maintenance").compact,
         line=line,
     )
 

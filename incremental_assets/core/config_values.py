@@ -13,6 +13,7 @@ from typing import Literal
 
 from incremental_assets.core.cursor import CursorValue, Span
 from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
+from incremental_assets.core.naming import is_local
 from incremental_assets.core.partition import Every, Grid, TimeGrid
 from incremental_assets.core.table import Cursor, FuturePolicy, Strategy, TableId
 
@@ -24,6 +25,13 @@ class Severity(StrEnum):
 
     WARN = "warn"
     ERROR = "error"
+
+
+class Compact(StrEnum):
+    """Who puts the small files of a copy together."""
+
+    AUTO = "auto"
+    NEVER = "never"
 
 
 class Tls(StrEnum):
@@ -104,6 +112,7 @@ class TableConfig:
     tags: Mapping[str, str] = field(default_factory=dict)
     pii: tuple[str, ...] = ()
     reconciliation: Severity = Severity.ERROR
+    compact: Compact = Compact.AUTO
     line: int = 0
 
     def id(self, source: str) -> TableId:
@@ -119,6 +128,7 @@ class Defaults:
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Severity = Severity.ERROR
+    compact: Compact = Compact.AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +183,17 @@ class Configuration:
     sources: tuple[SourceConfig, ...]
     spark: SparkConfig = SparkConfig()
 
+    @property
+    def shares_engine(self) -> bool:
+        """Whether runs look for the engine of this machine: not if Spark is elsewhere, nor for a lake in a store, which is tidied by a JVM of one's own."""
+        return self.spark == SparkConfig() and is_local(self.lake)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The environment variables that hold passwords of sources."""
+        given = (source.password for source in self.sources)
+        return tuple(found.name for found in given if isinstance(found, Reference) and found.kind == "env")
+
     def source(self, name: str) -> SourceConfig:
         """The source of that name; SelectionError names the ones that exist."""
         names = [source.name for source in self.sources]
@@ -206,4 +227,5 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         owners=defaults.owners,
         tags=defaults.tags,
         reconciliation=defaults.reconciliation,
+        compact=defaults.compact,
     )

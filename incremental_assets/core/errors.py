@@ -4,7 +4,7 @@ IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError                                               exit 1
 ├── wait and retry      Busy (exit 4), SourceUnreachable, CheckpointsUnreachable,
-│                       LeaseLost                                                exit 1
+│                       LeaseLost, EngineLost                                    exit 1
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused                  exit 1
 ├── look at the data    StageBroken, CommitMissing                               exit 1
@@ -104,6 +104,16 @@ class LeaseLost(IncrementalAssetsError):
     def __init__(self, table: object) -> None:
         super().__init__(
             f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, the next sync goes on"
+        )
+
+
+class EngineLost(IncrementalAssetsError):
+    """The engine that a run worked on has ended, or was told to, in the middle of something."""
+
+    def __init__(self, pid: int, log: str) -> None:
+        super().__init__(
+            f"the engine (pid {pid}) ended in the middle of this; a run goes on in a session of its own, `incremental-assets engine start` starts "
+            f"another engine, and the last words of this one are in {log}"
         )
 
 

@@ -39,6 +39,8 @@ class Ticket:
     app_id: str
     seq: int
     batch_id: str
+    load_seq: int | None = None
+    """Below `seq`, for the rows of a first load, which may go to the target before their position does; see `core.first_load`."""
 
 
 @dataclass(frozen=True, slots=True)

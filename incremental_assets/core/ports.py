@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.maintenance import How, Layout
 from incremental_assets.core.measure import Comparison, Duplicates, Measure
 from incremental_assets.core.plan import Observation, SyncPlan, Ticket
 from incremental_assets.core.report import RowCounts, SyncReport
@@ -62,6 +63,10 @@ class Snapshot(Protocol):
         """Rows of the plan's window that the source counts itself, NULL cursors included where they are read."""
 
     @property
+    def rejected(self) -> int:
+        """Of these, rows that the source knows to be unfit for the lake."""
+
+    @property
     def nulls(self) -> int:
         """Rows of the table without a cursor."""
 
@@ -87,7 +92,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A staged batch: exactly what one snapshot showed, verified against the source's own count."""
+    """Exactly what one snapshot showed, verified against the source's own count."""
 
     batch_id: str
     rows: int
@@ -100,6 +105,8 @@ class Batch:
     duplicates: int = 0
     """Rows beyond the first of a declared key that is not unique."""
     warnings: tuple[str, ...] = ()
+    in_target: bool = False
+    """Whether the rows are in the target already, without a position: those of a first load."""
 
 
 class Stage(Protocol):
@@ -128,6 +135,8 @@ class Target:
     """The state in our newest commit that carries one."""
     foreign: str = ""
     """The first commit after the version asked about that changed rows and is not ours; empty if there is none."""
+    landed: bool = True
+    """Whether a batch of ours ever landed: before that it holds no rows, or those of a load that came to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +165,9 @@ class Lake(Protocol):
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """The commit that landed a batch, if it did."""
 
+    def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Replace all that is in the target by the snapshot's rows, under `load_seq` and without a position, and verify them. Raises StageBroken."""
+
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
 
@@ -173,6 +185,12 @@ class Lake(Protocol):
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
+
+    def layout(self, spec: TableSpec) -> Layout:
+        """The files of the target as its log tells them, without Spark; none if there is no table."""
+
+    def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        """Put the target's files together, in one commit that carries the state and leaves every row as it is; the version after it."""
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""

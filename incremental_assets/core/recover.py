@@ -44,15 +44,15 @@ def agree(
         raise TargetChanged(
             f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
         )
-    knows_less = _knows_less(position, target)
+    behind = knows_less(position, target)
     if relied is not None:
         if position.app_id not in ("", target.app_id):
             raise _changed(spec, "another table lies in its place")
-        if not knows_less:
+        if not behind:
             _check_version(spec, relied, target)
     if target.foreign and not refreshes and (relied is not None or position.state is None):
         raise _changed(spec, f"the rows were changed by another hand ({target.foreign})")
-    if not knows_less:
+    if not behind:
         return position, target
     fenced = _fenced(spec, position, target, ports)
     return _rebuild(spec, request, position, fenced, lease), fenced
@@ -69,7 +69,7 @@ def check_untouched(spec: TableSpec, request: Request, before: Target | None, no
         raise _changed(spec, f"the rows were changed by another hand ({now.foreign})")
 
 
-def _knows_less(position: Position, target: Target) -> bool:
+def knows_less(position: Position, target: Target) -> bool:
     """Whether the checkpoint table is lost, or an older copy: every sequence is announced there before the lake sees it."""
     if position.state is None:
         return target.seq > position.last_seq or target.state is not None

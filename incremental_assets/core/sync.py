@@ -8,6 +8,8 @@ import uuid
 from dataclasses import replace
 
 from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Refused
+from incremental_assets.core.first_load import loads_directly
+from incremental_assets.core.persist import persist
 from incremental_assets.core.plan import Nothing, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan
 from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, Ports, Position, Snapshot, Target
@@ -24,13 +26,13 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             watch.enter("plan")
             position = recover(spec, request, lease, ports)
             (observation,) = ports.probe.observe((Look(spec, position.state),))
-            decision = plan(spec, request, position.state, _ticket(position, None), observation)
+            decision = plan(spec, request, position.state, _ticket(spec, request, position, None), observation)
             if isinstance(decision, Nothing):
                 return _idle(spec, request, decision, lease, watch)
             agreed, target = agree(spec, request, position, lease, ports)
             if agreed is not position or target is not None:
                 unseen = observation if agreed is position else replace(observation, fingerprint=None)
-                decision = plan(spec, request, agreed.state, _ticket(agreed, target), unseen)
+                decision = plan(spec, request, agreed.state, _ticket(spec, request, agreed, target), unseen)
             return (
                 _land(decision, target, lease, ports, watch)
                 if isinstance(decision, SyncPlan)
@@ -55,38 +57,30 @@ def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     """`sync_table`, with a failure of the family told in the report, so that the other tables go on."""
     begun = time.monotonic()
     try:
-        return sync_table(spec, request, ports)
+        return persist(lambda: sync_table(spec, request, ports))
     except IncrementalAssetsError as error:
         return failed(spec, request, error, time.monotonic() - begun)
 
 
 def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports, watch: Stopwatch) -> SyncReport:
     spec, request, ticket = decision.spec, decision.request, decision.ticket
-    lease.record(Event(spec.id, EventKind.INTENT, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id))
+    intent = Event(spec.id, EventKind.INTENT, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id)
+    lease.record(intent)
     watch.enter("read")
     try:
         with ports.source.snapshot(decision) as snapshot:
             _check_nulls(decision, snapshot)
-            batch = ports.stage.write(decision, snapshot)
+            is_load = ticket.load_seq is not None and snapshot.rejected == 0
+            batch = ports.lake.load(decision, snapshot) if is_load else ports.stage.write(decision, snapshot)
             state = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
         _check_shrink(decision, batch)
         check_untouched(spec, request, target, ports.lake.inspect(spec, target.version) if target else None)
-        lease.record(
-            Event(
-                spec.id,
-                EventKind.STAGED,
-                request.run_id,
-                ticket.seq,
-                ticket.batch_id,
-                ticket.app_id,
-                detail=batch.digest,
-            )
-        )
+        lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))
     except BaseException:
         ports.stage.discard(spec.id, ticket.batch_id)
         raise
     watch.enter("apply")
-    unmoved = batch.rows == 0 and target is not None and not decision.overwrites
+    unmoved = batch.rows == 0 and target is not None and target.landed and not decision.overwrites
     commit = None if unmoved else ports.lake.apply(decision, batch, state)
     report = SyncReport(
         table=spec.id,
@@ -111,11 +105,7 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
     landed = (commit.table_id, commit.version) if commit else (target.table_id, target.version) if target else None
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, ticket.batch_id)
-    lease.record(
-        Event(
-            spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state, report, landed
-        )
-    )
+    lease.record(replace(intent, kind=EventKind.LANDED, state=state, report=report, target=landed))
     watch.enter("landed")
     return report
 
@@ -147,10 +137,13 @@ def _idle(spec: TableSpec, request: Request, nothing: Nothing, lease: Lease, wat
     return report
 
 
-def _ticket(position: Position, target: Target | None) -> Ticket:
+def _ticket(spec: TableSpec, request: Request, position: Position, target: Target | None) -> Ticket:
     """Sequences only grow: above every one announced, and above the last that the lake has seen."""
     app_id = (target.app_id if target else position.app_id) or str(uuid.uuid4())
-    return Ticket(app_id, 1 + max(position.last_seq, target.seq if target else -1), uuid.uuid4().hex)
+    free = 1 + max(position.last_seq, target.seq if target else -1)
+    if loads_directly(spec, request, position.state, target):
+        return Ticket(app_id, free + 1, uuid.uuid4().hex, load_seq=free)
+    return Ticket(app_id, free, uuid.uuid4().hex)
 
 
 def _check_nulls(decision: SyncPlan, snapshot: Snapshot) -> None:

@@ -4,6 +4,7 @@ A run tagged `mode: sync` goes on from the watermark, and its partitions only sa
 tag reads their windows again.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
@@ -35,6 +36,7 @@ from incremental_assets.defs.names import asset_key, plain, pool, source_key, ta
 from incremental_assets.defs.opened import opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
+from incremental_assets.defs.upkeep import keep_up
 from incremental_assets.defs.verdicts import tell_schema
 
 MODE_TAG = "mode"
@@ -71,19 +73,22 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
     )
     def sync(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
         """Syncs the selected tables, and fails at the end, by name, if any of them did."""
-        runtime, failures = opened(context.resources, view.resource), list[str]()
+        runtime, failures, begun = opened(context.resources, view.resource), list[str](), time.monotonic()
         sign(context, runtime)
         try:
             chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
             failures += missing.values()
             ports = runtime.ports(view.name)
-            specs = {spec.id: spec for spec in chosen}
+            specs, landed = {spec.id: spec for spec in chosen}, list[TableSpec]()
             with closing(_reports(context, view, scheme, chosen, ports)) as reports:  # type: ignore[type-var]
                 for report in reports:
                     spec = specs[report.table]
                     yield from _told(context, report, spec, ports.lake, failures)
                     if report.status in _MET:
                         tell_schema(context.instance, spec, terms_of(view.config, spec.id), ports)
+                    if report.status is Status.LANDED:
+                        landed.append(spec)
+            keep_up(context, view, landed, ports, time.monotonic() - begun)
         except IncrementalAssetsError as error:
             failures.append(str(error))
         if failures:

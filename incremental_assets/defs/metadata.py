@@ -21,6 +21,7 @@ from dagster import (
 )
 
 from incremental_assets.core.config import Severity
+from incremental_assets.core.maintain import Maintained
 from incremental_assets.core.report import SyncReport
 from incremental_assets.core.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.verdict import Verdict
@@ -97,6 +98,18 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
     told |= _columns_of(spec.id, spec.columns, spec.key)
     told["dagster/row_count"] = rows
     return {key: value for key, value in told.items() if value is not None}
+
+
+def of_maintenance(done: Maintained) -> Metadata:
+    """Files of one copy that were put together."""
+    return {
+        "maintenance": done.why.reason,
+        "maintenance_seconds": round(done.seconds, 3),
+        "files_before": len(done.before.sizes),
+        "files": len(done.after.sizes),
+        "bytes": sum(done.after.sizes),
+        "delta_version": done.version,
+    }
 
 
 def of_partition(rows: int) -> Metadata:

@@ -60,7 +60,12 @@ def find_archive(java: Java) -> Archive:
 
 def archive_folder(java: Java) -> Path:
     """Beside the jars: first who it is for, then what it was made from."""
-    return jar_folder() / f"{_family(java)}{_hash(_made_from(java))}"
+    return jar_folder() / f"{_family(java)}{fingerprint(java)}"
+
+
+def fingerprint(java: Java) -> str:
+    """Of this Java, this Spark and these jars: another one of any of them has another."""
+    return _hash(_made_from(java))
 
 
 def make() -> None:

@@ -18,17 +18,27 @@ from incremental_assets.engine.dialects.base import LATE
 from incremental_assets.engine.expressions import column, quoted
 from incremental_assets.engine.landing import Present
 from incremental_assets.engine.log import SINCE, SINCE_CURSOR
-from incremental_assets.engine.note import Kind, Note
+from incremental_assets.engine.note import Note
+
+_CONFLICTING = ("Concurrent", "ProtocolChanged", "MetadataChanged")
+_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHANGED")
+"""Words in the names of Delta's exceptions, and the beginnings of their conditions, where another writer was first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write to one Delta table. `replacing`: the keys whose rows it deletes in the same commit; `evolves`: whether it brings columns."""
+    """One write to one Delta table.
+
+    `replacing`: the keys whose rows it deletes in the same commit; `overwrites`: whether it deletes all; `evolves`: whether it brings columns;
+    `rows_per_file`: at most so many, for a write whose tasks are few and long.
+    """
 
     path: str
     note: Note
     replacing: Sequence[str] = ()
+    overwrites: bool = False
     evolves: bool = False
+    rows_per_file: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +87,16 @@ def empty(session: SparkSession) -> DataFrame:
 
 def write(rows: DataFrame, to: Write) -> None:
     """One commit. Raises CommitMissing where another writer was first; whether it landed, only the log can tell."""
-    overwrites = to.note.kind is Kind.OVERWRITE
-    writer = rows.alias("s").write.format("delta").mode("overwrite" if overwrites or to.replacing else "append")
+    writer = rows.alias("s").write.format("delta").mode("overwrite" if to.overwrites or to.replacing else "append")
     options = {"txnAppId": to.note.app_id, "txnVersion": str(to.note.seq), "userMetadata": to.note.to_json()}
     if to.replacing:
         # The names are quoted here: `replaceUsing` could not name a column with a space in it.
         matches = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in to.replacing)
         options |= {"replaceOn": matches, "targetAlias": "t"}
     if to.evolves:
-        options["overwriteSchema" if overwrites else "mergeSchema"] = "true"
+        options["overwriteSchema" if to.overwrites else "mergeSchema"] = "true"
+    if to.rows_per_file:
+        options["maxRecordsPerFile"] = str(to.rows_per_file)
     try:
         writer.options(**options).save(to.path)
     except Exception as error:
@@ -107,8 +118,9 @@ def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]
 
 
 def _is_conflict(error: Exception) -> bool:
-    """Some arrive as Delta's own exceptions, some as bare Java ones, whose class is all that tells."""
+    """Some arrive as Delta's own exceptions, some as bare Java ones, whose class is all that tells; from a server the condition does."""
     name = type(error).__name__ if isinstance(error, PySparkException) else ""
     java = getattr(error, "java_exception", None)
     told = java.getClass().getName() if java is not None else ""
-    return any("Concurrent" in text or "ProtocolChanged" in text or "MetadataChanged" in text for text in (name, told))
+    condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+    return condition.startswith(_CONFLICTS) or any(word in text for word in _CONFLICTING for text in (name, told))

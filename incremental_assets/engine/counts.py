@@ -11,8 +11,7 @@ from incremental_assets.engine.note import Kind, Note
 
 def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -> RowCounts:
     """`late` and `deleted` (of an overwrite) are not in the log; a commit found later is told without them."""
-    # Delta counts all rows of a file that got a deletion vector as copied and as output.
-    written = commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
+    written = note.rows if note.kind is Kind.LOADED else rows_written(commit)
     updated = commit.metrics.get("numDeletedRows", 0) if note.kind is Kind.UPSERT else 0
     return RowCounts(
         read=note.rows,
@@ -25,12 +24,17 @@ def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -
     )
 
 
+def rows_written(commit: Committed) -> int:
+    """By one commit; Delta counts all rows of a file that got a deletion vector as copied and as output."""
+    return commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
+
+
 def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: bool) -> None:
     """What was written must be the batch less what was rightly left out; `into_nothing`: all of it. Raises CommitMissing.
 
     Cheap, so it is asked after every commit: rows that Spark wrote twice, or lost, are told at once and not found months later.
     """
-    written = commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
+    written = rows_written(commit)
     landable = note.rows - note.rejected - note.duplicates
     if written > landable or (into_nothing and written != landable):
         raise CommitMissing(

@@ -6,25 +6,28 @@ moment, Python would give one a half of it.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.contract import OWN_PREFIX, check_columns, check_names, difference, sql_type
-from incremental_assets.core.errors import CommitMissing, NameRefused, TargetChanged
+from incremental_assets.core.errors import NameRefused, TargetChanged
+from incremental_assets.core.maintenance import How, Layout
 from incremental_assets.core.measure import Comparison, Duplicates, Measure
 from incremental_assets.core.naming import is_local, staging_path, table_path
 from incremental_assets.core.overlap import overlap
 from incremental_assets.core.plan import SyncPlan, Ticket
-from incremental_assets.core.ports import Batch, Commit, Target
+from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Column, Strategy, TableId, TableSpec
 from incremental_assets.core.window import Window
+from incremental_assets.engine.confirmed import changed_meanwhile, confirmed
 from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.lake_errors import explained
 from incremental_assets.engine.log import Committed, TableLog, open_log
-from incremental_assets.engine.note import Kind, Note
+from incremental_assets.engine.note import BEFORE_LANDING, Kind, Note
 from incremental_assets.engine.target import opened, prepare
 
 if TYPE_CHECKING:
@@ -53,7 +56,13 @@ class DeltaLake:
         newest = next(log.ours(), None)
         state = next((commit.note.state for commit in log.ours() if commit.note and commit.note.state), None)
         return Target(
-            log.table_id, log.app_id, log.version, log.last_sequence(log.app_id), state, _foreign(log, newest, since)
+            log.table_id,
+            log.app_id,
+            log.version,
+            log.last_sequence(log.app_id),
+            state,
+            _foreign(log, newest, since),
+            log.landed(),
         )
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
@@ -67,7 +76,7 @@ class DeltaLake:
             # What an unconfirmed commit did not see, the next look must still find.
             note = Note.of_fence(ticket, state, _floor(newest) if newest else log.version)
             write(empty(session), Write(path, note))
-            _confirmed(spec, path, log.version, ticket.batch_id)
+            confirmed(spec, path, log.version, ticket.batch_id)
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """The commit that landed a batch, if it did."""
@@ -76,9 +85,20 @@ class DeltaLake:
             return None
         for commit in log.ours():
             note = commit.note
-            if note is not None and note.batch_id == batch_id and note.kind is not Kind.FENCE:
+            if note is not None and note.batch_id == batch_id and note.kind not in BEFORE_LANDING:
                 return Commit(log.table_id, commit.version, row_counts(commit, note), note.state)
         return None
+
+    def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Replace all that is in the target by the snapshot's rows, without a position, and count them there."""
+        check_names(plan.spec)
+        session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
+        from incremental_assets.engine import loading
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            log = opened(session, path, spec, plan.ticket.app_id)
+            batch, self._seen[spec.id] = loading.load(session, plan, snapshot, log, path)
+        return batch
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log."""
@@ -87,9 +107,19 @@ class DeltaLake:
         with explained(plan.spec.id, self._lake, staged), commit_lock(self._lake, plan.spec.id):
             log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.ticket.app_id)
             found = log.foreign(self._seen.get(plan.spec.id, log.version))
-            if found is not None and not plan.overwrites:
-                raise _changed_meanwhile(plan.spec, found)
-            return self._land(plan, batch, state, log)
+            if found is not None and (batch.in_target or not plan.overwrites):
+                raise changed_meanwhile(plan.spec, found)
+            return (self._place if batch.in_target else self._land)(plan, batch, state, log)
+
+    def _place(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
+        """The position of rows that are there already."""
+        session, path = self._session(), table_path(self._lake, plan.spec.id)
+        from incremental_assets.engine.commit import Write, empty, write
+
+        note = Note.of_batch(plan, batch, state, seen=log.version)
+        write(empty(session), Write(path, note))
+        after, done = confirmed(plan.spec, path, log.version, batch.batch_id)
+        return Commit(after.table_id, done.version, row_counts(done, note), state)
 
     def _land(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
         session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
@@ -102,23 +132,22 @@ class DeltaLake:
         if batch.rejected:
             quarantine.keep(session, self._lake, plan, batch, staged)
         prepare(session, path, log, spec.columns)
-        landed = log.last_sequence(log.app_id) >= 0
+        landed = log.landed()
         present = landing.Present(path, there, overlap(plan, batch, landed=landed))
         rows = landing.landable(session, staged, spec, repeated=batch.duplicates > 0)
         if landed and not plan.overwrites:
             rows = landing.unseen(session, plan, rows, present)
             rows = landing.with_dropped(session, spec, rows, present)
-        before = session.read.format("delta").load(path).count() if plan.overwrites and landed else 0
+        before = log.rows() if plan.overwrites and landed else 0
         rows, written = commit.counted(rows)
         replacing = spec.key if spec.strategy is Strategy.UPSERT and landed and not plan.overwrites else ()
         note = Note.of_batch(plan, batch, state, seen=log.version)
-        commit.write(
-            commit.shaped(plan, rows, present, changes), commit.Write(path, note, replacing, evolves=bool(changes))
-        )
-        after, done = _confirmed(spec, path, log.version, batch.batch_id)
+        to = commit.Write(path, note, replacing, overwrites=plan.overwrites or not landed, evolves=bool(changes))
+        commit.write(commit.shaped(plan, rows, present, changes), to)
+        after, done = confirmed(spec, path, log.version, batch.batch_id)
         meanwhile = after.foreign(log.version)
         if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
-            raise _changed_meanwhile(spec, meanwhile)
+            raise changed_meanwhile(spec, meanwhile)
         check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites)
         counts = row_counts(done, note, late=written.late, deleted=before)
         came = changes.added if landed and not plan.overwrites else ()
@@ -175,6 +204,25 @@ class DeltaLake:
 
         return reckoning.count(reckoning.Held(session, path, log, spec), windows)
 
+    def layout(self, spec: TableSpec) -> Layout:
+        """The files of the target as its log tells them, without Spark; none if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        return Layout((), 0, 0) if log is None else log.layout()
+
+    def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        """Put the target's files together, in one commit that carries the state and leaves every row as it is; the version after it."""
+        session, path = self._session(), table_path(self._lake, spec.id)
+        from incremental_assets.engine import upkeep
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            log = open_log(path)
+            if log is None or log.app_id != state.app_id:
+                raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was just synced")
+            newest = next(log.ours(), None)
+            ticket = Ticket(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
+            note = Note.of_maintenance(ticket, run_id, state, _floor(newest) if newest else log.version)
+            return upkeep.compact(session, spec.id, path, how, note)
+
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
         log = open_log(table_path(self._lake, spec.id))
@@ -197,9 +245,9 @@ def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
 
 
 def _floor(newest: Committed) -> int:
-    """The version up to which our newest commit vouches for the table: an overwrite vouches for all that it left."""
+    """The version up to which our newest commit vouches for the table: one that replaces everything vouches for all that it left."""
     note = newest.note
-    return newest.version if note is None or note.kind is Kind.OVERWRITE else note.seen
+    return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD) else note.seen
 
 
 def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:
@@ -210,21 +258,3 @@ def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:
         f"a value: then read everything again with `incremental-assets reset --select {spec.id}`"
     )
     return (told,) if added else ()
-
-
-def _confirmed(spec: TableSpec, path: str, after: int, batch_id: str) -> tuple[TableLog, Committed]:
-    """A write that raised nothing proves nothing: Delta skips a sequence that is not above the last without a word."""
-    log = open_log(path)
-    for commit in log.commits(after) if log else ():
-        if log is not None and commit.note is not None and commit.note.batch_id == batch_id:
-            return log, commit
-    raise CommitMissing(
-        f"{spec.id}: the table's log does not hold the batch that was just written; a later sequence had landed, so this run was too late; run the sync again"
-    )
-
-
-def _changed_meanwhile(spec: TableSpec, found: Committed) -> TargetChanged:
-    return TargetChanged(
-        f"{spec.id}: the rows were changed by another hand while this sync ran ({found.operation} in version {found.version} by {found.engine}); "
-        f"read everything again with `incremental-assets sync --select {spec.id} --full-refresh`, or start over with `incremental-assets reset --select {spec.id}`"
-    )

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost
 from incremental_assets.core.table import TableId
+from incremental_assets.engine.words import words
 
 _REFUSALS = {
     "No space left on device": "its disk is full; make room there",
@@ -26,20 +27,20 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
     except IncrementalAssetsError:
         raise
     except Exception as error:
-        told = explain(str(error), table, lake, staged)
-        if told is None:
+        known = explain(words(error), table, lake, staged)
+        if known is None:
             raise
-        raise told from None
+        raise known from None
 
 
-def explain(words: str, table: TableId, lake: str, staged: str) -> IncrementalAssetsError | None:
+def explain(told: str, table: TableId, lake: str, staged: str) -> IncrementalAssetsError | None:
     """One sentence for what Spark said; None where that is nothing known, or not the lake's: the source's disk may be full as well."""
-    if "org.postgresql" in words:
+    if "org.postgresql" in told:
         return None
     for refusal, cure in _REFUSALS.items():
-        if refusal in words:
+        if refusal in told:
             return LakeRefused(
                 f"{table}: the lake at {lake} could not be written: {cure}; the next sync goes on where this one stopped"
             )
     # A batch is removed by its own run, or by the one that takes over from it.
-    return LeaseLost(table) if staged and staged in words and any(gone in words for gone in _GONE) else None
+    return LeaseLost(table) if staged and staged in told and any(gone in told for gone in _GONE) else None

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.contract import TargetColumn
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.maintenance import Layout
 from incremental_assets.core.naming import is_local
-from incremental_assets.engine.note import Note, read_note
+from incremental_assets.engine.note import BEFORE_LANDING, Note, read_note
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -59,6 +60,8 @@ class TableLog:
     def __init__(self, table: DeltaTable) -> None:
         metadata = table.metadata()
         self._table = table
+        self._told: dict[int | None, tuple[Committed, ...]] = {}
+        """Histories that were read already, by how far back they go."""
         self.table_id = str(metadata.id)
         self.properties: Mapping[str, str] = dict(metadata.configuration)
         self.version = table.version()
@@ -73,12 +76,28 @@ class TableLog:
         found = self._table.transaction_version(app_id)
         return -1 if found is None else int(found)
 
+    def landed(self) -> bool:
+        """Whether a batch of ours ever landed. Where log cleaning has removed the first commits, one has."""
+        if self.last_sequence(self.app_id) < 0:
+            return False
+        if any(commit.note is not None and commit.note.kind not in BEFORE_LANDING for commit in self.ours()):
+            return True
+        oldest = self._history(None)[-1:]
+        return any(commit.version > 0 for commit in oldest)
+
     def rows(self) -> int:
         """Rows of the table: those of its files less those that deletion vectors mark, which `DeltaTable.count` does not subtract."""
         from deltalake import QueryBuilder
 
         found = QueryBuilder().register("t", self._table).execute("SELECT count(*) FROM t").read_all()
         return int(found.column(0)[0].as_py())
+
+    def layout(self) -> Layout:
+        """Sizes of its files and rows in them, those that deletion vectors mark included; and the rows without those."""
+        files = self._table.get_add_actions(flatten=True)
+        sizes, rows = (files.column(name).to_pylist() for name in ("size_bytes", "num_records"))
+        # A file of another hand may say nothing of its rows: then nothing is known of dead ones.
+        return Layout(tuple(sizes), 0, 0) if None in rows else Layout(tuple(sizes), sum(rows), self.rows())
 
     def columns(self) -> tuple[TargetColumn, ...]:
         """Columns in the table's order, types in Delta's words."""
@@ -120,7 +139,10 @@ class TableLog:
         return found[-1] if found else None
 
     def _history(self, limit: int | None) -> tuple[Committed, ...]:
-        return tuple(_committed(entry) for entry in self._table.history(limit))
+        # A look asks for the newest of ours, for their state, for what came after them: each would read the same files again.
+        if limit not in self._told:
+            self._told[limit] = tuple(_committed(entry) for entry in self._table.history(limit))
+        return self._told[limit]
 
 
 def open_log(path: str) -> TableLog | None:

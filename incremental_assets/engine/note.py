@@ -21,8 +21,17 @@ class Kind(StrEnum):
     UPSERT = "upsert"
     APPEND = "append"
     OVERWRITE = "overwrite"
+    LOAD = "load"
+    """The rows of a first load, which have no position yet."""
+    LOADED = "loaded"
+    """Their position."""
     FENCE = "fence"
     QUARANTINE = "quarantine"
+    MAINTENANCE = "maintenance"
+
+
+BEFORE_LANDING = (Kind.FENCE, Kind.LOAD)
+"""What is committed for a batch that has not landed, and may never land."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +53,27 @@ class Note:
     def of_batch(cls, plan: SyncPlan, batch: Batch, state: State, seen: int) -> Note:
         """For the commit that lands a batch."""
         strategy = Kind.OVERWRITE if plan.overwrites else Kind(plan.spec.strategy.value)
-        ticket = plan.ticket
+        kind, ticket = Kind.LOADED if batch.in_target else strategy, plan.ticket
         facts = (batch.rows, batch.rejected, batch.duplicates)
-        return cls(strategy, ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id, seen, *facts, state=state)
+        return cls(kind, ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id, seen, *facts, state=state)
+
+    @classmethod
+    def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> Note:
+        """For the commit of a first load's rows."""
+        ticket, sequence = plan.ticket, plan.ticket.load_seq
+        if sequence is None:
+            raise ValueError("only a first load has a sequence for its rows")
+        return cls(Kind.LOAD, ticket.app_id, sequence, ticket.batch_id, plan.request.run_id, seen, rows)
 
     @classmethod
     def of_fence(cls, ticket: Ticket, state: State | None, seen: int) -> Note:
         """For a commit without rows."""
         return cls(Kind.FENCE, ticket.app_id, ticket.seq, ticket.batch_id, "", seen, state=state)
+
+    @classmethod
+    def of_maintenance(cls, ticket: Ticket, run_id: str, state: State, seen: int) -> Note:
+        """For a commit that puts files together; `ticket` names the last sequence, since it has none of its own."""
+        return cls(Kind.MAINTENANCE, ticket.app_id, ticket.seq, ticket.batch_id, run_id, seen, state=state)
 
     def to_json(self) -> str:
         """One line."""

@@ -25,7 +25,11 @@ class Owner:
     @classmethod
     def here(cls) -> Owner:
         """This process."""
-        pid = os.getpid()
+        return cls.of(os.getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> Owner:
+        """A living process of this machine."""
         return cls(socket.gethostname(), _machine(), pid, _started(pid) or "")
 
     @classmethod

@@ -35,6 +35,7 @@ class SparkSnapshot:
     """Implements `core.ports.Snapshot`. `frame` holds the source's columns in its order, then the four flags of the read."""
 
     rows: int
+    rejected: int
     nulls: int
     highest: CursorValue | None
     fingerprint: Fingerprint | None
@@ -59,6 +60,7 @@ class SparkSource:
             try:
                 yield SparkSnapshot(
                     rows=held.rows,
+                    rejected=held.rejected,
                     nulls=held.nulls,
                     highest=held.highest,
                     fingerprint=held.fingerprint,

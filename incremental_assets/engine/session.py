@@ -1,4 +1,4 @@
-"""The only place that builds a SparkSession: nothing of Spark is imported, and no JVM started, before one is asked for."""
+"""The only place that builds a SparkSession with a JVM of its own, and how Spark is set on this machine; nothing is imported before it is asked for."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import logging
 import os
 import sys
 import tempfile
-import threading
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.errors import SetupError
-from incremental_assets.engine.archive import DRIVER_OPTIONS, LAUNCHER_VARIABLE, find_archive
+from incremental_assets.engine.archive import DRIVER_OPTIONS, LAUNCHER_VARIABLE, find_archive, fingerprint
 from incremental_assets.engine.jars import verified_jars
-from incremental_assets.engine.java import require_java
+from incremental_assets.engine.java import Java, require_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOGGING = Path(__file__).with_name("log4j2.json")
 AUTO = "auto"
+_UTC = "-Duser.timezone=UTC"
+_QUIET = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
+_NO_WAREHOUSE = str(Path(tempfile.gettempdir()) / "incremental-assets-warehouse")
+"""Never used, and not to appear in the folder of whoever runs this."""
 _LAUNCHER = "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that lives a quarter of a second."""
 _LATE_C2 = (
@@ -41,6 +47,8 @@ class Work(StrEnum):
 
     TICK = "tick"
     LOAD = "load"
+    SERVE = "serve"
+    """Both, for hours, and idle most of the time: as a load, and memory that is not needed is given back."""
 
     @classmethod
     def ahead(cls, size: int) -> Work:
@@ -61,36 +69,14 @@ class SparkSettings:
     """More settings, which win over ours."""
 
 
-class Session:
-    """Opens Spark at the first call, once, and hands out the same session to every thread after that."""
-
-    def __init__(self, settings: SparkSettings | None = None) -> None:
-        self._settings = settings or SparkSettings()
-        self._lock = threading.Lock()
-        self._session: SparkSession | None = None
-
-    def __call__(self, work: Work | None = None) -> SparkSession:
-        """The session; `work` counts for the call that opens it. Raises SetupError where Java or a jar is missing."""
-        with self._lock:
-            if self._session is None:
-                self._session = open_session(replace(self._settings, work=work or self._settings.work))
-            return self._session
-
-    @property
-    def is_open(self) -> bool:
-        """Whether anything needed Spark so far."""
-        return self._session is not None
-
-    def close(self) -> None:
-        """Stop what was opened, if anything was."""
-        with self._lock:
-            if self._session is not None:
-                self._session.stop()
-            self._session = None
+def made_from(java: Java) -> str:
+    """What an engine and the runs that use it must have in common."""
+    settings = sorted((_meaning() | _delta()).items())
+    return sha256(f"{fingerprint(java)} {settings}".encode()).hexdigest()
 
 
 def open_session(settings: SparkSettings | None = None) -> SparkSession:
-    """A new session; the caller stops it."""
+    """A new session in this process, or where the settings say; the caller stops it. An engine is not looked for."""
     chosen = settings or SparkSettings()
     # Otherwise Python workers would be the first `python3` of the path, not this environment's.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -98,17 +84,55 @@ def open_session(settings: SparkSettings | None = None) -> SparkSession:
     if chosen.master is None and chosen.remote != AUTO:
         return _open(_meaning() | theirs, remote=chosen.remote)
     if chosen.master is not None and not chosen.master.startswith("local"):
+        os.environ.setdefault("JAVA_HOME", str(require_java().home))
         return _open(_meaning() | _delta() | _shipped() | theirs, master=chosen.master)
-    java = require_java()
+    here = this_machine(chosen)
+    os.environ["JAVA_HOME"] = here.environment["JAVA_HOME"]
+    for name, value in here.environment.items():
+        os.environ.setdefault(name, value)
+    return _open(dict(here.conf), master=here.master)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """How Spark is started here: for a session of a process's own, and for the engine alike."""
+
+    master: str
+    conf: Mapping[str, str]
+    environment: Mapping[str, str]
+
+
+def this_machine(settings: SparkSettings) -> Machine:
+    """With our jars, our archive and as many cores as this process may use. Raises SetupError where Java or a jar is missing."""
+    java, theirs = require_java(), dict(settings.conf)
     archive = find_archive(java)
-    os.environ["JAVA_HOME"] = str(java.home)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault(LAUNCHER_VARIABLE, f"{_LAUNCHER} {archive.launcher_options}".strip())
     cores = len(os.sched_getaffinity(0))
-    ours = _meaning() | _delta() | _local(chosen, cores)
+    ours = _meaning() | _delta() | _local(settings, cores)
     if archive.driver_options:
         ours[DRIVER_OPTIONS] = archive.driver_options
-    return _open(ours | theirs | _on_class_path(theirs), master=chosen.master or f"local[{cores}]")
+    environment = {
+        "JAVA_HOME": str(java.home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        LAUNCHER_VARIABLE: f"{_LAUNCHER} {archive.launcher_options}".strip(),
+    }
+    return Machine(settings.master or f"local[{cores}]", ours | theirs | _on_class_path(theirs), environment)
+
+
+@contextmanager
+def beside(session: SparkSession) -> Iterator[SparkSession]:
+    """Another session on the same engine, until the end of the block: what is set in it reaches nobody else."""
+    theirs: Any = session
+    is_remote = type(session).__module__.startswith("pyspark.sql.connect")
+    # Over the same way to the engine. `cloneSession` would copy that way, locks included, which Python cannot.
+    own = type(theirs)(connection=theirs.client._builder) if is_remote else theirs.newSession()
+    try:
+        for name, value in _meaning().items():
+            own.conf.set(name, value)
+        yield own
+    finally:
+        # One of this process's own would stop the engine.
+        if is_remote:
+            own.stop()
 
 
 def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None = None) -> SparkSession:
@@ -119,9 +143,7 @@ def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None
     builder = builder.remote(remote) if remote else builder.master(master or "")
     for name, value in conf.items():
         builder = builder.config(name, value)
-    # It writes every error that a caller handles to stderr, with the query and a page of Java.
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    quieten()
     try:
         return builder.getOrCreate()
     except PySparkException as error:
@@ -132,11 +154,19 @@ def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None
         ) from error
 
 
+def quieten() -> None:
+    """They write every error that a caller handles to stderr, with the query and a page of Java."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+
+
 def _meaning() -> dict[str, str]:
     """What decides what a value is; the same wherever the session runs."""
     return {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        # A column may be called `${env:HOME}`: replaced in a statement, it would name another one, and an upsert match every row.
+        "spark.sql.variable.substitute": "false",
         # A day before 1582 is the same day in every reader, or it is an error.
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
@@ -155,8 +185,15 @@ def _delta() -> dict[str, str]:
 
 
 def _shipped() -> dict[str, str]:
-    """For a cluster, whose machines have no jars of ours."""
-    return {"spark.jars": ",".join(str(jar) for jar in verified_jars())}
+    """For a cluster, whose machines have no jars of ours and clocks of their own."""
+    return {
+        "spark.jars": ",".join(str(jar) for jar in verified_jars()),
+        # In front of options that the cluster has: a stamp without a zone is read by the clock of the machine that reads it.
+        "spark.driver.defaultJavaOptions": f"{_UTC} {_QUIET}",
+        "spark.executor.defaultJavaOptions": _UTC,
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": _NO_WAREHOUSE,
+    }
 
 
 def _on_class_path(theirs: dict[str, str]) -> dict[str, str]:
@@ -180,18 +217,20 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.databricks.delta.snapshotPartitions": "1",
-        # Never used, and not to appear in the folder of whoever runs this.
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "incremental-assets-warehouse"),
+        "spark.sql.warehouse.dir": _NO_WAREHOUSE,
         "spark.sql.artifact.isolation.enabled": "false",
     }
 
 
 def _java_options(work: Work) -> tuple[str, ...]:
     # Room for what is loaded anyway: from 21 MB on the JVM would collect everything, twice or more, before it takes some.
-    always = ("-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", "-XX:MetaspaceSize=256m")
+    always = (_UTC, _QUIET, "-XX:MetaspaceSize=256m")
     # C1 alone gets 48 MB for what it compiles, which Spark fills within minutes and then compiles again and again.
     tick = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
-    return (*always, *(tick if work is Work.TICK else ("-XX:+UseParallelGC", *_LATE_C2)))
+    load = ("-XX:+UseParallelGC", *_LATE_C2)
+    # After a whole collection the heap is twice what is in it, and not what the largest load once took.
+    serve = (*load, "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=50")
+    return (*always, *{Work.TICK: tick, Work.LOAD: load, Work.SERVE: serve}[work])
 
 
 def _heap_megabytes() -> int:

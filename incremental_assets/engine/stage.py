@@ -16,8 +16,6 @@ from incremental_assets.engine.lake_errors import explained
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from incremental_assets.engine.staging import Staged
-
 
 class ParquetStage:
     """Implements `core.ports.Stage`: one folder of Parquet per batch, under the lake."""
@@ -49,7 +47,7 @@ class ParquetStage:
             lower=staged.lower,
             rejected=staged.rejected,
             duplicates=duplicates,
-            warnings=_warnings(plan, staged, duplicates),
+            warnings=warnings(plan, staged.future, staged.rejected, duplicates),
         )
 
     def discard(self, table: TableId, batch_id: str) -> None:
@@ -67,14 +65,15 @@ def trusts_key(spec: TableSpec) -> bool:
     return spec.strategy is Strategy.UPSERT and not spec.key_enforced
 
 
-def _warnings(plan: SyncPlan, staged: Staged, duplicates: int) -> tuple[str, ...]:
+def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: int = 0) -> tuple[str, ...]:
+    """What an operator should know of a batch."""
     told = []
-    if staged.future and plan.spec.future is FuturePolicy.LAND:
+    if future and plan.spec.future is FuturePolicy.LAND:
         told.append(
-            f"{staged.future} rows are stamped past the source's clock ({plan.future_above}); they landed and do not move the watermark"
+            f"{future} rows are stamped past the source's clock ({plan.future_above}); they landed and do not move the watermark"
         )
-    if staged.rejected:
-        told.append(f"{staged.rejected} rows cannot land and went to quarantine")
+    if rejected:
+        told.append(f"{rejected} rows cannot land and went to quarantine")
     if duplicates:
         told.append(
             f"{duplicates} rows repeat a key ({', '.join(plan.spec.key)}) that the source does not enforce; of each key the row with the largest cursor landed"

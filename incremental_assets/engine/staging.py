@@ -33,7 +33,7 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
     counted = Observation()
     flagged = _flag_null_keys(spec, frame).observe(counted, *_counts(plan))
     renamed = flagged.toDF(*positions(spec), *FLAGS)
-    _check_types(spec, renamed)
+    check_types(spec, renamed)
     renamed.write.mode("overwrite").parquet(path)
     found = counted.get
     return Staged(
@@ -57,15 +57,13 @@ def _counts(plan: SyncPlan) -> list[Column]:
     spec = plan.spec
     lands = column(REJECT_REASON).isNull()
     hashed = sf.xxhash64(*(column(name) for name in spec.shape.names))
-    lower, nulls, future = sf.lit(None).cast("string"), sf.lit(0), sf.lit(0)
+    lower, nulls = sf.lit(None).cast("string"), sf.lit(0)
     if spec.is_incremental:
         cursor = cursor_column(spec)
         lowest = sf.min(sf.when(lands, cursor))
         # Numbers may carry a fraction: as whole ones, below.
         lower = (lowest if spec.cursor is None or spec.cursor.type.is_time else sf.floor(lowest)).cast("string")
         nulls = sf.count_if(lands & cursor.isNull())
-        limit = spark_value(plan.future_above) if plan.future_above is not None else None
-        future = sf.count_if(lands & (cursor >= limit)) if limit is not None else sf.lit(0)
     return [
         sf.count(sf.lit(1)).alias("rows"),
         # As decimals: a sum of 64-bit hashes does not fit into 64 bits.
@@ -73,8 +71,17 @@ def _counts(plan: SyncPlan) -> list[Column]:
         sf.count_if(~lands).alias("rejected"),
         lower.alias("lower"),
         nulls.alias("nulls"),
-        future.alias("future"),
+        count_future(plan, lands).alias("future"),
     ]
+
+
+def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
+    """How many of the rows, or of those for which `among` holds, are stamped past the source's clock."""
+    limit = spark_value(plan.future_above) if plan.future_above is not None else None
+    if limit is None or not plan.spec.is_incremental:
+        return sf.lit(0)
+    beyond = cursor_column(plan.spec) >= limit
+    return sf.count_if(beyond if among is None else among & beyond)
 
 
 def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
@@ -101,7 +108,8 @@ def _as_json(spec: TableSpec) -> Column:
     return sf.to_json(sf.map_from_arrays(sf.array(*(sf.lit(name) for name in spec.shape.names)), sf.array(*texts)))
 
 
-def _check_types(spec: TableSpec, frame: DataFrame) -> None:
+def check_types(spec: TableSpec, frame: DataFrame) -> None:
+    """Raises StageBroken where one of the frame's first columns, which are the source's, came as another type than was agreed."""
     agreed = staged_schema(spec)
     for came, expected, found in zip(frame.schema, agreed, spec.columns, strict=False):
         if came.dataType != expected.dataType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from incremental_assets.verbs.streams import own_stderr
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+_SESSIONS = "incremental_assets.engine.door"
+"""The logger of the room where sessions are opened; named, as importing it would take the time of a sync in which nothing moved."""
 _STAGES = {"plan": "looking", "read": "reading", "apply": "writing"}
 
 
@@ -82,6 +85,33 @@ class Board:
 @contextmanager
 def board() -> Iterator[Board]:
     """A board on stderr for as long as the block lasts; its tables leave nothing behind."""
+    with _drawn() as drawn, _told(drawn):
+        yield drawn
+
+
+@contextmanager
+def _told(board: Board) -> Iterator[None]:
+    """What is said of the session by which a run works: no engine, or no more."""
+    log, handler = logging.getLogger(_SESSIONS), _Says(board)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+class _Says(logging.Handler):
+    def __init__(self, board: Board) -> None:
+        super().__init__(logging.WARNING)
+        self._board = board
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line that stays."""
+        self._board.say(record.getMessage())
+
+
+@contextmanager
+def _drawn() -> Iterator[Board]:
     with own_stderr() as stream:
         if not stream.isatty():
             yield Board(stream)

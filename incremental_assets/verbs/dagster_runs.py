@@ -128,10 +128,12 @@ class DagsterRuns:
 
     def _report(self, spec: TableSpec, request: Request, error: str) -> SyncReport:
         table = spec.id
-        if table in self.watched.busy:
-            return failed(spec, request, self.watched.busy.pop(table), 0.0)
-        if table in self.watched.reports:
-            return self.watched.reports.pop(table)
+        # Asked first: a sync that has landed stays landed, whoever held the table when its files were to be put together.
+        report, busy = self.watched.reports.pop(table, None), self.watched.busy.pop(table, None)
+        if report is not None:
+            return report
+        if busy is not None:
+            return failed(spec, request, busy, 0.0)
         if error:
             return failed(spec, request, SetupError(f"{table}: {error}"), 0.0)
         # Nobody records that a table was looked at and had not moved after all.

@@ -39,7 +39,7 @@ def run(config: Path | None, port: int) -> Answer:
     _refuse_busy(port)
     # Not in `logs`: Dagster takes what lies there for its telemetry, posts it whatever `telemetry.enabled` says, and removes it.
     url, log = f"http://{HOST}:{port}", home / "dev.log"
-    with _database(configuration):
+    with _database(configuration), _engine(configuration):
         _look(configuration)
         _end_dead_runs()
         _serve(configuration, port, url, log)
@@ -99,6 +99,30 @@ def _database(configuration: Configuration) -> Iterator[None]:
         yield
     finally:
         server.stop()
+
+
+@contextmanager
+def _engine(configuration: Configuration) -> Iterator[None]:
+    """The engine, so that runs need not start Spark; one that was there before stays there. Without it the runs do as they can."""
+    from incremental_assets.engine import server
+    from incremental_assets.engine.owner import Owner
+    from resources.home import engine_folder
+
+    if not configuration.shares_engine:
+        yield
+        return
+    folder, ours = engine_folder(), False
+    try:
+        engine, started = server.start(folder, without=configuration.secrets, keeper=Owner.here())
+        ours = started or engine.is_left_alone
+        _say(f"the engine answers at {engine.address} (pid {engine.process.pid})")
+    except SetupError as error:
+        _say(f"{error}; runs start Spark themselves")
+    try:
+        yield
+    finally:
+        if ours:
+            server.stop(folder)
 
 
 @contextmanager

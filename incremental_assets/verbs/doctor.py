@@ -74,6 +74,23 @@ def of_machine() -> Iterator[Finding]:
         yield Finding("machine", "jars", Health.OK, f"{len(verified_jars())} files, every byte the locked one")
     except IncrementalAssetsError as error:
         yield Finding("machine", "jars", Health.FAIL, str(error))
+    yield _engine()
+
+
+def _engine() -> Finding:
+    """Nothing is wrong with having none."""
+    from incremental_assets.engine.server import look
+    from resources.home import engine_folder
+
+    try:
+        found = look(engine_folder())
+    except IncrementalAssetsError as error:
+        return Finding("machine", "engine", Health.WARN, str(error))
+    if found is None:
+        return Finding("machine", "engine", Health.OK, "none runs, so that each run starts Spark itself")
+    if found.unusable:
+        return Finding("machine", "engine", Health.WARN, found.unusable)
+    return Finding("machine", "engine", Health.OK, f"pid {found.engine.process.pid} at {found.engine.address}")
 
 
 def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:

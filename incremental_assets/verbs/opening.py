@@ -45,21 +45,12 @@ def opened(configuration: Configuration) -> Iterator[Runtime]:
 
 
 def dagster_home() -> Path:
-    """DAGSTER_HOME; without it `.dagster` of the checkout, or a folder of the user's own when installed as a package."""
-    configured_home = os.environ.get(HOME_VARIABLE)
-    checkout = _PACKAGE.parent
-    if configured_home:
-        home = Path(configured_home).absolute()
-    elif (checkout / "dagster.yaml").is_file() and (checkout / "pyproject.toml").is_file():
-        home = checkout / ".dagster"
-    else:
-        home = (
-            Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-            / "incremental-assets"
-            / "dagster"
-        )
+    """The folder where Dagster stores, made and named in the environment so that every process of ours stores there."""
+    from resources.home import home_folder
+
+    home = home_folder()
     home.mkdir(parents=True, exist_ok=True)
-    _link_settings(home, checkout / "dagster.yaml")
+    _link_settings(home, _PACKAGE.parent / "dagster.yaml")
     os.environ[HOME_VARIABLE] = str(home)
     return home
 

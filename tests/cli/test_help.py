@@ -15,7 +15,19 @@ VERBS = sorted(set(commands.commands) - set(NOT_YET))
 
 
 def test_the_verbs_are_those_of_the_readme() -> None:
-    assert VERBS == ["backfill", "check", "coverage", "demo", "dev", "doctor", "reset", "schema", "status", "sync"]
+    assert VERBS == [
+        "backfill",
+        "check",
+        "coverage",
+        "demo",
+        "dev",
+        "doctor",
+        "engine",
+        "reset",
+        "schema",
+        "status",
+        "sync",
+    ]
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from incremental_assets.core.config import load
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.maintenance import Layout
+from incremental_assets.core.table import TableSpec
 from incremental_assets.engine.checkpoints import SqlCheckpoints
 from tests.cli.conftest import CONFIG, Call, Outside
+from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, ORDERS, monday, order
 
 ENTRY = {
@@ -130,6 +134,23 @@ def test_busy_is_not_hidden_where_nothing_moved(call: Call, config: Path) -> Non
         said = call("sync", "--json")
 
     assert (said.code, said.tables["public.countries"]["status"]) == (4, "busy")
+
+
+def test_a_table_that_has_landed_is_not_busy_because_another_run_takes_it_before_its_files_are_put_together(
+    call: Call, config: Path, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monday(outside.world.database)
+    memory = SqlCheckpoints(load(config).checkpoints)
+    with ExitStack() as other:
+
+        def layout(self: FakeLake, spec: TableSpec) -> Layout:
+            other.enter_context(memory.lease(ORDERS, "another run"))
+            return Layout((1000,) * 100, 100, 100)
+
+        monkeypatch.setattr(FakeLake, "layout", layout)
+        said = call("sync", "--json")
+
+    assert (said.code, said.tables["public.orders"]["status"]) == (0, "landed")
 
 
 def test_a_full_refresh_of_an_append_table_is_refused_by_name(call: Call, config: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from incremental_assets.core import config
 from incremental_assets.core.config import (
+    Compact,
     Configuration,
     Freshness,
     Parallel,
@@ -23,6 +24,7 @@ from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
+from incremental_assets.core.terms import terms_of
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 
@@ -75,6 +77,7 @@ sources:
         tags: {tier: gold}
         pii: [email]
         reconciliation: {severity: warn}
+        maintenance: {compact: never}
       - table: public.log
         cursor: {column: id, type: integer}
         lookback: 1000
@@ -152,6 +155,7 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
         tags={"team": "shop", "tier": "gold"},
         pii=("email",),
         reconciliation=Severity.WARN,
+        compact=Compact.NEVER,
         line=26,
     )
 
@@ -164,6 +168,19 @@ def test_what_a_table_leaves_out_comes_from_its_source(shop: SourceConfig) -> No
     assert (orders.owners, orders.tags, orders.partitions) == (("team:shop",), {"team": "shop"}, shop.partitions)
     assert orders.id("shop") == TableId("shop", "public", "orders")
     assert orders.line == 23
+
+
+def test_files_are_put_together_unless_the_source_or_the_table_says_never(tmp_path: Path, shop: SourceConfig) -> None:
+    assert table(shop, "orders").compact is Compact.AUTO
+    never = loaded(
+        tmp_path,
+        WHOLE.replace("defaults: {", "defaults: {maintenance: {compact: never}, ").replace(
+            "refresh_every: 7d", "maintenance: {compact: auto}"
+        ),
+    ).source("shop")
+    assert table(never, "orders").compact is Compact.NEVER
+    assert table(never, "countries").compact is Compact.AUTO
+    assert terms_of(never, TableId("shop", "public", "unlisted")).compact is Compact.NEVER
 
 
 def test_without_a_strategy_a_cursor_means_append(shop: SourceConfig) -> None:

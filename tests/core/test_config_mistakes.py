@@ -155,6 +155,7 @@ TABLE_MISTAKES = [
     ("table: public.a\nowners: [sales] #!", "sales", "an owner is an e-mail address or `team:name`"),
     ("table: public.a\ntags:\n  a b: c #!", "a b", "letters, digits, _, - or ."),
     ("table: public.a\nreconciliation: {severity: fatal} #!", "fatal", "choose one of: warn, error"),
+    ("table: public.a\nmaintenance: {compact: daily} #!", "daily", "choose one of: auto, never"),
     ('"public.a:x:timestmp" #!', "public.a:x:timestmp", "did you mean `timestamp`?"),
     ('"public.a:_sync_at:timestamp" #!', "public.a:_sync_at:timestamp", "columns that begin with `_sync_`"),
     ('"public.a:x:date@2024-02-30" #!', "public.a:x:date@2024-02-30", "out of range"),

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import pytest
 
 from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.errors import EngineLost
+from incremental_assets.core.first_load import WORTH_IT
 from incremental_assets.core.plan import Mode, Request
-from incremental_assets.core.sync import sync_table
+from incremental_assets.core.report import Status
+from incremental_assets.core.sync import attempt, sync_table
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window
 from tests.fakes import Killed, Process, World, ordered
@@ -20,6 +23,8 @@ TERMS = {
     "upsert by a sequence": orders(Strategy.UPSERT, cursor="id"),
     "append by a sequence": orders(Strategy.APPEND, cursor="id"),
     "full_refresh": orders(Strategy.FULL_REFRESH),
+    "upsert, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT),
+    "append, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }
 
 
@@ -154,6 +159,24 @@ def test_an_error_of_any_port_is_made_good_by_the_next_sync(
             assert_whole(story.world, spec, f"failed {met}, number {number}")
         else:
             assert number in process.at
+            return
+
+
+@pytest.mark.parametrize(("spec", "situation"), CASES)
+def test_a_run_that_loses_its_engine_at_any_moment_comes_to_its_end(
+    spec: TableSpec, situation: Callable[[TableSpec], Story]
+) -> None:
+    def lose() -> None:
+        raise EngineLost(4711, "engine.log")
+
+    for number in itertools.count():
+        story = situation(spec)
+        process = story.world.process()
+        process.at[number] = lose
+        report = attempt(spec, story.request, story.world.ports(process))
+        assert report.status in (Status.LANDED, Status.IDLE), f"lost at moment {number}: {report.error}"
+        assert_whole(story.world, spec, f"lost at moment {number}")
+        if number in process.at:
             return
 
 

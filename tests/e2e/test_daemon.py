@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from incremental_assets.defs.in_flight import PROCESS_TAG
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from incremental_assets.engine.owner import Owner
 from tests.shop import Shop
 
 if TYPE_CHECKING:
@@ -105,18 +107,23 @@ class Dev:
         return all(run["status"] in ("SUCCESS", "FAILURE", "CANCELED") for run in self.runs())
 
     def run_worker(self) -> psutil.Process:
-        """The process in which Dagster executes a run, as soon as it has started a JVM."""
+        """The process in which Dagster executes a run, as soon as it has said so."""
         found: list[psutil.Process] = []
 
         def look() -> bool:
-            for process in psutil.Process(self.process.pid).children(recursive=True):
-                with suppress(psutil.NoSuchProcess):
-                    if any(child.name() == "java" for child in process.children()):
-                        found.append(process)
+            for run in self.runs():
+                signed = {tag["key"]: tag["value"] for tag in run["tags"]}.get(PROCESS_TAG)
+                if run["status"] == "STARTED" and signed is not None:
+                    found.append(psutil.Process(Owner.parse(signed).pid))
             return bool(found)
 
         self.wait(look)
         return found[0]
+
+    def engine(self) -> psutil.Process:
+        """The one that `dev` has started."""
+        found = json.loads(self.shop.run("engine", "status", "--json").stdout)
+        return psutil.Process(found["pid"])
 
     def end(self) -> None:
         """Ctrl-C."""
@@ -126,6 +133,7 @@ class Dev:
                 self.process.communicate(timeout=90)
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
+                self.shop.run("engine", "stop")
 
 
 @pytest.fixture
@@ -198,4 +206,13 @@ def test_what_changes_is_in_the_lake_a_little_later_whatever_breaks_in_between(
     for process in (*worker.children(recursive=True), worker):
         process.kill()
     dev.wait(dev.is_equal, seconds=420)
+    dev.wait(dev.is_quiet)
+
+    # The engine is killed: the next run starts Spark itself.
+    engine = dev.engine()
+    engine.kill()
+    dev.shop.execute("INSERT INTO orders SELECT n, 'by itself' FROM generate_series(400, 410) n")
+    dev.wait(dev.is_equal)
+    dev.wait(dev.is_quiet)
+    assert dev.runs()[0]["status"] == "SUCCESS"
     assert [event for table, event in dev.shop.events() if table == "orders"].count("landed") >= 4

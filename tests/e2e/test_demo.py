@@ -304,9 +304,11 @@ def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
         port = probe.getsockname()[1]
     process = checkout.start("dev", "--port", str(port), "--json")
     group: set[psutil.Process] = set()
+    names: set[str] = set()
     try:
         _wait_for(f"http://127.0.0.1:{port}/server_info", process)
         group = set(psutil.Process(process.pid).children(recursive=True))
+        names = {each.name() for each in group}
         busy = checkout.run("dev", "--port", str(port))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=90)
@@ -319,6 +321,7 @@ def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
     assert json.loads(out)["url"] == f"http://127.0.0.1:{port}"
     assert "Traceback" not in err
     assert len(group) >= 3
+    assert "java" in names, "the engine"
     assert [each.name() for each in psutil.wait_procs(group, timeout=20)[1]] == []
     assert not checkout.server.is_running()
     checkout.server.start()

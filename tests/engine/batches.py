@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,7 @@ class Shown:
 
     frame: DataFrame
     rows: int
+    rejected: int = 0
     nulls: int = 0
     highest: CursorValue | None = None
     fingerprint: Fingerprint | None = None
@@ -121,6 +122,12 @@ class Desk:
         commit = self.lake.apply(plan, batch, state)
         self.previous = state
         return commit
+
+    def loading(self, spec: TableSpec) -> SyncPlan:
+        """The next two sequences: the rows', and their position's."""
+        below = next(self.sequences)
+        plan = self.plan(spec)
+        return replace(plan, ticket=replace(plan.ticket, load_seq=below))
 
     def rows(self, spec: TableSpec) -> list[Row]:
         """The source's columns of every row of the target, ordered by their texts."""

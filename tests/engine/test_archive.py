@@ -256,8 +256,10 @@ def test_a_cluster_is_sent_the_jars_and_a_server_nothing(
     machine.lay(machine.folder)
     cluster, server = opened(SparkSettings(master="spark://host:7077")), opened(SparkSettings(remote="sc://host"))
     assert cluster["spark.jars"] == "/jars/delta.jar,/jars/driver.jar"
+    for side in ("driver", "executor"):
+        assert "-Duser.timezone=UTC" in cluster[f"spark.{side}.defaultJavaOptions"]
     for conf in (cluster, server):
-        assert not [name for name in conf if "ClassPath" in name or "JavaOptions" in name]
+        assert not [name for name in conf if "ClassPath" in name or "extraJavaOptions" in name]
     assert "spark.jars" not in server
     assert archive.LAUNCHER_VARIABLE not in os.environ
 

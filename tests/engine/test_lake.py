@@ -106,6 +106,15 @@ def test_rows_are_counted_by_the_log_without_those_that_deletion_vectors_mark_an
     assert desk.lake.count(ORDERS, windows) == (9, 51, 0)
 
 
+def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: Desk) -> None:
+    """Spark would put the variable's value in its place in some statements and not in others, and then every row matches."""
+    hostile = table("${env:HOME} bigint, at bigint", key=("${env:HOME}",))
+    desk.land(hostile, [(1, 10)])
+    assert desk.land(hostile, [(2, 20)]).rows == RowCounts(read=1, inserted=1)
+    assert desk.rows(hostile) == [(1, 10), (2, 20)]
+    assert [name for name, _ in desk.lake.columns(hostile)] == ["${env:HOME}", "at"]
+
+
 def test_a_batch_that_holds_a_row_twice_does_not_add_up(desk: Desk) -> None:
     """What every commit is asked, whatever library did it: rows written and rows found unchanged are the rows of the batch."""
     desk.land(ORDERS, [(1, "a", 10)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from incremental_assets.engine.stage import ParquetStage
 from tests.engine.source import READER, Source, planned
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 AWKWARD = 'we"ird; drop table x--.Tbl'
 NUMBER = Cursor("n", CursorType.INTEGER, nulls=NullPolicy.ALWAYS)
@@ -53,6 +54,17 @@ class Copy:
 @pytest.fixture
 def copy(source: Source, spark: SparkSession, tmp_path: Path) -> Copy:
     return Copy(source, spark, tmp_path / "lake")
+
+
+def test_a_database_that_takes_no_connection_of_sparks_is_one_sentence(source: Source, spark: SparkSession) -> None:
+    source.execute("CREATE TABLE orders (id int PRIMARY KEY, n int)")
+    probe, spec = source.open(), source.spec("orders", NUMBER)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        elsewhere = source.address(port=nobody.getsockname()[1])
+        reader = SparkSource(probe, elsewhere, lambda: spark)
+        with pytest.raises(SourceUnreachable, match=r"orders: the connection to .* was lost while .*next sync goes on"):
+            reader.snapshot(planned(probe, spec)).__enter__()
 
 
 @pytest.mark.parametrize(
@@ -116,6 +128,13 @@ def test_every_type_and_name_arrives_as_it_is_and_hashes_the_same_on_both_sides(
     assert copy.sync(spec).rows.unchanged == 3
 
 
+def parts(frame: DataFrame) -> int:
+    """As many connections as have read it."""
+    from pyspark.sql import functions as sf
+
+    return frame.select(sf.spark_partition_id()).distinct().count()
+
+
 @pytest.mark.postgres
 @pytest.mark.spark
 def test_all_parts_of_a_read_share_one_snapshot(copy: Copy, source: Source) -> None:
@@ -127,22 +146,22 @@ def test_all_parts_of_a_read_share_one_snapshot(copy: Copy, source: Source) -> N
     spec = source.spec("events", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)
     spec = replace(spec, shape=replace(spec.shape, bytes=3 * PART_BYTES))
     plan = copy.plan(spec)
+    gentle = replace(plan, request=replace(plan.request, connections=2))
+    with copy.reader.snapshot(gentle) as snapshot:
+        assert parts(snapshot.frame) == 2
+    greedy = replace(plan, request=replace(plan.request, connections=9))
+    with copy.reader.snapshot(greedy) as snapshot:
+        assert parts(snapshot.frame) == 3
+
     with copy.reader.snapshot(plan) as snapshot:
         # After the snapshot and before the read: none of it may be seen.
         source.execute(
             "UPDATE events SET n = n + 1", "DELETE FROM events WHERE id < 100", "INSERT INTO events VALUES (0, 0, '')"
         )
-        assert snapshot.frame.rdd.getNumPartitions() == 3
+        assert parts(snapshot.frame) == 3
         batch = copy.stage.write(plan, snapshot)
     assert batch.rows == 12000
     assert batch.lower == number(1)
-
-    gentle = replace(plan, request=replace(plan.request, connections=2))
-    with copy.reader.snapshot(gentle) as snapshot:
-        assert snapshot.frame.rdd.getNumPartitions() == 2
-    greedy = replace(plan, request=replace(plan.request, connections=9))
-    with copy.reader.snapshot(greedy) as snapshot:
-        assert snapshot.frame.rdd.getNumPartitions() == 3
 
 
 @pytest.mark.postgres

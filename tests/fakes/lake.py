@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from incremental_assets.core.errors import CommitMissing, TargetChanged
+from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
+from incremental_assets.core.maintenance import How, Layout
 from incremental_assets.core.measure import Comparison, Duplicates, Measure
 from incremental_assets.core.plan import SyncPlan, Ticket
-from incremental_assets.core.ports import Batch, Commit, Target
+from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
 from incremental_assets.core.report import RowCounts
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Strategy, TableId, TableSpec
@@ -33,6 +34,8 @@ class LogEntry:
     state: State | None = None
     counts: RowCounts | None = None
     changes_rows: bool = True
+    is_load: bool = False
+    """Whether it holds a first load's rows, which have no position yet."""
 
 
 @dataclass
@@ -43,6 +46,10 @@ class DeltaTable:
     table_id: str = field(default_factory=lambda: f"table-{next(_table_ids)}")
     log: list[LogEntry] = field(default_factory=list)
     transactions: dict[str, int] = field(default_factory=dict)
+    cleaned: bool = False
+    """Whether the log's first commits are gone."""
+    gathered: int = 0
+    """The version after the last commit that put its files together."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -53,6 +60,11 @@ class DeltaTable:
     def version(self) -> int:
         """The latest version."""
         return len(self.log) - 1
+
+    @property
+    def landed(self) -> bool:
+        """Whether a batch ever landed."""
+        return any(entry.ours and entry.counts is not None and not entry.is_load for entry in self.log)
 
     def commit(self, entry: LogEntry) -> bool:
         """Append to the log; False when Delta skips it as a replay."""
@@ -75,6 +87,8 @@ class FakeLake:
     moment: Callable[[str], None] = nothing
     database: SimulatedDatabase | None = None
     """The source, for `compare`."""
+    small_files: int = 1
+    """Files of 1,000 bytes that each commit leaves."""
 
     # --- the port -----------------------------------------------------------------------------------
 
@@ -94,6 +108,7 @@ class FakeLake:
             seq=table.transactions.get(table.app_id, -1),
             state=states[-1] if states else None,
             foreign=foreign[0] if foreign else "",
+            landed=table.landed or table.cleaned,
         )
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
@@ -110,20 +125,47 @@ class FakeLake:
                 and entry.ticket is not None
                 and entry.ticket.batch_id == batch_id
                 and entry.counts is not None
+                and not entry.is_load
             ):
                 return Commit(table.table_id, version, entry.counts, entry.state)
         return None
 
+    def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Everything that is there is replaced; verified as a staged batch is."""
+        spec, ticket = plan.spec, plan.ticket
+        table = self._opened(spec, ticket)
+        rows = tuple({**row, "_sync_seq": ticket.seq} for row in snapshot.frame[self.stage.loses :])
+        self.moment("before load commit")
+        under = replace(ticket, seq=-1 if ticket.load_seq is None else ticket.load_seq)
+        entry = LogEntry(rows, "LOAD", ours=True, ticket=under, counts=RowCounts(len(rows)), is_load=True)
+        if not table.commit(entry):
+            raise CommitMissing(f"{spec.id}: the log does not hold the rows of sequence {under.seq}")
+        self.moment("after load commit")
+        if len(rows) != snapshot.rows:
+            raise StageBroken(f"{spec.id}: {len(rows)} rows were written where the source counted {snapshot.rows}")
+        return Batch(ticket.batch_id, len(rows), digest="", in_target=True)
+
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine, one commit, its confirmation."""
-        spec, staged = plan.spec, self.stage.read(plan.spec.id, batch)
+        spec, staged = plan.spec, [] if batch.in_target else self.stage.read(plan.spec.id, batch)
         bad = [{**row, "_sync_reason": reason} for row in staged if (reason := rejected(plan, row))]
         kept = self.quarantine.setdefault(spec.id, [])
         kept += [row for row in bad if row not in kept]
         table = self._opened(spec, plan.ticket)
         self.moment("before commit")
         good = [row for row in staged if not rejected(plan, row)]
-        table.commit(self.written(plan, batch, state, table, good))
+        table.commit(
+            LogEntry(
+                table.rows,
+                "LOADED",
+                ours=True,
+                ticket=plan.ticket,
+                state=state,
+                counts=RowCounts(batch.rows, batch.rows),
+            )
+            if batch.in_target
+            else self.written(plan, batch, state, table, good)
+        )
         self.moment("after commit")
         commit = self.find(spec, plan.ticket.batch_id)
         if commit is None:
@@ -159,6 +201,24 @@ class FakeLake:
         """Rows per window."""
         return tuple(len(_in(spec, (window,), self.landed(spec.id))) for window in windows)
 
+    def layout(self, spec: TableSpec) -> Layout:
+        """What the commits since the last OPTIMIZE left, and the one file that this made."""
+        table = self.tables.get(spec.id)
+        if table is None:
+            return Layout((), 0, 0)
+        since = [entry for entry in table.log[table.gathered :] if entry.counts is not None]
+        files = len(since) * self.small_files + (table.gathered > 0)
+        return Layout((1000,) * files, len(table.rows), len(table.rows))
+
+    def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        """A commit that carries the state and no sequence, and leaves the rows."""
+        table = self.tables[spec.id]
+        self.moment("before commit")
+        table.commit(LogEntry(table.rows, "OPTIMIZE", ours=True, state=state, changes_rows=False))
+        table.gathered = len(table.log)
+        self.moment("after commit")
+        return table.version
+
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Of the table as the source's catalogue shows it."""
         return tuple((column.name, column.spark_type) for column in spec.columns) if spec.id in self.tables else ()
@@ -188,6 +248,7 @@ class FakeLake:
     def forget_states(self, table: TableId) -> None:
         """The log was cleaned: `txn` stays, userMetadata is gone."""
         there = self.tables[table]
+        there.cleaned = True
         there.log = [
             LogEntry(each.rows, each.operation, ours=True, changes_rows=each.changes_rows) for each in there.log
         ]
@@ -197,7 +258,7 @@ class FakeLake:
     def written(self, plan: SyncPlan, batch: Batch, state: State, table: DeltaTable, good: list[Row]) -> LogEntry:
         """The commit of a batch, computed against the table as it is at that moment."""
         mark = {"_sync_seq": plan.ticket.seq}
-        if plan.overwrites:
+        if plan.overwrites or not (table.landed or table.cleaned):
             kept, added, updated = [], good, 0
         elif plan.spec.strategy is Strategy.UPSERT:
             good = list({key_of(plan.spec, row): row for row in good}.values())

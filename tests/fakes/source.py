@@ -16,7 +16,7 @@ from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableShape, TableSpec
 from incremental_assets.core.window import Window
 from tests.fakes.database import SimulatedDatabase, Stored
-from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, reads_nulls, version_digest
+from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, reads_nulls, rejected, version_digest
 
 
 def fingerprint(spec: TableSpec, window: Window, table: dict[int, Stored]) -> Fingerprint:
@@ -122,6 +122,7 @@ class FakeSnapshot:
     """What one snapshot shows of a plan's window. `frame` is the list of rows."""
 
     rows: int
+    rejected: int
     nulls: int
     highest: CursorValue | None
     fingerprint: Fingerprint | None
@@ -153,6 +154,7 @@ class FakeSource:
             marks = fingerprint(spec, Window(lower, lower) if empty else Window(lower, upper), table)
         return FakeSnapshot(
             rows=len(rows),
+            rejected=sum(1 for row in rows if rejected(plan, row)),
             nulls=sum(1 for stored in table.values() if spec.cursor and cursor_of(spec, stored.values) is None),
             highest=_highest(spec, rows) if spec.is_incremental else None,
             fingerprint=marks,

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from incremental_assets.core import bound, planner, recover, reset, sync
+from incremental_assets.core import bound, maintain, planner, recover, reset, sync
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Commit
@@ -197,7 +197,7 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("lease.record(Event(spec.id, EventKind.INTENT,", "(Event(spec.id, EventKind.INTENT,"),
+            ("    lease.record(intent)\n", ""),
         ),
     ),
     Mutant(
@@ -233,7 +233,7 @@ MUTANTS = [
             without_the_thought(
                 sync, "_ticket", ("1 + max(position.last_seq, target.seq if target else -1)", "1 + position.last_seq")
             ),
-            without_the_thought(recover, "_knows_less", ("target.seq > position.last_seq", "False")),
+            without_the_thought(recover, "knows_less", ("target.seq > position.last_seq", "False")),
             instead(lake.FakeLake, "apply", _unconfirmed),
         ),
     ),
@@ -247,9 +247,14 @@ MUTANTS = [
         "doubles what landed since in an append",
         without_the_thought(
             recover,
-            "_knows_less",
+            "knows_less",
             ("return target.seq > position.last_seq or (target.state is not None and", "return (False and"),
         ),
+    ),
+    Mutant(
+        "maintenance writes down what an older checkpoint table believes",
+        "doubles what landed since in an append, once that is all that is left to rebuild from",
+        without_the_thought(maintain, "maintain_table", (" or knows_less(position, target)", "")),
     ),
     Mutant(
         "a lost checkpoint table is rebuilt without a fence",
@@ -273,6 +278,26 @@ MUTANTS = [
                 '    ports.stage.discard(spec.id, ticket.batch_id)\n    watch.enter("landed")',
             ),
         ),
+    ),
+    Mutant(
+        "the rows of a first load are committed without a sequence",
+        "replaces what landed while their run was asleep",
+        without_the_thought(lake, "FakeLake.load", ("ticket=under", "ticket=None")),
+    ),
+    Mutant(
+        "the rows of a first load are not counted before they get a position",
+        "loses what was lost on the way",
+        without_the_thought(lake, "FakeLake.load", ("len(rows) != snapshot.rows", "False")),
+    ),
+    Mutant(
+        "a first load is one that nobody remembers",
+        "replaces what has landed when the checkpoint table is lost beside a cleaned log",
+        instead(sync, "loads_directly", lambda spec, request, state, target: state is None and spec.shape.bytes > 0),
+    ),
+    Mutant(
+        "a staged batch is added to the rows of a load that died",
+        "lands them twice",
+        without_the_thought(lake, "FakeLake.written", (" or not (table.landed or table.cleaned)", "")),
     ),
     Mutant(
         "a fingerprint outlives a reset",

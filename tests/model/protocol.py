@@ -1,8 +1,8 @@
 """The protocol as a state machine: everybody does everything at any moment, and in the end the copy is true.
 
 A source whose transactions stamp early and commit late, draw numbers out of order, abort, are prepared; a clock that is put back by up to
-a second; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; a checkpoint
-table that is lost or an older copy of itself.
+a second; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; files that are
+put together in between; a checkpoint table that is lost or an older copy of itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, StageBroken
+from incremental_assets.core.first_load import WORTH_IT
+from incremental_assets.core.maintain import Maintained, maintain
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.ports import EventKind
 from incremental_assets.core.reset import reset_table
@@ -33,6 +35,8 @@ TERMS = {
     "append by a stamp, looking back": orders(Strategy.APPEND, lookback=timedelta(minutes=5)),
     "upsert by a sequence": orders(Strategy.UPSERT, cursor="id"),
     "append by a sequence": orders(Strategy.APPEND, cursor="id"),
+    "upsert by a stamp, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT),
+    "append by a stamp, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }
 
 PUT_BACK = timedelta(seconds=1)
@@ -40,7 +44,7 @@ PUT_BACK = timedelta(seconds=1)
 
 NAMED = [
     "before observe", "after observe", "before snapshot", "after snapshot", "staging", "before staged", "after staged",
-    "before commit", "after commit", "before landed", "after landed", "before fence", "after fence", "after find", "before abandoned",
+    "before load commit", "after load commit", "before commit", "after commit", "before landed", "after landed", "before fence", "after fence", "after find", "before abandoned",
 ]  # fmt: skip
 """Between these the faults lie that have been found; any other moment is drawn by its number."""
 
@@ -203,6 +207,16 @@ class Protocol(RuleBasedStateMachine):
     @rule()
     def sleeper_wakes(self) -> None:
         self.wake(self.sleepers.pop(0))
+
+    @rule(moment=st.none() | st.sampled_from(["before compact", "before commit", "after commit"]))
+    def files_are_put_together(self, moment: str | None) -> None:
+        self.world.lake.small_files = 100
+        process = self.world.process()
+        if moment is not None:
+            process.at[moment] = process.kill
+        with contextlib.suppress(Killed):
+            for done in maintain([self.spec], "upkeep", self.world.ports(process), seconds=0):
+                assert isinstance(done, Maintained), done
 
     @rule(lower=st.integers(0, 120), length=st.integers(0, 60))
     def backfill(self, lower: int, length: int) -> None:

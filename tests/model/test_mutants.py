@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import Strategy
-from tests.core import test_plan, test_recover, test_sync, test_sync_kills
+from tests.core import test_first_load, test_maintain, test_plan, test_recover, test_sync, test_sync_kills
 from tests.model.mutants import MUTANTS, Mutant
 from tests.model.protocol import Protocol
 from tests.scenario import orders
@@ -47,6 +47,7 @@ STORIES: dict[str, Callable[[], None]] = {
             APPEND, 3
         )
     ),
+    "maintenance writes down what an older checkpoint table believes": test_maintain.test_what_an_older_checkpoint_table_believes_is_not_written_into_the_lake,
     "a lost checkpoint table is rebuilt without a fence": lambda: (
         test_recover.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
             Mode.SYNC, None
@@ -61,6 +62,22 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "a commit that raised nothing has landed": lambda: (
         test_sync.test_a_run_whose_lease_was_taken_says_so_and_leaves_nothing_behind("before commit", CommitMissing)
+    ),
+    "the rows of a first load are committed without a sequence": lambda: (
+        test_first_load.test_a_load_that_sleeps_past_its_lease_replaces_nothing_when_it_wakes(
+            test_first_load.BIG, "before load commit"
+        )
+    ),
+    "the rows of a first load are not counted before they get a position": lambda: (
+        test_first_load.test_a_load_that_does_not_add_up_gets_no_position_and_the_next_one_replaces_it(
+            test_first_load.BIG
+        )
+    ),
+    "a first load is one that nobody remembers": (
+        test_first_load.test_what_has_landed_is_never_loaded_over_although_nobody_remembers_it
+    ),
+    "a staged batch is added to the rows of a load that died": lambda: (
+        test_first_load.test_rows_without_a_position_are_replaced_by_a_staged_batch_too(test_first_load.BIG_APPEND)
     ),
     "a reset forgets the sync that died before it": lambda: (
         test_recover.test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(APPEND)

@@ -15,8 +15,11 @@ from incremental_assets.core.names import render_table
 from incremental_assets.core.table import TableId
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql_sql import identifier
+from incremental_assets.engine.words import words as all_words
 
-_JDBC = re.compile(r"org\.postgresql\.util\.PSQLException: (.+)")
+_JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
+_JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
+"""Spark's own, where the very first of its connections fails; the driver's words are only in the Java that lies behind it."""
 
 
 @contextmanager
@@ -63,10 +66,11 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
 
 def explain_read(error: Exception, address: Address, table: TableId) -> IncrementalAssetsError | None:
     """One sentence for an error of Spark whose cause is the JDBC driver's; None where it is not. Spark wraps it as it likes, its text stays."""
-    found = _JDBC.search(str(error))
-    if found is None:
+    text = all_words(error)
+    found = _JDBC.search(text)
+    if found is None and _JDBC_REFUSED.search(text) is None:
         return None
-    words = found[1].strip().rstrip(".")
+    words = found[1].strip().rstrip(".") if found else "it takes no new connection"
     if "permission denied" in words:
         return SourceRefused(f"{table}: {_grant(address, table)} ({words})")
     # The snapshot went with the connection that held it.

@@ -1,0 +1,85 @@
+"""Whether the files of a copy are to be put together, and why: decided from what its log tells of them.
+
+Every tick leaves a small file, and each of them makes all later ticks and reads a little slower. Putting them together costs once. So it
+pays when the small files have cost as much as that since they began to gather, as with anything that is rented before it is bought: never
+more than twice what was best, however often a table moves and however much it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+SMALL = 16 * 2**20
+"""Bytes. A smaller file is taken; a larger one keeps its own range of keys, by which a tick passes over it."""
+TARGET = 64 * 2**20
+"""Bytes. No file is made larger: one file for all would be read by every tick."""
+
+PER_FILE = 0.01
+"""Seconds by which one more small file slows a tick and a read."""
+START = 1.0
+PER_BYTE = 1 / (20 * 2**20)
+"""Seconds that putting files together takes at all, and for each byte of them."""
+DEAD_SHARE = 1 / 3
+"""Of rows that are only marked as deleted, from which on they are removed: two that live are written for one that is dead, at the most."""
+
+
+class How(StrEnum):
+    """What is done to the files."""
+
+    GATHER = "gather"
+    """Small files become larger ones."""
+    PURGE = "purge"
+    """Rows that are marked as deleted leave the files that hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of a copy: their sizes in bytes, the rows in them, and those rows that deletion vectors do not mark."""
+
+    sizes: tuple[int, ...]
+    rows: int
+    live: int
+
+    @property
+    def dead(self) -> int:
+        """Rows that every reader passes over."""
+        return self.rows - self.live
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What is to be done, and why. `urgency`: how often what has been paid would have paid for it."""
+
+    how: How
+    reason: str
+    urgency: float
+
+
+def compaction(layout: Layout) -> Compaction | None:
+    """What pays now, if anything does."""
+    if layout.rows and layout.dead >= DEAD_SHARE * layout.rows:
+        share = layout.dead / layout.rows
+        # Less than that leaves with the small files that hold it.
+        if share * sum(layout.sizes) >= SMALL:
+            reason = f"{layout.dead:,} of {layout.rows:,} rows in its files are only marked as deleted"
+            return Compaction(How.PURGE, reason, share / DEAD_SHARE)
+    bins = gathered(layout.sizes)
+    taken = sum(len(found) for found in bins)
+    # They came one by one, so that on average half of them were there.
+    paid = PER_FILE * (taken - len(bins)) ** 2 / 2
+    cost = START + PER_BYTE * sum(map(sum, bins))
+    if not bins or paid < cost:
+        return None
+    return Compaction(How.GATHER, f"{taken} of {len(layout.sizes)} files are small and become {len(bins)}", paid / cost)
+
+
+def gathered(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The sizes that become one file each, as OPTIMIZE will choose them: the smallest first, and none that would stay alone."""
+    bins: list[list[int]] = [[]]
+    for size in sorted(size for size in sizes if size < SMALL):
+        if sum(bins[-1]) + size > TARGET:
+            bins.append([])
+        bins[-1].append(size)
+    return tuple(tuple(found) for found in bins if len(found) > 1)

@@ -1,0 +1,158 @@
+"""Files are put together after the syncs, and whatever becomes of that, the copies stay as right as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from incremental_assets.core.maintain import Maintained, Neglected, maintain
+from incremental_assets.core.plan import Ticket
+from incremental_assets.core.ports import Event, EventKind
+from incremental_assets.core.report import Status
+from incremental_assets.core.table import Strategy, TableId, TableSpec
+from tests.fakes import Killed, Memory, Process, World, ordered
+from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop
+
+UPSERT = orders(Strategy.UPSERT)
+
+
+def moved(world: World, spec: TableSpec = UPSERT, times: int = 4) -> None:
+    """So many syncs, each of one new row; each leaves twenty small files."""
+    world.lake.small_files = 20
+    for _ in range(times):
+        number = world.database.nextval()
+        world.database.insert(spec.id, id=number, customer="ada", status="new", updated_at=world.database.stamp())
+        world.database.tick(60)
+        assert world.sync(spec).status is Status.LANDED
+
+
+@pytest.fixture
+def world() -> World:
+    """A table with many small files."""
+    found = World(shop())
+    moved(found)
+    return found
+
+
+def kept_up(world: World, process: Process | None = None) -> list[Maintained | Neglected]:
+    return list(maintain([UPSERT], "run", world.ports(process), seconds=60))
+
+
+def one_more_sync_is_equal(world: World) -> None:
+    world.database.update(ORDERS, {"id": 1}, status="paid", updated_at=world.database.stamp())
+    world.database.tick(60)
+    assert world.sync(UPSERT).status is Status.LANDED
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_many_small_files_become_one_and_syncs_go_on(world: World) -> None:
+    (done,) = kept_up(world)
+    assert isinstance(done, Maintained)
+    assert (len(done.before.sizes), len(done.after.sizes), done.version) == (80, 1, 5)
+    assert kept_up(world) == [], "a second time finds nothing worth it"
+    one_more_sync_is_equal(world)
+
+
+def test_nothing_is_done_for_few_files() -> None:
+    world = World(shop())
+    world.lake.small_files = 1
+    order(world.database, "ada", world.database.stamp())
+    world.sync(UPSERT)
+    assert kept_up(world) == []
+
+
+def test_nothing_is_done_for_a_copy_that_is_overwritten_whole(world: World) -> None:
+    assert list(maintain([orders(Strategy.FULL_REFRESH)], "run", world.ports(), seconds=60)) == []
+
+
+def test_a_lost_checkpoint_table_is_rebuilt_from_the_commit_that_put_files_together(world: World) -> None:
+    before = world.checkpoints.position(ORDERS).state
+    kept_up(world)
+    newest = world.lake.tables[ORDERS].log[-1]
+    assert (newest.operation, newest.state) == ("OPTIMIZE", before)
+    world.memory = Memory()
+    one_more_sync_is_equal(world)
+    assert world.checkpoints.kinds(ORDERS)[0] == "rebuilt"
+
+
+def test_what_an_older_checkpoint_table_believes_is_not_written_into_the_lake() -> None:
+    append, world = orders(Strategy.APPEND), World(shop())
+    moved(world, append, times=2)
+    known = len(world.memory.events)
+    moved(world, append, times=2)
+    del world.memory.events[known:]
+    assert list(maintain([append], "run", world.ports(), seconds=60)) == []
+    world.memory.events.clear()
+    order(world.database, "ada", "2024-01-29T09:00:00Z")
+    world.database.tick(60)
+    world.sync(append)
+    assert len(world.rows(ORDERS)) == len({row["id"] for row in world.rows(ORDERS)})
+
+
+def test_a_table_that_another_run_holds_is_left_to_it(world: World) -> None:
+    with world.checkpoints.lease(ORDERS, "another"):
+        assert kept_up(world) == []
+    assert len(kept_up(world)) == 1
+
+
+def test_what_a_dead_run_left_is_for_the_next_sync_first(world: World) -> None:
+    ticket = Ticket(world.checkpoints.position(ORDERS).app_id, 4, "batch")
+    with world.checkpoints.lease(ORDERS, "dead") as lease:
+        lease.record(Event(ORDERS, EventKind.INTENT, "dead", ticket.seq, ticket.batch_id, ticket.app_id))
+    assert kept_up(world) == []
+
+
+def test_a_copy_that_another_hand_has_changed_stays_as_it_was_found(world: World) -> None:
+    world.lake.foreign(ORDERS, "DELETE", rows=[])
+    versions = world.lake.tables[ORDERS].version
+    assert kept_up(world) == []
+    assert world.lake.tables[ORDERS].version == versions
+
+
+def test_a_failure_is_a_sentence_and_the_next_sync_lands(world: World) -> None:
+    def full() -> None:
+        raise OSError("no space left")
+
+    process = world.process()
+    process.at["before compact"] = full
+    (done,) = kept_up(world, process)
+    assert isinstance(done, Neglected)
+    assert done.error == (
+        "shop.public.orders: its small files were not put together, which is tried again after the next sync: unexpected OSError: no space left"
+    )
+    assert ORDERS not in world.memory.leases
+    one_more_sync_is_equal(world)
+
+
+def moments() -> range:
+    """As many as one upkeep meets."""
+    found = World(shop())
+    moved(found)
+    process = found.process()
+    kept_up(found, process)
+    return range(len(process.moments))
+
+
+@pytest.mark.parametrize("moment", moments())
+def test_whenever_it_is_killed_the_next_sync_goes_on(world: World, moment: int) -> None:
+    process = world.process()
+    process.kill_at = moment
+    with pytest.raises(Killed):
+        kept_up(world, process)
+    one_more_sync_is_equal(world)
+    assert ORDERS not in world.memory.leases
+    assert world.checkpoints.position(ORDERS).open is None
+
+
+def test_the_most_urgent_has_its_turn_even_when_there_is_no_time() -> None:
+    specs = [
+        replace(UPSERT, shape=replace(ORDERS_SHAPE, id=TableId("shop", "public", name))) for name in ("few", "many")
+    ]
+    world = World.of(*(spec.shape for spec in specs))
+    moved(world, specs[0], 4)
+    moved(world, specs[1], 8)
+    first = list(maintain(specs, "run", world.ports(), seconds=0))
+    assert [done.table.name for done in first] == ["many"]
+    second = list(maintain(specs, "run", world.ports(), seconds=0))
+    assert [done.table.name for done in second] == ["few"]

@@ -1,0 +1,99 @@
+"""A Spark standalone cluster on this machine: a master and two small workers, each a JVM of its own, from the files of pyspark itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+from incremental_assets.engine.java import require_java
+
+HOST = "127.0.0.1"
+WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """`url` is what `spark: {master: …}` names; `page` is the master's own page."""
+
+    url: str
+    page: str
+
+    def told(self) -> dict[str, Any]:
+        """What the master says of its workers and applications."""
+        with urllib.request.urlopen(f"{self.page}/json/", timeout=10) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    def is_up(self) -> bool:
+        """Whether every worker is there."""
+        try:
+            return self.told()["aliveworkers"] == WORKERS
+        except (OSError, ValueError):
+            # Its page answers a moment before it can answer in JSON.
+            return False
+
+
+@contextmanager
+def standalone(folder: Path) -> Iterator[Cluster]:
+    """Started, and ended with everything that it started."""
+    port, page = _free_port(), _free_port()
+    cluster = Cluster(f"spark://{HOST}:{port}", f"http://{HOST}:{page}")
+    with ExitStack() as running:
+        master = ["master.Master", "--port", str(port), "--webui-port", str(page)]
+        running.enter_context(_daemon(folder, "master", master))
+        for number in range(WORKERS):
+            place = folder / f"worker{number}"
+            small = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(place)]
+            running.enter_context(_daemon(folder, place.name, ["worker.Worker", *small, cluster.url]))
+        deadline = time.monotonic() + 60
+        while not cluster.is_up():
+            assert time.monotonic() < deadline, (folder / "master.log").read_text()
+            time.sleep(0.1)
+        yield cluster
+
+
+@contextmanager
+def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[None]:
+    home = Path(pyspark.__file__).parent
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(require_java().home),
+        "SPARK_LOCAL_IP": HOST,
+        # A value that is read or written by the clock of a machine, and not in UTC, would come out shifted.
+        "TZ": "America/New_York",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    program = f"org.apache.spark.deploy.{arguments[0]}"
+    with (folder / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(home / "bin" / "spark-class"), program, "--host", HOST, *arguments[1:]],
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        return int(taken.getsockname()[1])

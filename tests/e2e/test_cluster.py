@@ -1,0 +1,88 @@
+"""The same code against a Spark cluster: the work is done by executors in JVMs of their own, and the copies equal the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.e2e.cluster import WORKERS, Cluster, standalone
+from tests.shop import Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+TABLES = """
+- "public.orders:updated_at:timestamp!upsert"
+- "public.events:id:integer"
+- {table: public.prices, strategy: full_refresh, refresh_every: 1s}
+"""
+QUERIES = {
+    "orders": "SELECT id, note, due, updated_at AT TIME ZONE 'UTC' FROM orders",
+    "events": "SELECT id, what FROM events",
+    "prices": "SELECT sku, price FROM prices",
+}
+
+
+DEFAULTS = """
+spark.sql.shuffle.partitions              2
+spark.databricks.delta.snapshotPartitions 1
+spark.driver.extraJavaOptions             -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.executor.extraJavaOptions           -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+"""
+"""What whoever runs a cluster of two cores says of it; Spark's own are made for hundreds."""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    with standalone(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def shop(postgres: EmbeddedPostgres, database: str, tmp_path: Path, cluster: Cluster) -> Shop:
+    shop = Shop.open(postgres, database, tmp_path, TABLES, options="unlisted: ignore")
+    with shop.config.open("a") as file:
+        file.write(f"spark: {{master: '{cluster.url}'}}\n")
+    shop.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, note text, due timestamp, updated_at timestamptz NOT NULL DEFAULT now())",
+        "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",
+        "CREATE TABLE prices (sku text PRIMARY KEY, price numeric(8,2))",
+        "INSERT INTO orders SELECT n, 'first', '1500-02-28 02:30'::timestamp + n * interval '1 day' FROM generate_series(1, 5000) n",
+        "INSERT INTO events (what) SELECT 'born ' || n FROM generate_series(1, 5000) n",
+        "INSERT INTO prices SELECT 'sku' || n, n FROM generate_series(1, 50) n",
+    )
+    return shop
+
+
+def test_a_first_load_and_a_tick_on_a_cluster_of_two_workers_leave_every_table_equal_to_the_source(
+    shop: Shop, cluster: Cluster, spark: SparkSession
+) -> None:
+    first = shop.sync()
+    shop.execute(
+        "UPDATE orders SET note = 'changed', updated_at = now() WHERE id <= 100",
+        "INSERT INTO orders (id, note) SELECT 5000 + n, 'new' FROM generate_series(1, 20) n",
+        "INSERT INTO events (what) SELECT 'more ' || n FROM generate_series(1, 50) n",
+        "UPDATE prices SET price = price + 1",
+    )
+    tick = shop.sync()
+
+    assert {name: (entry["status"], entry["rows"]["inserted"]) for name, entry in first.items()} == {
+        "public.orders": ("landed", 5000),
+        "public.events": ("landed", 5000),
+        "public.prices": ("landed", 50),
+    }
+    assert (tick["public.orders"]["rows"]["inserted"], tick["public.orders"]["rows"]["updated"]) == (20, 100)
+    for name, query in QUERIES.items():
+        assert shop.landed(spark, name) == shop.truth(query)
+    apps = cluster.told()["completedapps"]
+    assert [(app["name"], app["cores"]) for app in apps] == [("incremental-assets", WORKERS)] * 2
