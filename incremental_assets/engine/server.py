@@ -165,13 +165,19 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
         if found := _STARTED.search(told):
             return int(found[1])
         if process.poll() is not None:
+            told = log.read_text(encoding="utf-8", errors="replace")
             raise SetupError(f"the engine ended while it started ({_reason(told)}); its log is {log}")
         time.sleep(0.05)
     raise SetupError(f"the engine did not answer within {_READY_WITHIN} seconds and was ended; its log is {log}")
 
 
+_NO_JVM = ("Error: Could not create the Java Virtual Machine.", "Error: A fatal exception has occurred.")
+"""What the JVM says after it has named the fault."""
+
+
 def _reason(told: str) -> str:
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    """The line that names the fault, of a log that was read after its process had ended."""
+    lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith(_NO_JVM)]
     named = [line for line in lines if "Exception" in line or "Error" in line]
     return (named or lines[-1:] or ["it said nothing"])[0]
 
