@@ -24,6 +24,21 @@ if TYPE_CHECKING:
 
 PASSWORD = "s3cret-of-the-reader"
 
+THREE_STRATEGIES = """
+- "public.orders:updated_at:timestamp!upsert"
+- "public.events:id:integer"
+- {table: public.prices, strategy: full_refresh, refresh_every: 1s}
+"""
+MAKE_THREE = (
+    "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
+    "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",
+    "CREATE TABLE prices (sku text PRIMARY KEY, price numeric(8,2))",
+    "INSERT INTO orders (id, note) SELECT n, 'first' FROM generate_series(1, 500) n",
+    "INSERT INTO events (what) SELECT 'born ' || n FROM generate_series(1, 500) n",
+    "INSERT INTO prices SELECT 'sku' || n, n FROM generate_series(1, 50) n",
+)
+"""One table of each strategy, configured and filled."""
+
 
 @dataclass(frozen=True)
 class Shop:

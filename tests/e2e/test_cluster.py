@@ -10,18 +10,13 @@ import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.e2e.cluster import WORKERS, Cluster, standalone
-from tests.shop import Shop
+from tests.shop import THREE_STRATEGIES, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-TABLES = """
-- "public.orders:updated_at:timestamp!upsert"
-- "public.events:id:integer"
-- {table: public.prices, strategy: full_refresh, refresh_every: 1s}
-"""
 QUERIES = {
     "orders": "SELECT id, note, due, updated_at AT TIME ZONE 'UTC' FROM orders",
     "events": "SELECT id, what FROM events",
@@ -50,7 +45,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 
 @pytest.fixture
 def shop(postgres: EmbeddedPostgres, database: str, tmp_path: Path, cluster: Cluster) -> Shop:
-    shop = Shop.open(postgres, database, tmp_path, TABLES, options="unlisted: ignore")
+    shop = Shop.open(postgres, database, tmp_path, THREE_STRATEGIES, options="unlisted: ignore")
     with shop.config.open("a") as file:
         file.write(f"spark: {{master: '{cluster.url}'}}\n")
     shop.execute(

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.shop import PASSWORD, Shop, kill, wait_for
+from tests.shop import MAKE_THREE, PASSWORD, THREE_STRATEGIES, Shop, kill, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,11 +24,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 LONG = pytest.mark.skipif(os.environ.get("FAULTS") != "all", reason="takes minutes: FAULTS=all")
 
-TABLES = """
-- "public.orders:updated_at:timestamp!upsert"
-- "public.events:id:integer"
-- {table: public.prices, strategy: full_refresh, refresh_every: 1s}
-"""
 OWN = "session of its own"
 
 
@@ -86,15 +81,8 @@ def children(pid: int) -> list[psutil.Process]:
 
 @pytest.fixture
 def watched(postgres: EmbeddedPostgres, database: str, tmp_path: Path) -> Iterator[Watched]:
-    shop = Shop.open(postgres, database, tmp_path, TABLES, options="unlisted: ignore")
-    shop.execute(
-        "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
-        "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",
-        "CREATE TABLE prices (sku text PRIMARY KEY, price numeric(8,2))",
-        "INSERT INTO orders (id, note) SELECT n, 'first' FROM generate_series(1, 500) n",
-        "INSERT INTO events (what) SELECT 'born ' || n FROM generate_series(1, 500) n",
-        "INSERT INTO prices SELECT 'sku' || n, n FROM generate_series(1, 50) n",
-    )
+    shop = Shop.open(postgres, database, tmp_path, THREE_STRATEGIES, options="unlisted: ignore")
+    shop.execute(*MAKE_THREE)
     this = Watched(shop)
     yield this
     shop.run("engine", "stop")
@@ -235,7 +223,7 @@ def test_two_sources_at_once_are_synced_by_two_processes_on_one_engine(
 ) -> None:
     postgres.create_database(other := f"{watched.shop.database}_other")
     (tmp_path / "other").mkdir()
-    second = Shop.open(postgres, other, tmp_path / "other", TABLES, options="unlisted: ignore")
+    second = Shop.open(postgres, other, tmp_path / "other", THREE_STRATEGIES, options="unlisted: ignore")
     second.execute(
         "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
         "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",

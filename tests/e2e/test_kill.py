@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.shop import Shop, kill, wait_for
+from tests.shop import MAKE_THREE, THREE_STRATEGIES, Shop, kill, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.e2e
-
-TABLES = """
-- "public.orders:updated_at:timestamp!upsert"
-- "public.events:id:integer"
-- {table: public.prices, strategy: full_refresh, refresh_every: 1s}
-"""
 
 MOMENTS = {
     "as soon as the intent is written": ("intent", 1),
@@ -43,15 +37,8 @@ QUICK = [
 
 @pytest.fixture
 def shop(postgres: EmbeddedPostgres, database: str, tmp_path: Path) -> Shop:
-    shop = Shop.open(postgres, database, tmp_path, TABLES, options="unlisted: ignore")
-    shop.execute(
-        "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())",
-        "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)",
-        "CREATE TABLE prices (sku text PRIMARY KEY, price numeric(8,2))",
-        "INSERT INTO orders (id, note) SELECT n, 'first' FROM generate_series(1, 500) n",
-        "INSERT INTO events (what) SELECT 'born ' || n FROM generate_series(1, 500) n",
-        "INSERT INTO prices SELECT 'sku' || n, n FROM generate_series(1, 50) n",
-    )
+    shop = Shop.open(postgres, database, tmp_path, THREE_STRATEGIES, options="unlisted: ignore")
+    shop.execute(*MAKE_THREE)
     return shop
 
 
