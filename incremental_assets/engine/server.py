@@ -171,14 +171,15 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
     raise SetupError(f"the engine did not answer within {_READY_WITHIN} seconds and was ended; its log is {log}")
 
 
-_NO_JVM = ("Error: Could not create the Java Virtual Machine.", "Error: A fatal exception has occurred.")
-"""What the JVM says after it has named the fault."""
+_NO_JVM = "Error: Could not create the Java Virtual Machine."
+"""What a JVM says after it has named the fault."""
 
 
 def _reason(told: str) -> str:
     """The line that names the fault, of a log that was read after its process had ended."""
-    lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith(_NO_JVM)]
-    named = [line for line in lines if "Exception" in line or "Error" in line]
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    named = [before for before, line in zip(lines, lines[1:], strict=False) if line == _NO_JVM]
+    named += [line for line in lines if "Exception" in line or "Error" in line]
     return (named or lines[-1:] or ["it said nothing"])[0]
 
 
