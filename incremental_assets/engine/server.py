@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -178,7 +179,7 @@ _NO_JVM = "Error: Could not create the Java Virtual Machine."
 def _reason(told: str) -> str:
     """The line that names the fault, of a log that was read after its process had ended."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
-    named = [before for before, line in zip(lines, lines[1:], strict=False) if line == _NO_JVM]
+    named = [before for before, line in pairwise(lines) if line == _NO_JVM]
     named += [line for line in lines if "Exception" in line or "Error" in line]
     return (named or lines[-1:] or ["it said nothing"])[0]
 
