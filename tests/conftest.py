@@ -22,6 +22,10 @@ _numbers = itertools.count(1)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole commands first: with two workers, one long story begun last would be told alone at the end."""
     items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+    if os.environ.get("TESTS") != "all":
+        for item in items:
+            if item.get_closest_marker("long") is not None:
+                item.add_marker(pytest.mark.skip(reason="takes minutes: TESTS=all"))
 
 
 @pytest.fixture(scope="session")

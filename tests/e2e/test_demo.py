@@ -339,6 +339,7 @@ def _wait_for(url: str, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"{url} never answered")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("demo")
 def test_another_day_on_what_is_there_is_equal_too(checkout: Checkout) -> None:
     another = checkout.run("demo", "--keep", "--scale", "0.01", "--json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-
-LONG = pytest.mark.skipif(os.environ.get("FAULTS") != "all", reason="takes minutes: FAULTS=all")
 
 OWN = "session of its own"
 
@@ -113,11 +110,11 @@ def test_every_run_finds_the_engine_and_none_needs_it(watched: Watched, spark: S
     assert java.name() == "java"
     assert {each.laddr.ip for each in java.net_connections("tcp")} <= {"127.0.0.1", "::ffff:127.0.0.1"}
 
-    # First load, an idle sync, a tick, everything again, and the proof of it: no JVM but the engine's.
-    for change, words in ((False, ()), (True, ()), (True, ("--full-refresh", "--yes"))):
+    # First load, a tick, and the proof of it: no JVM but the engine's.
+    for change in (False, True):
         if change:
             life_goes_on(shop)
-        done, jvm = watched.sync(*words)
+        done, jvm = watched.sync()
         assert done.returncode == 0, (done.stdout, done.stderr)
         assert not jvm
         watched.assert_equal(spark)
@@ -166,7 +163,8 @@ def readable(process: psutil.Process) -> bool:
         return False
 
 
-@pytest.mark.parametrize("event", ["intent", "staged", "landed"] if os.environ.get("FAULTS") == "all" else ["staged"])
+@pytest.mark.long
+@pytest.mark.parametrize("event", ["intent", "staged", "landed"])
 def test_a_run_whose_engine_is_killed_goes_on_by_itself(watched: Watched, spark: SparkSession, event: str) -> None:
     shop = watched.shop
     watched.engine("start")
@@ -200,7 +198,7 @@ def test_a_run_whose_engine_is_killed_goes_on_by_itself(watched: Watched, spark:
     watched.assert_equal(spark)
 
 
-@LONG
+@pytest.mark.long
 def test_an_engine_of_another_release_is_not_used_and_said_so(watched: Watched, spark: SparkSession) -> None:
     watched.engine("start")
     file = watched.files["engine.json"]
@@ -217,7 +215,7 @@ def test_an_engine_of_another_release_is_not_used_and_said_so(watched: Watched, 
     watched.assert_equal(spark)
 
 
-@LONG
+@pytest.mark.long
 def test_two_sources_at_once_are_synced_by_two_processes_on_one_engine(
     watched: Watched, spark: SparkSession, postgres: EmbeddedPostgres, tmp_path: Path
 ) -> None:
@@ -249,7 +247,7 @@ def test_two_sources_at_once_are_synced_by_two_processes_on_one_engine(
         Watched(second).assert_equal(spark)
 
 
-@LONG
+@pytest.mark.long
 def test_dev_ends_the_engine_that_it_has_started_and_no_other(watched: Watched) -> None:
     for before in (False, True):
         if before:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,12 @@ MOMENTS = {
     "when the second table has landed": ("landed", 2),
 }
 RUNS = {True: "first load", False: "incremental"}
-ALL = [(moment, first) for moment in MOMENTS for first in RUNS]
-QUICK = [
+SHORT = [
     ("as soon as the intent is written", True),
-    ("when the last batch is staged", False),
     ("between the commit in the lake and its record", False),
+]
+ALL = [
+    pytest.param(*case, marks=[] if case in SHORT else pytest.mark.long) for case in itertools.product(MOMENTS, RUNS)
 ]
 """By the command line and Dagster. The fault report kills at every point of the sync itself."""
 
@@ -62,9 +63,7 @@ def reached(shop: Shop, kind: str, count: int, events_before: int, commits_befor
     return sum(1 for _, event in shop.events()[events_before:] if event == kind) >= count
 
 
-@pytest.mark.parametrize(
-    ("moment", "first"), ALL if os.environ.get("FAULTS") == "all" else QUICK, ids=lambda value: RUNS.get(value, value)
-)
+@pytest.mark.parametrize(("moment", "first"), ALL, ids=lambda value: RUNS.get(value, value))
 def test_the_next_sync_heals_what_a_kill_left(shop: Shop, spark: SparkSession, moment: str, first: bool) -> None:
     if not first:
         shop.sync()

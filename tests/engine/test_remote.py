@@ -40,7 +40,7 @@ def python(program: str, *arguments: object) -> subprocess.CompletedProcess[str]
     )
 
 
-@pytest.mark.skipif(os.environ.get("FAULTS") != "all", reason="takes minutes: FAULTS=all")
+@pytest.mark.long
 @pytest.mark.parametrize("room", ["lake", "loading", "reader", "stage", "upkeep"])
 def test_what_holds_in_a_session_of_ones_own_holds_on_the_engine(folder: Path, room: str) -> None:
     """The very tests of the engine's rooms, told to take a session of the engine."""
