@@ -130,7 +130,7 @@ class Report:
         )
         yield ""
         yield from _soak(self._path.with_name("soak.json"))
-        yield "## Bugs we do not have"
+        yield _AFTER_SOAK
         yield ""
         yield "Public reports of other tools, each restated as the scenario above that we pass. They may have been mended there since."
         yield ""
@@ -152,6 +152,9 @@ class Report:
                 for nodeid, case in sorted(self._mutants.items())
             ],
         )
+
+
+_AFTER_SOAK = "## Bugs we do not have"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -199,6 +202,14 @@ def _soak(file: Path) -> Iterable[str]:
         f"The copy was looked at {found['looks']} times: **{len(found['faults'])} steps lost, undone or doubled**. Seed {found['seed']}."
     )
     yield ""
+
+
+def renew_soak(report: Path) -> None:
+    """Put what `make soak` has just come to into a report that is there."""
+    before, following, after = report.read_text(encoding="utf-8").partition(_AFTER_SOAK)
+    before = before.partition("## Soak\n")[0]
+    soak = "".join(f"{line}\n" for line in _soak(report.with_name("soak.json")))
+    report.write_text(before + soak + following + after, encoding="utf-8")
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[str]:

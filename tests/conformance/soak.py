@@ -25,6 +25,7 @@ from typing import Any
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.engine.session import SparkSettings, Work, open_session
+from tests.conformance.report import renew_soak
 from tests.conformance.stand import Stand
 from tests.shop import PASSWORD, Shop
 
@@ -115,6 +116,9 @@ def main(minutes: float, result_file: Path) -> int:
         shop.execute(*MAKE)
         _soak(Stand(shop, spark), minutes, result)
     result_file.write_text(json.dumps(asdict(result), indent=1) + "\n")
+    report = result_file.with_name("conformance.md")
+    if report.is_file():
+        renew_soak(report)
     _LOG.info("%s", json.dumps(asdict(result)))
     return 1 if result.faults else 0
 
