@@ -125,11 +125,14 @@ class Play:
         measured = contender.run(job)
         self._there.add(contender.room)
         say(f"  {series.name} {'warm-up' if number < 0 else number + 1}: {contender.name} {measured.wall:.2f} s")
-        if contender.verifiable and (last or not series.verified_last):
+        tally.done = series.fresh and number >= 0 and measured.wall > ONCE_ABOVE
+        if contender.verifiable and (last or tally.done or not series.verified_last):
+            # Where only the last copy is compared, none of the rounds before it counts without that.
+            counted, tally.rounds = tally.rounds, [] if series.verified_last else tally.rounds
             tally.notes = self._verified(contender, job)
+            tally.rounds = counted
         if number >= 0:
             tally.rounds.append(measured)
-            tally.done = series.fresh and measured.wall > ONCE_ABOVE
 
     def _verified(self, contender: Contender, job: Job) -> tuple[str, ...]:
         """What is noted of its copies. Raises Failed where one is not equal."""

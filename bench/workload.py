@@ -30,7 +30,7 @@ class Series:
     settles: bool = True
     """Rounds begin when the changes are old enough to be settled."""
     verified_last: bool = False
-    """Only what the last round leaves is compared, because a comparison takes longer than all rounds."""
+    """Only what the last round leaves is compared, because comparing would take longer than the rounds."""
 
     @property
     def fresh(self) -> bool:

@@ -97,7 +97,7 @@ class Workloads:
             "F1",
             (TPCH["lineitem"],),
             (
-                Series("F1", "first load of `lineitem`, whole process", everybody),
+                Series("F1", "first load of `lineitem`, whole process", everybody, verified_last=True),
                 Series("R", "reconciliation, duplicates and schema of `lineitem`, both sides", (check(),), again=True),
                 Series("M load", "first load of `lineitem` in a JVM of 2 GB", in_little, rounds=1),
             ),
@@ -107,14 +107,13 @@ class Workloads:
         """F2."""
         both = (session(), spark_session(self._environments))
         title = "first load of `lineitem` in a session that is warm"
-        return Workload("F2", (TPCH["lineitem"],), (Series("F2", title, both, untimed=1),))
+        return Workload("F2", (TPCH["lineitem"],), (Series("F2", title, both, untimed=1, verified_last=True),))
 
     def all_tables(self) -> Workload:
         """F3."""
         both = (Ours(), Dlt(DLT, "connectorx", self._environments))
-        return Workload(
-            "F3", tuple(TPCH.values()), (Series("F3", "first load of all eight tables, whole process", both),)
-        )
+        series = Series("F3", "first load of all eight tables, whole process", both, verified_last=True)
+        return Workload("F3", tuple(TPCH.values()), (series,))
 
     def tick(self) -> Workload:
         """I1 and I2, and where the time goes."""

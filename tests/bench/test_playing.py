@@ -85,6 +85,20 @@ def test_a_copy_that_lost_a_row_is_out_and_the_others_play_on(tmp_path: Path, or
     assert result.of("right") == Played("right", (Round(1.0),) * 3)
 
 
+def test_where_only_the_last_copy_is_compared_no_round_counts_without_it(tmp_path: Path, order: list[str]) -> None:
+    contenders = Copier("loses", order, loses=True), Copier("right", order)
+    result = play(tmp_path, contenders, verified_last=True)
+    assert result.of("loses") == Played("loses", (), "shop.orders: its copy has 2 rows and the source 3")
+    assert result.of("right") == Played("right", (Round(1.0),) * 3)
+    assert order.count("loses") == 3
+
+
+def test_a_slow_one_that_is_asked_once_is_compared_after_that(tmp_path: Path, order: list[str]) -> None:
+    slow = playing.ONCE_ABOVE + 1
+    result = play(tmp_path, (Copier("loses", order, loses=True, seconds=slow),), verified_last=True)
+    assert result.of("loses") == Played("loses", (), "shop.orders: its copy has 2 rows and the source 3")
+
+
 def test_a_contender_that_fails_is_not_asked_again_and_the_others_play_on(tmp_path: Path, order: list[str]) -> None:
     failing = Copier("fails", order, fails=2)
     result = play(tmp_path, (failing, Copier("right", order)))
