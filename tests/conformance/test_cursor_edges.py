@@ -101,7 +101,7 @@ def test_ids_drawn_in_blocks(stand: OpenStand) -> None:
     "T3",
     "One million rows carry one and the same stamp; later one more row gets that very stamp",
     holds="all of them land once, and the later row too; no tie is ever cut, and what is remembered between syncs does not grow with the tie",
-    bugs=("dlt #4030", "dlt #2580"),
+    bugs=("dlt #4030", "dlt #2580", "airbyte #15427"),
     long=True,
 )
 def test_a_million_rows_of_one_stamp(stand: OpenStand) -> None:

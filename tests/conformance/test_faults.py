@@ -131,6 +131,7 @@ def behind_a_proxy(desk: Stand) -> Iterator[Proxy]:
     "T10",
     f"every connection to the database is cut after 20,000 bytes of rows, {ALWAYS}, and before the first one",
     holds=HEALED,
+    bugs=("dlt #2837",),
     long=True,
 )
 @pytest.mark.parametrize(("running", "count"), [*((kind, 20_000) for kind in MODES), (SHORT, 0)])

@@ -34,7 +34,7 @@ def jobs(spark: SparkSession) -> int:
     "T22",
     "Nothing moved; then only rows below the watermark changed, without a new stamp; then a forgotten transaction holds the newest rows back",
     holds="each time: no Spark job, no Delta commit, no new file in the log, nothing added twice",
-    bugs=("airbyte #15158",),
+    bugs=("airbyte #15158", "airbyte #72936"),
 )
 def test_an_idle_sync_costs_nothing(stand: OpenStand) -> None:
     desk = stand(
