@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tests.conformance.stand import Stand
+
 _CHUNK = 4096
 
 
@@ -80,6 +82,18 @@ def proxy(target: int) -> Iterator[Proxy]:
         for end in opened:
             with contextlib.suppress(OSError):
                 end.close()
+
+
+@contextmanager
+def behind_a_proxy(desk: Stand) -> Iterator[Proxy]:
+    """The product now reaches its source through a proxy."""
+    with proxy(desk.shop.postgres.port) as between:
+        text = desk.shop.config.read_text()
+        desk.shop.config.write_text(text.replace(f"port: {desk.shop.postgres.port}", f"port: {between.port}"))
+        try:
+            yield between
+        finally:
+            desk.shop.config.write_text(text)
 
 
 def _pump(source: socket.socket, sink: socket.socket, gate: Proxy | None) -> None:

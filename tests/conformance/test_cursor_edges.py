@@ -13,6 +13,7 @@ from incremental_assets.core.ports import Snapshot, Source
 from incremental_assets.core.report import Status
 from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
+from tests.conformance.proxy import behind_a_proxy
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import statuses
 
@@ -99,8 +100,8 @@ def test_ids_drawn_in_blocks(stand: OpenStand) -> None:
 
 @scenario(
     "T3",
-    "One million rows carry one and the same stamp; later one more row gets that very stamp",
-    holds="all of them land once, and the later row too; no tie is ever cut, and what is remembered between syncs does not grow with the tie",
+    "One million rows carry one and the same stamp, and the first read of them is cut in the middle; later one more row gets that very stamp",
+    holds="the next sync lands all of them once, and the one after it the later row; no tie is ever cut, and what is remembered between syncs does not grow with the tie",
     bugs=("dlt #4030", "dlt #2580", "airbyte #15427"),
     long=True,
 )
@@ -113,6 +114,11 @@ def test_a_million_rows_of_one_stamp(stand: OpenStand) -> None:
         "CREATE TABLE imported (id bigint, label text, at timestamptz NOT NULL)",
         f"INSERT INTO imported SELECT g, 'label ' || g % 1000, {stamp} FROM generate_series(1, {ONE_STAMP}) AS g",
     )
+    with behind_a_proxy(desk) as between:
+        between.cut_after(5_000_000)
+        cut = desk.sync()["imported"]
+    assert between.cuts
+    assert cut.error
     first = desk.land()["imported"]
     assert first.rows.inserted == ONE_STAMP
     desk.execute(f"INSERT INTO imported VALUES (0, 'one more', {stamp})")

@@ -16,9 +16,8 @@ from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.mart import CHANGE, MODES, Marts, assert_healed, expire, moments, struck, window
 from tests.conformance.meddling import assert_told
 from tests.conformance.points import Point, at_points, once
-from tests.conformance.proxy import Proxy, proxy
+from tests.conformance.proxy import behind_a_proxy
 from tests.conformance.scenario import scenario
-from tests.conformance.stand import Stand
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,18 +112,6 @@ def crash(marts: Marts) -> None:
 
 
 # --- the network --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def behind_a_proxy(desk: Stand) -> Iterator[Proxy]:
-    """The product now reaches its source through a proxy."""
-    with proxy(desk.shop.postgres.port) as between:
-        text = desk.shop.config.read_text()
-        desk.shop.config.write_text(text.replace(f"port: {desk.shop.postgres.port}", f"port: {between.port}"))
-        try:
-            yield between
-        finally:
-            desk.shop.config.write_text(text)
 
 
 @scenario(
