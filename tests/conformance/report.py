@@ -196,7 +196,7 @@ def _soak(file: Path) -> Iterable[str]:
     yield "## Soak"
     yield ""
     yield (
-        f"`make soak MINUTES={found['minutes']:.0f}`: {found['rows']:,} rows lived a fixed life of steps under {found['transactions']:,} transactions of pgbench, "
+        f"`make soak`, {found['minutes']:.0f} minutes: {found['rows']:,} rows lived a fixed life of steps under {found['transactions']:,} transactions of pgbench, "
         f"one in fifty slow and one in fifty undone, while the syncing process was killed with its JVM {found['kills']} times. {found['syncs']:,} syncs landed; "
         f"they read {found['rows_read']:,} rows, {found['rows_read_twice']:,} of them a second time, and {found['rows_late']:,} had committed late. "
         f"The copy was looked at {found['looks']} times: **{len(found['faults'])} steps lost, undone or doubled**. Seed {found['seed']}."
