@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -101,19 +100,6 @@ class Runtime:
             self.checkpoints.remember_catalogue(source, shapes)
             self._remembered[source] = lasting
         return resolve_all(self.configuration.source(source), shapes)
-
-    def open_ahead(self) -> None:
-        """Begin to open the session, of which most is the start of a JVM, while the caller does something else."""
-        # Imports Dagster, as the caller is about to: two threads at once would meet half of it.
-        spark = self.spark
-
-        def begin() -> None:
-            # The first real use opens it again and tells why it cannot.
-            with contextlib.suppress(Exception):
-                self._session()
-
-        if not spark.is_open:
-            threading.Thread(target=begin, name="session", daemon=True).start()
 
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""

@@ -23,7 +23,6 @@ from incremental_assets.verbs import reports
 from incremental_assets.verbs.answer import Answer
 from incremental_assets.verbs.board import Board, board
 from incremental_assets.verbs.opening import configured, opened
-from incremental_assets.verbs.streams import left_to_dagster
 from incremental_assets.verbs.survey import Survey, survey
 
 if TYPE_CHECKING:
@@ -98,12 +97,10 @@ def _sync_source(
     # The look is good for them too: a thousand idle tables are not asked about one by one again.
     done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel, watch.done)) if quiet else []
     if moving:
-        with left_to_dagster():
-            # Spark starts while Dagster is imported, which takes a second too: only when rows move.
-            runtime.open_ahead()
-            from incremental_assets.verbs.dagster_runs import DagsterRuns
+        # Dagster costs a second to import: only when rows move.
+        from incremental_assets.verbs.dagster_runs import DagsterRuns
 
-            done += DagsterRuns(runtime, source, watch).sync(moving, request)
+        done += DagsterRuns(runtime, source, watch).sync(moving, request)
     return done
 
 

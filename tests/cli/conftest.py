@@ -75,9 +75,6 @@ class FakeRuntime:
         """As ever."""
         return Owner.parse(process).is_gone
 
-    def open_ahead(self) -> None:
-        """There is no session to open."""
-
     def probe(self, source: str) -> Probe:
         """The source itself."""
         if self._outside.broken is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import incremental_assets.engine.session as engine_session
-from incremental_assets.core.errors import ConfigurationError, SelectionError, SetupError
+from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.engine.checkpoints import SqlCheckpoints
 from incremental_assets.engine.session import LOAD_BYTES, SparkSettings, Work
 from resources.runtime import Runtime
@@ -106,54 +105,6 @@ def test_a_session_is_opened_for_the_work_that_lies_ahead(tmp_path: Path, monkey
     runtime._session()
     runtime.close()
     assert opened == [Work.TICK, Work.LOAD, Work.TICK]
-
-
-def test_a_session_that_is_opened_ahead_is_the_one_that_is_used_and_ends_with_the_runtime(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[FakeSession] = []
-    begun, may_go_on = threading.Event(), threading.Event()
-
-    def open_session(_: object) -> FakeSession:
-        begun.set()
-        assert may_go_on.wait(10)
-        opened.append(FakeSession())
-        return opened[-1]
-
-    monkeypatch.setattr(engine_session, "open_session", open_session)
-    runtime = Runtime(configured(tmp_path), SparkResource(remote="sc://ahead:2"))
-    runtime.open_ahead()
-    assert begun.wait(10)  # and the caller is here already
-    assert not opened
-    may_go_on.set()
-    used = runtime._session()
-    assert [used] == opened
-    runtime.open_ahead()
-    assert [used] == opened
-    runtime.close()
-    assert opened[0].stopped
-
-
-def test_why_no_session_could_be_opened_ahead_is_told_by_whoever_needs_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = threading.Barrier(2, timeout=10)
-    tries: list[str] = []
-
-    def open_session(_: object) -> FakeSession:
-        tries.append(threading.current_thread().name)
-        if len(tries) == 1:
-            asked.wait()
-        raise SetupError("no Java was found")
-
-    monkeypatch.setattr(engine_session, "open_session", open_session)
-    runtime = Runtime(configured(tmp_path), SparkResource(remote="sc://ahead:3"))
-    runtime.open_ahead()
-    asked.wait()
-    with pytest.raises(SetupError, match="no Java was found"):
-        runtime._session()
-    assert tries == ["session", "MainThread"]
-    runtime.close()
 
 
 def landed(checkpoints: SqlCheckpoints) -> None:
