@@ -13,7 +13,7 @@ from incremental_assets.core.state import State
 from incremental_assets.core.table import Strategy, TableSpec
 
 WORTH_IT = 64 * 2**20
-"""Bytes in the source: below them a second commit costs more than writing the rows twice."""
+"""Bytes in the source. For a few rows a second commit costs more than writing them twice; where the two meet is estimated, not measured."""
 
 
 def loads_directly(spec: TableSpec, request: Request, state: State | None, target: Target | None) -> bool:

@@ -20,7 +20,7 @@ from incremental_assets.engine.staging import check_types, count_future
 from incremental_assets.engine.target import prepare
 
 FILE_BYTES = 256 * 2**20
-"""Of the source's, per file: a quarter to a half of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""
+"""Of the source's, per file: less of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""
 
 
 def load(session: SparkSession, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: str) -> tuple[Batch, int]:

@@ -127,7 +127,11 @@ def look(folder: Path) -> Health | None:
         unusable = ""
     except SetupError as error:
         unusable = str(error)
-    return Health(engine, psutil.Process(engine.process.pid).memory_info().rss, unusable)
+    try:
+        resident = psutil.Process(engine.process.pid).memory_info().rss
+    except psutil.NoSuchProcess:  # it has ended since
+        return None
+    return Health(engine, resident, unusable)
 
 
 # --- the process ----------------------------------------------------------------------------------------
