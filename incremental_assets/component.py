@@ -71,7 +71,7 @@ class IncrementalSource(Component):
     @classmethod
     def get_spec(cls) -> ComponentTypeSpec:
         """What it makes."""
-        return ComponentTypeSpec(produces=["asset", "asset_check", "job", "sensor", "resource"])
+        return ComponentTypeSpec(produces=["asset", "asset_check", "job", "sensor", "schedule", "resource"])
 
     @classmethod
     def load(cls, attributes: BaseModel | None, context: ComponentLoadContext) -> IncrementalSource:  # noqa: ARG003

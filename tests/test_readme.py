@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from incremental_assets.cli import commands
 from incremental_assets.core.config import load
+from incremental_assets.core.config_schema import schema
 from incremental_assets.core.table import Strategy
 from incremental_assets.engine.checkpoints import SqlCheckpoints
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
+(KEYS,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 def typed() -> list[list[str]]:
@@ -33,7 +43,7 @@ def test_a_command_of_the_readme_is_one_that_the_product_has(words: list[str]) -
 
 
 def test_every_verb_of_the_product_is_in_the_readme_and_none_that_it_lacks() -> None:
-    table = README.split("## Commands")[1].split("## In Dagster")[0]
+    table = README.split("\n## Commands\n")[1].split("\n## ")[0]
     listed = {words.split()[0] for words in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)}
     assert listed == {name for name, command in commands.commands.items() if not command.hidden}
 
@@ -43,6 +53,50 @@ def test_the_configuration_to_copy_is_without_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "shop.yaml").write_text(text)
     orders, events = load(tmp_path / "shop.yaml").source("shop").tables
     assert (orders.strategy, events.strategy) == (Strategy.UPSERT, Strategy.APPEND)
+
+
+def test_the_page_of_every_key_is_a_configuration_without_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(KEYS)
+    tables = load(tmp_path / "sources.yaml").source("shop").tables
+    assert [table.name for table in tables] == ["orders", "events", "customers", "readings", "countries"]
+
+
+def test_no_key_is_missing_from_the_page_of_every_key() -> None:
+    told = set(re.findall(r"(\w+):", KEYS)) | {"history", "deletes", "mode", "master"}
+    assert set(keys(schema())) <= told
+
+
+def keys(schema: Any) -> Iterator[str]:
+    """Names of properties, wherever they stand in a JSON Schema."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {}) if isinstance(schema.get("properties"), dict) else ()
+        for below in schema.values():
+            yield from keys(below)
+    elif isinstance(schema, list):
+        for below in schema:
+            yield from keys(below)
+
+
+@pytest.mark.spark
+def test_the_first_selects_of_the_readme_find_the_rows(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2], "updated_at": [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)]})
+    write_deltalake(str(tmp_path / "lake" / "shop" / "public" / "orders"), rows)
+
+    told = [
+        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        for language, block in BLOCKS
+        if language == "python"
+    ]
+
+    assert len(told) == 2
+    assert all(re.search(r"[│| ]2\s*[│|]\s*2026-01-02 00:00:00", each) for each in told), told
+
+
+def test_what_the_readme_says_of_the_soak_is_what_it_came_to() -> None:
+    soak = json.loads((ROOT / "docs" / "soak.json").read_text(encoding="utf-8"))
+    assert f"{soak['kills']} kills and {soak['syncs']} syncs lost no step" in README
+    assert soak["minutes"] >= 30
+    assert soak["faults"] == []
 
 
 def test_the_query_of_the_readme_runs_on_the_checkpoint_table(tmp_path: Path) -> None:

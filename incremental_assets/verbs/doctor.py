@@ -17,7 +17,7 @@ from incremental_assets.core.terms import terms_of
 from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.findings import Finding, Health, of_source, of_table, wanted_of
 from incremental_assets.verbs.opening import configured, opened
-from incremental_assets.verbs.select import matches
+from incremental_assets.verbs.select import chosen
 from incremental_assets.verbs.survey import Survey, survey
 
 if TYPE_CHECKING:
@@ -162,29 +162,31 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
     from incremental_assets.engine.dialects.postgresql_doctor import missing_sql
     from resources.source import address
 
+    sources = runtime.configuration.sources
+    tables = {source.name: _tables(runtime, source) for source in sources}
+    kept = chosen(patterns, [table for found in tables.values() for table in found])
     statements: dict[str, str] = {}
-    for source in runtime.configuration.sources:
-        facts, wanted = _facts(runtime, source, patterns)
-        statements[source.name] = missing_sql(address(source, runtime.configuration.path), wanted, facts)
+    for source in sources:
+        wanted = tuple(wanted_of(table, terms_of(source, table)) for table in tables[source.name] if table in kept)
+        where = address(source, runtime.configuration.path)
+        statements[source.name] = missing_sql(where, wanted, _facts(runtime, source, wanted))
     shown = [Note(f"-- {source}\n{sql or '-- nothing is missing'}", wrap=False) for source, sql in statements.items()]
     return Answer({"sql": statements}, shown)
 
 
-def _facts(
-    runtime: Runtime, source: SourceConfig, patterns: Sequence[str]
-) -> tuple[SourceFacts | None, tuple[Wanted, ...]]:
-    """No facts where the source does not let this user in."""
-    probe = runtime.probe(source.name)
-    try:
-        seen = [spec.id for spec in resolve_all(source, probe.catalogue()).specs]
-        wanted = _wanted(source, seen, patterns)
-        return probe.facts(wanted), wanted
-    except (SourceUnreachable, SourceRefused):
-        return None, _wanted(source, (), patterns)
-
-
-def _wanted(source: SourceConfig, seen: Sequence[TableId], patterns: Sequence[str]) -> tuple[Wanted, ...]:
+def _tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
     """The listed tables, which this user may not even see yet, and the others that it sees."""
-    tables = dict.fromkeys([*(terms.id(source.name) for terms in source.tables), *seen])
-    kept = [table for table in tables if not patterns or any(matches(pattern, table) for pattern in patterns)]
-    return tuple(wanted_of(table, terms_of(source, table)) for table in kept)
+    listed = [terms.id(source.name) for terms in source.tables]
+    try:
+        seen = [spec.id for spec in resolve_all(source, runtime.probe(source.name).catalogue()).specs]
+    except (SourceUnreachable, SourceRefused):
+        seen = []
+    return tuple(dict.fromkeys([*listed, *seen]))
+
+
+def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> SourceFacts | None:
+    """None where the source does not let this user in."""
+    try:
+        return runtime.probe(source.name).facts(wanted)
+    except (SourceUnreachable, SourceRefused):
+        return None

@@ -99,6 +99,13 @@ def test_doctor_tells_of_a_source_that_does_not_answer_and_goes_on(call: Call, o
     assert findings["configuration", "file"]["health"] == "ok"
 
 
+def test_doctor_writes_no_sql_for_a_pattern_that_matches_nothing(call: Call) -> None:
+    said = call("doctor", "--sql", "--select", "public.oders", "--json")
+
+    assert said.code == 2
+    assert "matches no table; did you mean public.orders?" in said.document["error"]["message"]
+
+
 def test_schema_is_the_json_schema_with_and_without_json(call: Call) -> None:
     plain, document = call("schema"), call("schema", "--json")
 

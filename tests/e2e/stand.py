@@ -27,6 +27,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "deployment.md").read_text(encoding="utf-8")
 COMMANDS = [block.strip() for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)]
 SECRETS = ("DAGSTER_PG_PASSWORD", "PGPASSWORD", "SHOP_PASSWORD")
+OF_SOURCES = SECRETS[1:]
+"""The page's `secrets.sources`: of the code location, and of a shell for the commands."""
 
 
 def command(words: str) -> str:
@@ -114,10 +116,11 @@ class Stand:
     def start(self, *names: str) -> None:
         """A command of the page that goes on, under a name of ours."""
         for name in names:
+            withheld = () if name == "code location" else OF_SOURCES
             with (self.folder / f"{name}.log").open("ab") as log:
                 self.processes[name] = subprocess.Popen(
                     ["bash", "-c", f"exec {command(PROCESSES[name])}"],
-                    env=self.environment,
+                    env={key: value for key, value in self.environment.items() if key not in withheld},
                     cwd=self.folder,
                     stdout=log,
                     stderr=log,
