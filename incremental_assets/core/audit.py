@@ -87,7 +87,7 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
     if check is Check.RECONCILIATION:
         drift = reconcile(spec, terms.partitions, ports, windows)
         # A look at some windows says nothing of the others.
-        if windows is None and (drift.rows or drift.through):
+        if windows is None and (drift.rows or drift.through or drift.checked):
             ports.checkpoints.remember_verified(spec.id, Verified(drift.through, drift.rows))
         return reconciliation(spec, terms, drift)
     columns = ports.lake.columns(spec)

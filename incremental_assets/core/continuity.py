@@ -7,7 +7,7 @@ from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.state import State
-from incremental_assets.core.table import TableSpec
+from incremental_assets.core.table import Strategy, TableSpec, Terms
 
 
 def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
@@ -44,10 +44,16 @@ def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
         )
         if before != after
     ]
+    other = f", or start over with `incremental-assets reset --select {spec.id}`" if keys_stay_single(was, now) else ""
     raise TermsChanged(
         f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
-        f"`incremental-assets sync --select {spec.id} --full-refresh`, or start over with `incremental-assets reset --select {spec.id}`"
+        f"`incremental-assets sync --select {spec.id} --full-refresh`{other}"
     )
+
+
+def keys_stay_single(was: Terms, now: Terms) -> bool:
+    """Whether rows that landed on the old terms can stay: an upsert holds one row per key, and only one of the same key made them so."""
+    return now.strategy is not Strategy.UPSERT or (was.strategy is Strategy.UPSERT and set(was.key) == set(now.key))
 
 
 def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
@@ -70,5 +76,30 @@ def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | No
     told = (
         f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
         f"should the table be another one or count anew, read it again with `incremental-assets reset --select {spec.id}`"
+    )
+    return (told,)
+
+
+def identity_hidden(bound: Bound) -> tuple[str, ...]:
+    """Without it a restored or exchanged database looks like the one that was synced."""
+    if bound.identity is not None:
+        return ()
+    told = (
+        "the source does not say which database it is, so that a restored or exchanged one would not be noticed: "
+        "`incremental-assets doctor --sql` prints the grants"
+    )
+    return (told,)
+
+
+def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
+    if spec.cursor is None or state is None or state.watermark is None or not state.coverage:
+        return ()
+    lowest = state.coverage[0].lower
+    if lowest is None or (spec.start is not None and lowest <= spec.start):
+        return ()
+    told = (
+        f"rows whose {spec.cursor.column!r} is below {lowest} were never read, though `start` now asks for them: read them with "
+        f"`incremental-assets reset --select {spec.id}`"
     )
     return (told,)

@@ -17,14 +17,22 @@ _DELTA_WORDS = {"bigint": "long", "int": "integer", "smallint": "short", "tinyin
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """The highest value that had been read of a cursor, which is named as in `Terms`; both as text."""
+
+    cursor: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class TargetColumn:
     """A column of a Delta table; `type` in Delta's or in SQL's words. `since`: the sequence that added it later, None if it was there first."""
 
     name: str
     type: str
     since: int | None = None
-    since_cursor: str | None = None
-    """The highest cursor that had been read before it was added, as text."""
+    since_cursor: Reached | None = None
+    """How far had been read before it was added."""
 
 
 @dataclass(frozen=True, slots=True)

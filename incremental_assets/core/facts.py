@@ -49,5 +49,7 @@ class SourceFacts:
     sees_transactions: bool
     """Whether the transactions of other users can be seen, on which the settled bound rests."""
     tracks_activities: bool
+    says_which: bool
+    """Whether the database's identity can be asked for, by which a restored or exchanged one is noticed."""
     is_replica: bool
     tables: tuple[TableFacts, ...] = ()

@@ -9,6 +9,7 @@ from incremental_assets.core.contract import OWN_PREFIX, TargetColumn
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch
+from incremental_assets.core.table import Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,14 @@ class Overlap:
 
 
 def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
-    """None where no staged row can equal one of the target. `landed`: whether any sequence of ours ever committed there.
+    """None where no staged row can equal one of the target, or all are written. `landed`: whether any sequence of ours ever committed there.
 
     An equal row has an equal cursor, and no cursor of the target is above the highest that any landed sync has read.
     """
     if plan.overwrites or not landed or batch.rows == 0:
+        return None
+    if plan.spec.strategy is Strategy.UPSERT and (plan.previous is None or plan.previous.clock is None):
+        # After a reset, the way on from what another hand did, the copy may hold several rows of a key: one that is written takes them along.
         return None
     if not plan.spec.is_incremental or batch.lower is None:
         return Overlap(None)
@@ -66,5 +70,10 @@ def _lies_below(plan: SyncPlan, found: Overlap, came: Sequence[TargetColumn]) ->
     cursor = plan.spec.cursor
     if cursor is None or found.lower is None:
         return False
-    read = [column.since_cursor for column in came if column.since_cursor is not None]
-    return bool(read) and all(CursorValue.parse(cursor.type, text) < found.lower for text in read)
+    read = [column.since_cursor for column in came]
+    return all(
+        since is not None
+        and since.cursor == plan.spec.terms.cursor
+        and CursorValue.parse(cursor.type, since.value) < found.lower
+        for since in read
+    )

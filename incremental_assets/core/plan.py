@@ -106,7 +106,9 @@ class SyncPlan:
         now = highest_reading(cursor, self.bound, self.bound.clock)
         return max(0.0, (now.moment() - mark.moment()).total_seconds())
 
-    def landed(self, rows: int, highest: CursorValue | None, fingerprint: Fingerprint | None) -> State:
+    def landed(
+        self, rows: int, highest: CursorValue | None, fingerprint: Fingerprint | None, due: CursorValue | None = None
+    ) -> State:
         """The state after this plan has landed, from what its snapshot showed."""
         before = self.previous
         read = [
@@ -125,20 +127,22 @@ class SyncPlan:
             max_cursor_read=max(read, default=None),
             settling=self.settled.settling,
             fingerprint=fingerprint,
-            identity=self.bound.identity,
+            identity=self.bound.identity or (before.identity if before else None),
             clock=self.bound.clock,
+            due=due,
             rows=rows if whole else None,
             coverage=merge((*covered, *self._covered())),
         )
         if self.request.mode is not Mode.BACKFILL or whole:
             return state
-        kept = before or replace(state, watermark=None, settling=None, fingerprint=None, clock=None)
+        kept = before or replace(state, watermark=None, settling=None, fingerprint=None, clock=None, due=None)
         return replace(
             state,
             watermark=kept.watermark,
             settling=kept.settling,
             fingerprint=kept.fingerprint,
             clock=kept.clock,
+            due=kept.due,
         )
 
     def _covered(self) -> tuple[Window, ...]:

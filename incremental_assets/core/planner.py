@@ -6,7 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading, settle
-from incremental_assets.core.continuity import check_identity, check_terms, highest_fell, timeline_turned
+from incremental_assets.core.continuity import (
+    check_identity,
+    check_terms,
+    highest_fell,
+    identity_hidden,
+    never_read,
+    timeline_turned,
+)
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.state import State
@@ -26,6 +33,7 @@ def plan(
     check_terms(spec, request, state)
     if cursor is None or not spec.is_incremental:
         return _plan_whole(spec, request, state, ticket, observation)
+    future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     # A full refresh starts from nothing: an exchanged source may lie before the old watermark.
     known = None if request.mode is Mode.FULL_REFRESH else state
     settled = settle(spec, cursor, bound, observation.highest, known)
@@ -36,18 +44,24 @@ def plan(
     # Below `start` nothing is ever asked for, so that a first sync stands there at least.
     stands = known.watermark if known is not None and known.watermark is not None else spec.start
     watermark = previous if request.mode is Mode.BACKFILL else _later(stands, settled.value)
+    warnings = (
+        *timeline_turned(known, bound),
+        *highest_fell(spec, known, observation.highest),
+        *identity_hidden(bound),
+        *never_read(spec, known),
+    )
     if request.mode is Mode.SYNC and state is not None:
         idle = replace(
             state,
             watermark=watermark,
             settling=settled.settling,
             fingerprint=observation.narrowed or state.fingerprint,
-            identity=bound.identity,
+            identity=bound.identity or state.identity,
             coverage=merge((*state.coverage, window.clamp_upper(settled.value)))
             if settled.value is not None
             else state.coverage,
         )
-        if window.is_empty or not _has_moved(state, window, observation):
+        if window.is_empty or not (_has_moved(state, window, observation) or _is_due(state, future)):
             changed = watermark != previous or settled.settling != state.settling or observation.narrowed is not None
             return Nothing(
                 "nothing moved",
@@ -56,9 +70,8 @@ def plan(
                 settled.value,
                 previous,
                 idle if changed else None,
-                (*timeline_turned(known, bound), *highest_fell(spec, known, observation.highest)),
+                warnings,
             )
-    future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     return SyncPlan(
         spec=spec,
         request=request,
@@ -71,7 +84,7 @@ def plan(
         fingerprint_lower=_lower(spec, watermark),
         late_below=_late_below(spec, request, state, bound),
         future_above=future,
-        warnings=(*timeline_turned(known, bound), *highest_fell(spec, known, observation.highest)),
+        warnings=warnings,
     )
 
 
@@ -94,7 +107,7 @@ def _plan_whole(
             None,
             None,
             None,
-            timeline_turned(state, bound),
+            (*timeline_turned(state, bound), *identity_hidden(bound)),
         )
     return SyncPlan(
         spec=spec,
@@ -108,7 +121,10 @@ def _plan_whole(
         fingerprint_lower=None,
         late_below=None,
         future_above=None,
-        warnings=() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound),
+        warnings=(
+            *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
+            *identity_hidden(bound),
+        ),
     )
 
 
@@ -159,6 +175,11 @@ def _has_moved(state: State, window: Window, observation: Observation) -> bool:
     if kept is None or observation.fingerprint != kept:
         return True
     return kept.lower is not None and (window.lower is None or window.lower < kept.lower)
+
+
+def _is_due(state: State, future: CursorValue | None) -> bool:
+    """Whether the time has come of a row that was stamped past the source's clock."""
+    return state.due is not None and future is not None and state.due < future
 
 
 def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:

@@ -75,6 +75,10 @@ class Snapshot(Protocol):
         """The largest cursor in the window."""
 
     @property
+    def due(self) -> CursorValue | None:
+        """The smallest cursor past the source's clock, where such rows go to quarantine."""
+
+    @property
     def fingerprint(self) -> Fingerprint | None:
         """Of what the next sync would read."""
 

@@ -22,7 +22,7 @@ from incremental_assets.core.partition import Grid, IntegerGrid, touched, window
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableSpec
-from incremental_assets.core.window import Window, merge
+from incremental_assets.core.window import Window, gaps, merge
 
 _AT_ONCE = 24
 """Windows told apart in one scan: each costs a comparison per row, so many windows are narrowed down in steps."""
@@ -57,19 +57,17 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     if not windows:
         return Drift("nothing has settled yet that could be compared")
     checked = Window(windows[0].lower, windows[-1].upper)
+    through, unread = _through(spec, position.state, checked.upper)
     differing = _differing(spec, windows, ports)
     if not differing:
-        return Drift(
-            f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal",
-            through=_text(checked.upper),
-            checked=checked,
-        )
+        equal = f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal"
+        return Drift(equal + unread, through=through, checked=checked)
     found = ports.lake.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, ports) if found.missing else ()
     if not drifted:
         return Drift(
-            f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}",
-            through=_text(checked.upper),
+            f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}{unread}",
+            through=through,
             checked=checked,
         )
     detail = f"{found.missing} rows of the source are missing in the lake or different there, in {', '.join(map(str, drifted))}"
@@ -87,6 +85,15 @@ def settled_windows(
     covered = _cut(_cut(merge(state.coverage), (lowest,)), (Window(None, upper),))
     wanted = covered if within is None else _cut(covered, merge(within))
     return _cut(wanted, tuple(_grid_windows(spec, grid, wanted)))
+
+
+def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[str | None, str]:
+    """Up to where the copy is verified when what was read is equal, which is where nothing was read; and the words for that."""
+    holes = gaps(state.coverage, Window(spec.start, upper))
+    if not holes:
+        return _text(upper), ""
+    told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: `incremental-assets reset --select {spec.id}` reads it"
+    return _text(holes[0].lower if holes[0].lower != spec.start else None), told
 
 
 def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.continuity import keys_stay_single
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.errors import Refused, SelectionError
+from incremental_assets.core.errors import Refused, SelectionError, TermsChanged
 from incremental_assets.core.ports import Checkpoints, Event, EventKind, OpenIntent
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableSpec
@@ -14,7 +15,10 @@ from incremental_assets.core.table import TableSpec
 def reset_table(
     *, spec: TableSpec, to: CursorValue | None, run_id: str, checkpoints: Checkpoints, force: bool = False
 ) -> State:
-    """Record the reset of one table; `to` None reads everything again. Raises Busy, SelectionError, and Refused unless `force`."""
+    """Record the reset of one table; `to` None reads everything again.
+
+    Raises Busy, SelectionError, TermsChanged, and Refused unless `force`.
+    """
     _check_fits(spec, to)
     with checkpoints.lease(spec.id, run_id) as lease:
         position = checkpoints.position(spec.id)
@@ -22,6 +26,11 @@ def reset_table(
             raise SelectionError(
                 f"{spec.id}: no sync of this table is recorded, so there is nothing to reset; "
                 "where its first sync begins is said with `start` in the configuration"
+            )
+        if not keys_stay_single(position.state.terms, spec.terms):
+            raise TermsChanged(
+                f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several of one: "
+                f"read everything again with `incremental-assets sync --select {spec.id} --full-refresh`"
             )
         if not force:
             _check_harmless(spec, position.state, to)

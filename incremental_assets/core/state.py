@@ -61,6 +61,8 @@ class State:
     identity: Identity | None = None
     clock: datetime | None = None
     """The source's clock of the last sync, None before the first."""
+    due: CursorValue | None = None
+    """The smallest stamp past the source's clock that went to quarantine: its row lands once that time has come, though nothing moves."""
     rows: int | None = None
     """Rows of the last whole read, against which a shrunken source is noticed."""
     coverage: tuple[Window, ...] = ()
@@ -81,6 +83,7 @@ class State:
             fingerprint=None,
             identity=None,
             clock=None,
+            due=None,
             rows=None,
             coverage=merge(covered),
         )
@@ -118,6 +121,7 @@ class State:
                 "position": self.identity.position,
             },
             "clock": self.clock and self.clock.isoformat(),
+            "due": _dump(self.due),
             "rows": self.rows,
             "coverage": [[_dump(window.lower), _dump(window.upper)] for window in self.coverage],
         }
@@ -148,6 +152,7 @@ class State:
             ),
             identity=identity and Identity(**identity),
             clock=document["clock"] and _clock(document["clock"]),
+            due=_load(document.get("due")),
             rows=document["rows"],
             coverage=tuple(Window(_load(lower), _load(upper)) for lower, upper in document["coverage"]),
         )

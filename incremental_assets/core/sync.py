@@ -10,7 +10,7 @@ from dataclasses import replace
 from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Refused
 from incremental_assets.core.first_load import loads_directly
 from incremental_assets.core.persist import persist
-from incremental_assets.core.plan import Nothing, Request, SyncPlan, Ticket
+from incremental_assets.core.plan import Mode, Nothing, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan
 from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, Ports, Position, Snapshot, Target
 from incremental_assets.core.recover import agree, check_untouched, recover
@@ -28,7 +28,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             (observation,) = ports.probe.observe((Look(spec, position.state),))
             decision = plan(spec, request, position.state, _ticket(spec, request, position, None), observation)
             if isinstance(decision, Nothing):
-                return _idle(spec, request, decision, lease, watch)
+                return _recovered(request, position, _idle(spec, request, decision, lease, watch))
             agreed, target = agree(spec, request, position, lease, ports)
             if agreed is not position or target is not None:
                 unseen = observation if agreed is position else replace(observation, fingerprint=None)
@@ -72,7 +72,7 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
             _check_nulls(decision, snapshot)
             is_load = ticket.load_seq is not None and snapshot.rejected == 0
             batch = ports.lake.load(decision, snapshot) if is_load else ports.stage.write(decision, snapshot)
-            state = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+            state = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due)
         _check_shrink(decision, batch)
         check_untouched(spec, request, target, ports.lake.inspect(spec, target.version) if target else None)
         lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))
@@ -135,6 +135,22 @@ def _idle(spec: TableSpec, request: Request, nothing: Nothing, lease: Lease, wat
         lease.record(Event(spec.id, EventKind.IDLE, request.run_id, state=nothing.state, report=report))
     watch.enter("landed")
     return report
+
+
+def _recovered(request: Request, position: Position, idle: SyncReport) -> SyncReport:
+    """What a dead run had committed and never told is told by the run that found it, which has nothing else to tell."""
+    found = position.last_report
+    if request.mode is not Mode.SYNC or found is None or (found.run_id, found.status) != (idle.run_id, Status.LANDED):
+        return idle
+    return replace(
+        found,
+        guarantee=idle.guarantee,
+        guarantee_reason=idle.guarantee_reason,
+        settled=idle.settled,
+        seconds=idle.seconds,
+        stages=idle.stages,
+        warnings=idle.warnings,
+    )
 
 
 def _ticket(spec: TableSpec, request: Request, position: Position, target: Target | None) -> Ticket:

@@ -114,7 +114,7 @@ def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]
         return metadata
     metadata[SINCE] = plan.ticket.seq
     read = plan.previous.max_cursor_read if plan.previous else None
-    return metadata | ({SINCE_CURSOR: read.text} if read is not None else {})
+    return metadata | ({SINCE_CURSOR: f"{plan.spec.terms.cursor}={read.text}"} if read is not None else {})
 
 
 def _is_conflict(error: Exception) -> bool:

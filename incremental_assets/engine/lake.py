@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.contract import OWN_PREFIX, check_columns, check_names, difference, sql_type
@@ -54,7 +55,9 @@ class DeltaLake:
             return None
         self._seen[spec.id] = log.version
         newest = next(log.ours(), None)
-        state = next((commit.note.state for commit in log.ours() if commit.note and commit.note.state), None)
+        states = (commit.note.state for commit in log.ours() if commit.note and commit.note.state)
+        # Upkeep that was overtaken by a sync carries an older one than the commit before it.
+        state = max(islice(states, 2), key=lambda found: found.seq, default=None)
         return Target(
             log.table_id,
             log.app_id,

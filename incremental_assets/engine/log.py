@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from incremental_assets.core.contract import TargetColumn
+from incremental_assets.core.contract import Reached, TargetColumn
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.maintenance import Layout
 from incremental_assets.core.naming import is_local
@@ -107,7 +107,7 @@ class TableLog:
                 field["name"],
                 _type_text(field["type"]),
                 field["metadata"].get(SINCE),
-                field["metadata"].get(SINCE_CURSOR),
+                _reached(field["metadata"].get(SINCE_CURSOR)),
             )
             for field in fields
         )
@@ -182,6 +182,12 @@ def _committed(entry: Mapping[str, Any]) -> Committed:
         engine=str(entry.get("engineInfo") or entry.get("clientVersion") or "an unknown engine"),
         note=read_note(entry.get("userMetadata")),
     )
+
+
+def _reached(told: str | None) -> Reached | None:
+    """From `column:type=value`."""
+    cursor, separator, value = (told or "").rpartition("=")
+    return Reached(cursor, value) if separator else None
 
 
 def _type_text(kind: Any) -> str:

@@ -9,21 +9,26 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.naming import quarantine_path
-from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch
 from incremental_assets.core.table import Column, Fidelity, TableSpec
 from incremental_assets.engine.commit import Write, write
 from incremental_assets.engine.dialects.base import RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.engine.expressions import alike, column
+from incremental_assets.engine.log import TableLog, open_log
 from incremental_assets.engine.note import Kind, Note
 from incremental_assets.engine.staged import read_staged
 from incremental_assets.engine.target import opened, prepare
+
+_SUFFIX = "/quarantine"
+"""After the table's own app id."""
 
 
 def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged: str) -> None:
     """Add the batch's rejected rows, but for those that are there already with the same key, cursor and reason."""
     spec, ticket = plan.spec, plan.ticket
-    path, app_id, columns = quarantine_path(lake, spec.id), f"{ticket.app_id}/quarantine", _as_texts(spec)
+    path, columns = quarantine_path(lake, spec.id), _as_texts(spec)
+    app_id, seq = _names(open_log(path), ticket)
     log = opened(session, path, spec, columns=columns, app_id=app_id)
     prepare(session, path, log, columns)
     there = {found.name.lower(): found.name for found in log.columns()}
@@ -34,9 +39,7 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
         [(column(name, "b"), column(name, "t"), "string") for name in (*identity, REJECT_REASON, REJECT_COLUMN)]
     )
     fresh = rows.alias("b").join(target.alias("t"), on=known, how="left_anti")
-    note = Note(
-        Kind.QUARANTINE, app_id, ticket.seq, ticket.batch_id, plan.request.run_id, log.version, rows=batch.rejected
-    )
+    note = Note(Kind.QUARANTINE, app_id, seq, ticket.batch_id, plan.request.run_id, log.version, rows=batch.rejected)
     marked = fresh.select(
         *(column(name) for name in rows.columns),
         sf.lit(plan.request.run_id).alias("_sync_run_id"),
@@ -50,6 +53,14 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
         raise CommitMissing(
             f"{spec.id}: the rows that cannot land did not reach quarantine, so nothing of this batch was written; run the sync again"
         )
+
+
+def _names(log: TableLog | None, ticket: Ticket) -> tuple[str, int]:
+    """App id and sequence of the commit. The rows that an earlier table of the same name left stay, and new ones go beside them."""
+    ours = f"{ticket.app_id}{_SUFFIX}"
+    if log is None or log.app_id == ours or not log.app_id.endswith(_SUFFIX):
+        return ours, ticket.seq
+    return log.app_id, max(ticket.seq, 1 + log.last_sequence(log.app_id))
 
 
 def _rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[str, str]) -> DataFrame:

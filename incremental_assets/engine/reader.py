@@ -38,6 +38,7 @@ class SparkSnapshot:
     rejected: int
     nulls: int
     highest: CursorValue | None
+    due: CursorValue | None
     fingerprint: Fingerprint | None
     frame: Any
 
@@ -63,6 +64,7 @@ class SparkSource:
                     rejected=held.rejected,
                     nulls=held.nulls,
                     highest=held.highest,
+                    due=held.due,
                     fingerprint=held.fingerprint,
                     frame=self._frame(query, held.snapshot_id),
                 )

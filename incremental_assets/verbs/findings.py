@@ -65,6 +65,13 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         )
     else:
         yield Finding(name, "guarantee", Health.OK, "open transactions can be seen: the bound is settled")
+    if not facts.says_which:
+        yield _warn(
+            name,
+            "identity",
+            "the database does not say which one it is, so that a restored or exchanged one would not be noticed",
+            f"grant pg_control_system() and pg_control_checkpoint(); {_SQL}",
+        )
     if facts.encoding not in ("UTF8", "SQL_ASCII"):
         yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
     writable = [facts_of for facts_of in facts.tables if facts_of.writable]

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from incremental_assets.core.bound import Bound, Guarantee, Settled
+from incremental_assets.core.contract import Reached, TargetColumn
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.overlap import Overlap, overlap
+from incremental_assets.core.overlap import Overlap, eras, overlap
 from incremental_assets.core.plan import Mode, Request, SyncPlan, Ticket
 from incremental_assets.core.ports import Batch
 from incremental_assets.core.state import State
@@ -34,7 +35,7 @@ def plan_after(read: int | None, spec: TableSpec = SPEC, mode: Mode = Mode.SYNC)
         window=Window(None, None),
         bound=Bound(CLOCK, None, "", None, "", "UTC", None),
         settled=Settled(None, Guarantee.SETTLED, ""),
-        previous=State("app", 4, "a", spec.terms, max_cursor_read=highest),
+        previous=State("app", 4, "a", spec.terms, max_cursor_read=highest, clock=CLOCK),
         new_watermark=None,
         fingerprint_lower=None,
         late_below=None,
@@ -74,6 +75,34 @@ def test_what_was_read_is_unknown_after_a_lost_state_so_everything_from_the_batc
 )
 def test_nothing_is_compared_where_nothing_is_left_in_place(plan: SyncPlan, landed: bool, rows: int) -> None:
     assert overlap(plan, batch(10, rows), landed=landed) is None
+
+
+def test_after_a_reset_an_upsert_writes_all_that_it_reads_as_the_copy_may_hold_several_rows_of_a_key() -> None:
+    upsert = replace(SPEC, strategy=Strategy.UPSERT, key=("id",))
+    plan = plan_after(10, upsert)
+    assert overlap(plan, batch(5), landed=True) == Overlap(number(5))
+    assert plan.previous is not None
+    rewound = replace(plan, previous=plan.previous.rewound(upsert.terms, None))
+    assert overlap(rewound, batch(5), landed=True) is None
+
+
+@pytest.mark.parametrize(
+    ("reached", "compared"),
+    [
+        (Reached("id:integer", "10"), 1),
+        (Reached("rev:integer", "10"), 2),
+        (Reached("at:timestamp", "2024-01-29T12:00:00Z"), 2),
+        (None, 2),
+    ],
+    ids=["below it", "another cursor", "another type", "unknown"],
+)
+def test_rows_from_before_a_column_came_are_left_out_only_if_all_of_them_lie_below(
+    reached: Reached | None, compared: int
+) -> None:
+    columns = [TargetColumn("id", "long"), TargetColumn("size", "long", 3, reached)]
+    shape = replace(SHAPE, columns=(*SHAPE.columns, Column("size", "bigint", "bigint", Fidelity.EXACT)))
+    plan = plan_after(50, replace(SPEC, shape=shape))
+    assert len(eras(plan, Overlap(number(11)), columns)) == compared
 
 
 def test_a_table_without_a_cursor_is_compared_whole() -> None:

@@ -357,6 +357,26 @@ def test_nothing_is_late_on_a_first_sync_in_a_backfill_or_after_a_reset() -> Non
     assert planned(spec, state.rewound(spec.terms, None), seen()).late_below is None
 
 
+@pytest.mark.parametrize("start", ["09:00:00", None], ids=["lowered", "taken away"])
+def test_a_start_that_was_lowered_is_told_until_the_rows_are_read(start: str | None) -> None:
+    covered = Window(moment("10:00:00"), moment("10:30:00"))
+    state = landed(orders(), moment("10:30:00"), coverage=(covered,))
+    assert planned(replace(orders(), start=moment("10:00:00")), state, seen()).warnings == ()
+    lowered = replace(orders(), start=moment(start))
+    (told,) = planned(lowered, state, seen()).warnings
+    assert "were never read, though `start` now asks for them" in told
+    assert planned(lowered, state.rewound(lowered.terms, None), seen()).warnings == ()
+
+
+def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_known_of_it_is_kept() -> None:
+    state = landed(orders(), moment("10:00:00"))
+    assert state.identity is not None
+    bound = replace(seen().bound, identity=None)
+    found = planned(orders(), state, replace(seen(), bound=bound))
+    assert "does not say which database it is" in found.warnings[0]
+    assert found.landed(1, None, None).identity == state.identity
+
+
 # --- what stops a sync before it begins --------------------------------------------------------------------------
 
 

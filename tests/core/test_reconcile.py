@@ -13,10 +13,10 @@ import pytest
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.plan import Mode
-from incremental_assets.core.ports import Ports
+from incremental_assets.core.ports import Event, EventKind, Ports
 from incremental_assets.core.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.table import Strategy, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.window import Window, gaps
 from tests.fakes import World
 from tests.fakes.lake import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, order, orders, shop
@@ -131,6 +131,29 @@ def test_a_gap_that_was_never_covered_is_not_compared() -> None:
     pieces = settled_windows(spec, DAYS, gapped)
     assert window("2024-01-02T00:00:00Z", "2024-01-02T06:00:00Z") in pieces
     assert not any(piece.contains(CursorValue.parse(CursorType.TIMESTAMP, "2024-01-03T00:00:00Z")) for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "through"),
+    [("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", "2024-01-03T00:00:00Z"), (None, "2024-01-03T00:00:00Z", None)],
+    ids=["in the middle", "at the start"],
+)
+def test_nothing_counts_as_verified_from_where_nothing_was_read(
+    lower: str | None, upper: str, through: str | None
+) -> None:
+    spec, hole = orders(), window(lower, upper)
+    world = settled(spec)
+    position = world.checkpoints.position(ORDERS)
+    assert position.state is not None
+    whole = found(world, spec)
+    state = replace(position.state, coverage=gaps((hole,), Window(None, position.state.watermark)))
+    with world.checkpoints.lease(ORDERS, "by hand") as lease:
+        lease.record(Event(ORDERS, EventKind.IDLE, "by hand", app_id=position.app_id, state=state))
+    drift = found(world, spec)
+    assert (whole.rows, drift.rows) == (0, 0)
+    assert whole.through is not None
+    assert drift.through == (None if through is None else CursorValue.parse(CursorType.TIMESTAMP, through).text)
+    assert f"; {hole} was never read: `incremental-assets reset" in drift.detail
 
 
 def test_only_the_windows_asked_for_are_compared() -> None:

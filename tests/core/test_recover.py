@@ -405,6 +405,24 @@ def test_changed_terms_are_refused_and_either_advice_is_a_way_on(now: TableSpec,
     assert_equal(world)
 
 
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [(APPEND, UPSERT), (orders(Strategy.FULL_REFRESH), UPSERT), (UPSERT, replace(UPSERT, key=("id", "customer")))],
+    ids=["append", "whole", "key"],
+)
+def test_what_may_hold_several_rows_of_a_key_becomes_an_upsert_by_a_full_refresh_alone(
+    was: TableSpec, now: TableSpec
+) -> None:
+    world = three_orders()
+    world.sync(was)
+    with pytest.raises(TermsChanged, match=r"--full-refresh`$"):
+        world.sync(now)
+    with pytest.raises(TermsChanged, match=r"may hold several of one: read everything again with .*--full-refresh"):
+        reset(world, now)
+    world.sync(now, mode=Mode.FULL_REFRESH)
+    assert_equal(world)
+
+
 @BOTH
 def test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(spec: TableSpec) -> None:
     world = three_orders()

@@ -188,6 +188,24 @@ def test_a_row_that_waits_for_its_time_lands_when_the_clock_has_passed_it() -> N
     assert_equal(world)
 
 
+@pytest.mark.parametrize("policy", [FuturePolicy.WAIT, FuturePolicy.QUARANTINE])
+def test_rows_from_the_future_land_one_by_one_as_their_time_comes_and_cost_nothing_until_then(
+    policy: FuturePolicy,
+) -> None:
+    spec, world = orders(future=policy), opened()
+    order(world.database, "alan", "2024-01-29T12:00:00Z")
+    order(world.database, "mary", "2024-01-29T14:30:00Z")
+    order(world.database, "eve", "2999-12-31T00:00:00Z")
+    world.sync(spec)
+    landed = []
+    for _ in range(20):
+        world.database.tick(1800)
+        report = world.sync(spec)
+        landed.append(report.rows.inserted if report.status is Status.LANDED else None)
+    assert [each for each in landed if each is not None] == [1, 1]
+    assert sorted(row["customer"] for row in world.rows(ORDERS)) == ["ada", "alan", "grace", "mary"]
+
+
 def test_a_change_that_leaves_nothing_to_read_moves_the_watermark_without_a_commit() -> None:
     world = opened()
     slow = world.database.begin()

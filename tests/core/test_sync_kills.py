@@ -28,6 +28,20 @@ TERMS = {
 }
 
 
+def test_what_a_dead_run_had_committed_is_told_by_the_run_that_finds_it() -> None:
+    world, spec = World(shop()), TERMS["upsert by a stamp"]
+    monday(world.database).commit()
+    process = world.process()
+    process.at["before landed"] = process.kill
+    with pytest.raises(Killed):
+        world.sync(spec, process=process)
+    found = world.sync(spec)
+    assert (found.status, found.seq, found.rows.inserted) == (Status.LANDED, 0, len(world.rows(ORDERS)))
+    assert found.guarantee is not None
+    assert found.reason == "found in the lake after its run had ended"
+    assert world.sync(spec).status is Status.IDLE
+
+
 @dataclass
 class Story:
     """A world just before the sync that something happens to, and what is asked of that sync."""

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CommitMissing, NameRefused, SchemaChanged, TargetChanged
+from incremental_assets.core.maintenance import How
 from incremental_assets.core.naming import staging_path
 from incremental_assets.core.plan import Mode, Ticket
 from incremental_assets.core.report import RowCounts
@@ -322,6 +323,40 @@ def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(d
     with pytest.raises(TargetChanged, match="by another hand while this sync ran"):
         lake.apply(plan, batch, plan.landed(1, None, None))
     assert desk.rows(EVENTS) == [(1, "a", 10)]
+
+
+def test_a_second_row_of_a_key_by_another_hand_is_gone_once_the_table_is_reset_and_synced(desk: Desk) -> None:
+    rows = [(1, "a", 10), (2, "b", 20)]
+    desk.land(ORDERS, rows)
+    desk.sql(
+        "INSERT INTO {t} SELECT id, 'by hand', at, _sync_run_id, _sync_seq, _sync_at FROM {t} WHERE id = 1", ORDERS
+    )
+    assert desk.previous is not None
+    desk.previous = desk.previous.rewound(ORDERS.terms, None)
+    desk.land(ORDERS, rows)
+    assert desk.rows(ORDERS) == rows
+
+
+def test_what_an_earlier_table_left_in_quarantine_stays_beside_what_a_new_one_puts_there(desk: Desk) -> None:
+    desk.land(ORDERS, [(None, "of the first", 10), (1, "a", 10)])
+    shutil.rmtree(desk.path(ORDERS))
+    again = Desk(desk.folder, desk.spark)
+    plan, shown = again.plan(ORDERS), again.show(ORDERS, [(None, "of the second", 20), (1, "a", 20)])
+    other = replace(plan, ticket=replace(plan.ticket, app_id="another"))
+    commit = again.apply(other, again.stage.write(other, shown), shown)
+    assert commit.rows == RowCounts(read=2, inserted=1, quarantined=1)
+    assert sorted(row["note"] for row in again.quarantined(ORDERS)) == ["of the first", "of the second"]
+
+
+def test_upkeep_that_a_sync_has_overtaken_does_not_turn_the_position_back(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    before = desk.previous
+    desk.land(EVENTS, [(2, "b", 20)])
+    assert before is not None
+    desk.lake.compact(EVENTS, How.GATHER, "asleep", before)
+    found = desk.lake.inspect(EVENTS, None)
+    assert found is not None
+    assert found.state == desk.previous
 
 
 def test_what_a_commit_could_not_see_is_told_by_every_later_look(desk: Desk) -> None:

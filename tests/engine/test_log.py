@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from incremental_assets.core.contract import TargetColumn
+from incremental_assets.core.contract import Reached, TargetColumn
 from incremental_assets.core.errors import CommitMissing, TargetChanged
 from incremental_assets.core.report import RowCounts
 from incremental_assets.core.table import TableId
@@ -32,7 +32,7 @@ FIELDS = [
         "name": "size",
         "type": "integer",
         "nullable": True,
-        "metadata": {"incremental_assets.since": 7, "incremental_assets.since_cursor": "42"},
+        "metadata": {"incremental_assets.since": 7, "incremental_assets.since_cursor": "a=b:integer=42"},
     },
 ]
 NOTE = Note(Kind.APPEND, "app", 1, "b1", "run", seen=0, rows=3)
@@ -108,7 +108,7 @@ def test_a_log_tells_who_made_the_table_what_it_holds_and_what_was_committed(tmp
     assert log.columns() == (
         TargetColumn("id", "long"),
         TargetColumn("tags", "array<string>"),
-        TargetColumn("size", "integer", 7, "42"),
+        TargetColumn("size", "integer", 7, Reached("a=b:integer", "42")),
     )
     (only,) = log.commits(0)
     assert (only.version, only.operation, only.metrics, only.note) == (

@@ -14,6 +14,7 @@ from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.measure import Comparison, Duplicates
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Commit
+from incremental_assets.core.state import State
 from incremental_assets.core.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.window import Window
 from incremental_assets.engine.lake import DeltaLake
@@ -37,18 +38,21 @@ class Copy:
         self.stage = ParquetStage(str(folder), lambda: spark)
         self.reader = SparkSource(self.probe, source.address(connections=3), lambda: spark)
         self.seq = 0
+        self.previous: State | None = None
 
     def plan(self, spec: TableSpec) -> SyncPlan:
         self.seq += 1
+        # Everything is read each time, whatever landed before.
         found = planned(self.probe, spec)
-        return replace(found, ticket=replace(found.ticket, seq=self.seq, batch_id=f"batch{self.seq}"))
+        ticket = replace(found.ticket, seq=self.seq, batch_id=f"batch{self.seq}")
+        return replace(found, ticket=ticket, previous=self.previous)
 
     def sync(self, spec: TableSpec) -> Commit:
         plan = self.plan(spec)
         with self.reader.snapshot(plan) as snapshot:
             batch = self.stage.write(plan, snapshot)
-            state = plan.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
-        return self.lake.apply(plan, batch, state)
+            self.previous = plan.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+        return self.lake.apply(plan, batch, self.previous)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from incremental_assets.core.plan import Observation, Request, SyncPlan
 from incremental_assets.core.planner import narrower, reading
 from incremental_assets.core.ports import Look
 from incremental_assets.core.state import Fingerprint
-from incremental_assets.core.table import TableShape, TableSpec
+from incremental_assets.core.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.window import Window
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, reads_nulls, rejected, version_digest
@@ -125,6 +125,7 @@ class FakeSnapshot:
     rejected: int
     nulls: int
     highest: CursorValue | None
+    due: CursorValue | None
     fingerprint: Fingerprint | None
     frame: list[Row]
 
@@ -157,6 +158,7 @@ class FakeSource:
             rejected=sum(1 for row in rows if rejected(plan, row)),
             nulls=sum(1 for stored in table.values() if spec.cursor and cursor_of(spec, stored.values) is None),
             highest=_highest(spec, rows) if spec.is_incremental else None,
+            due=_due(plan, rows),
             fingerprint=marks,
             frame=rows,
         )
@@ -166,6 +168,13 @@ def measured(spec: TableSpec, window: Window, rows: Sequence[Row]) -> Measure:
     """Rows and hash of one window; without a cursor every row is in it."""
     found = [row for row in rows if not spec.is_incremental or inside(spec, window, row, nulls=False)]
     return Measure(window, len(found), digest(found))
+
+
+def _due(plan: SyncPlan, rows: Sequence[Row]) -> CursorValue | None:
+    if plan.spec.future is not FuturePolicy.QUARANTINE or plan.future_above is None:
+        return None
+    stamps = [value for row in rows if (value := cursor_of(plan.spec, row)) is not None]
+    return min((value for value in stamps if value >= plan.future_above), default=None)
 
 
 def _highest(spec: TableSpec, rows: Sequence[Row]) -> CursorValue | None:

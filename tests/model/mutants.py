@@ -89,8 +89,8 @@ def _ends_below(window: Window, value: Any) -> bool:
 _landed = SyncPlan.landed
 
 
-def _watermark_of_the_rows_seen(decision: SyncPlan, count: int, highest: Any, fingerprint: Any) -> State:
-    state = _landed(decision, count, highest, fingerprint)
+def _watermark_of_the_rows_seen(decision: SyncPlan, count: int, highest: Any, fingerprint: Any, due: Any) -> State:
+    state = _landed(decision, count, highest, fingerprint, due)
     seen = [value for value in (decision.previous_watermark, highest) if value is not None]
     return replace(state, watermark=max(seen, default=None))
 

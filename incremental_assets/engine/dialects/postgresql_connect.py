@@ -126,7 +126,8 @@ def _own_authority() -> Path | None:
     """The certificate authority that libpq's own rules name, so that both drivers trust the same one."""
     named = os.environ.get("PGSSLROOTCERT")
     path = Path(named) if named else Path.home() / ".postgresql" / "root.crt"
-    return path if path.is_file() else None
+    # An engine's JVM, which reads it, stands in another folder.
+    return path.absolute() if path.is_file() else None
 
 
 def _seconds(duration: timedelta) -> int:

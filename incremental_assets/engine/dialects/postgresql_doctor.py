@@ -15,7 +15,9 @@ from incremental_assets.engine.dialects.postgresql_sql import identifier
 _SOURCE = """
 SELECT current_setting('server_version'), current_user, current_setting('server_encoding'),
        (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), pg_has_role('pg_read_all_stats', 'USAGE'),
-       current_setting('track_activities')::boolean, pg_is_in_recovery()
+       current_setting('track_activities')::boolean,
+       has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'),
+       pg_is_in_recovery()
 """
 
 # Asked of pg_class by name, as a cast to regclass fails on what may not be seen.
@@ -46,7 +48,7 @@ JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND
 
 def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> SourceFacts:
     """The source as this user finds it, with one entry per wanted table, in their order."""
-    version, user, encoding, is_superuser, sees, tracks, is_replica = one_row(asked, _SOURCE)
+    version, user, encoding, is_superuser, sees, tracks, says, is_replica = one_row(asked, _SOURCE)
     names = [each.table for each in wanted]
     found = {
         row[0]: row[1:]
@@ -59,7 +61,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
         TableFacts(each) if place not in found else _table(each, found[place], fitted)
         for place, each in enumerate(wanted, 1)
     ]
-    return SourceFacts(version, user, encoding, is_superuser, sees, tracks, is_replica, tuple(tables))
+    return SourceFacts(version, user, encoding, is_superuser, sees, tracks, says, is_replica, tuple(tables))
 
 
 def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None) -> str:
@@ -74,6 +76,8 @@ def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts |
         ]
     if facts is None or not facts.sees_transactions:
         lines.append(f"GRANT pg_read_all_stats TO {user};")
+    if facts is not None and not facts.says_which:
+        lines.append(f"GRANT EXECUTE ON FUNCTION pg_control_system(), pg_control_checkpoint() TO {user};")
     tables = (
         [TableFacts(each, exists=True) for each in wanted]
         if facts is None

@@ -76,6 +76,12 @@ def explain_read(error: Exception, address: Address, table: TableId) -> Incremen
     # The snapshot went with the connection that held it.
     if words.startswith("ERROR:") and "snapshot" not in words:
         return SourceRefused(f"{table}: the source refused the read: {words}; nothing was written, run the sync again")
+    if "Read timed out" in text:
+        return SourceUnreachable(
+            f"{table}: {address.host}:{address.port} said nothing for {address.socket_timeout.total_seconds():.0f} s while the table was read; "
+            "the next sync goes on where this one stopped. Should it need that long to find the first row, give the cursor an index "
+            "(`incremental-assets doctor` tells), or raise `options: {socket_timeout: …}`"
+        )
     return SourceUnreachable(
         f"{table}: the connection to {address.host}:{address.port} was lost while the table was read ({words}); "
         "the next sync goes on where this one stopped"

@@ -14,7 +14,7 @@ from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableSpec
 from incremental_assets.core.window import Window
 from incremental_assets.engine.dialects.postgresql_batch import one_row
-from incremental_assets.engine.dialects.postgresql_read import rejected, where
+from incremental_assets.engine.dialects.postgresql_read import rejected, stamped_ahead, where
 from incremental_assets.engine.dialects.postgresql_sql import (
     ALIAS,
     Parameters,
@@ -42,6 +42,8 @@ class SnapshotSession:
     nulls: int
     highest: CursorValue | None
     lowest: CursorValue | None
+    due: CursorValue | None
+    """The smallest that is past the source's clock, where the plan sends such rows to quarantine."""
     fingerprint: Fingerprint | None
 
 
@@ -52,7 +54,7 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSess
     (snapshot_id,) = one_row(asked, "SELECT pg_export_snapshot()")
     values = Parameters()
     sql = numbers_sql(plan, values)
-    rows, rejected_rows, highest, lowest, nulls, *marks = one_row(asked, sql, values.values)
+    rows, rejected_rows, highest, lowest, due, nulls, *marks = one_row(asked, sql, values.values)
     check_unaltered(asked, spec)
     return SnapshotSession(
         snapshot_id=snapshot_id,
@@ -61,25 +63,28 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSess
         nulls=nulls,
         highest=parse_cursor(spec, highest),
         lowest=parse_cursor(spec, lowest),
+        due=parse_cursor(spec, due),
         fingerprint=fingerprint(spec, plan.fingerprint_lower, marks) if marks[0] is not None else None,
     )
 
 
 def numbers_sql(plan: SyncPlan, values: Parameters) -> str:
-    """One row: rows, rejected, highest, lowest, nulls, and the fingerprint's rows, highest and digest."""
+    """One row: rows, rejected, highest, lowest, due, nulls, and the fingerprint's rows, highest and digest."""
     spec = plan.spec
     read = f"FROM {relation(spec.id)} WHERE {where(plan, values)}"
     counts = f"count(*) AS n, count(*) FILTER (WHERE {rejected(plan, values)}) AS rejected"
     if not spec.is_incremental:
-        return f"SELECT r.n, r.rejected, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
-    ends = f"CAST(max({orderly(spec)}) AS text) AS highest, CAST(min({orderly(spec)}) AS text) AS lowest"
+        return f"SELECT r.n, r.rejected, NULL, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
+    stamped = stamped_ahead(plan, values)
+    due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
+    ends = f"CAST(max({orderly(spec)}) AS text) AS highest, CAST(min({orderly(spec)}) AS text) AS lowest, {due} AS due"
     missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
     if plan.request.mode is Mode.BACKFILL:
         # A backfill leaves the fingerprint of the last sync as it is.
-        return f"SELECT r.n, r.rejected, r.highest, r.lowest, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
+        return f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
     provisional = fingerprint_sql(spec, provisional_window(plan), values)
     return (
-        f"SELECT r.n, r.rejected, r.highest, r.lowest, {missing}, f.n, f.highest, f.digest "
+        f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, f.n, f.highest, f.digest "
         f"FROM (SELECT {counts}, {ends} {read}) AS r CROSS JOIN ({provisional}) AS f"
     )
 

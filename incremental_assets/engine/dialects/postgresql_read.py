@@ -90,10 +90,18 @@ def _rejects(plan: SyncPlan, values: Values) -> list[_Reject]:
     spec = plan.spec
     found = [(each, unholdable(each)) for each in spec.columns]
     rejects = [_Reject(each.name, bad.condition, bad.reason) for each, bad in found if bad is not None]
-    if spec.future is FuturePolicy.QUARANTINE and plan.future_above is not None:
-        stamped = f"{effective(spec)} >= {cursor_value(spec, plan.future_above, values)}"
+    stamped = stamped_ahead(plan, values)
+    if stamped:
         rejects.append(_Reject(cursor_of(spec).column, stamped, "stamped past the source's clock"))
     return rejects
+
+
+def stamped_ahead(plan: SyncPlan, values: Values) -> str:
+    """The condition under which a row is past the source's clock and goes to quarantine; empty where none does."""
+    spec = plan.spec
+    if spec.future is not FuturePolicy.QUARANTINE or plan.future_above is None:
+        return ""
+    return f"{effective(spec)} >= {cursor_value(spec, plan.future_above, values)}"
 
 
 def _raw(spec: TableSpec) -> str:
