@@ -99,7 +99,7 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     if lowest is None or (spec.start is not None and lowest <= spec.start):
         return ()
     told = (
-        f"rows whose {spec.cursor.column!r} is below {lowest} were never read, though `start` now asks for them: read them with "
-        f"`incremental-assets reset --select {spec.id}`"
+        f"rows whose {spec.cursor.column!r} is below {lowest} were never read: read them with `incremental-assets reset --select {spec.id}`, "
+        f"or say with `start` that they are not wanted"
     )
     return (told,)

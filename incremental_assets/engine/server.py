@@ -30,6 +30,8 @@ from incremental_assets.engine.session import Machine, SparkSettings, Work, made
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - a name
+_STARTING = "starting"
+"""A file that names the process until it is announced."""
 _READY_WITHIN = 120
 """Seconds; an idle machine takes four."""
 _ENDS_WITHIN = 10
@@ -85,6 +87,7 @@ def start(folder: Path, *, without: Collection[str] = (), keeper: Owner | None =
         environment |= {**machine.environment, TOKEN_VARIABLE: token, "PYSPARK_PYTHON": sys.executable}
         process = _spawn(folder, machine, log, environment)
         try:
+            (folder / _STARTING).write_text(Owner.of(process.pid).text, encoding="utf-8")
             port = _port(process, log)
             engine = Announced(
                 process=Owner.of(process.pid),
@@ -102,6 +105,8 @@ def start(folder: Path, *, without: Collection[str] = (), keeper: Owner | None =
             process.kill()
             process.wait()
             raise
+        finally:
+            (folder / _STARTING).unlink(missing_ok=True)
     return engine, True
 
 
@@ -232,6 +237,11 @@ def _scratch(folder: Path) -> Path:
 
 
 def _clear(folder: Path) -> None:
-    """Files that an engine leaves behind when it is killed."""
+    """What an engine leaves behind when it is killed; and an engine whose start was killed, which nobody would find."""
     withdraw(folder)
+    with suppress(FileNotFoundError, ValueError):
+        left = Owner.parse((folder / _STARTING).read_text(encoding="utf-8"))
+        if left.started and left.machine == Owner.here().machine and not left.is_gone:
+            _end(left)
+    (folder / _STARTING).unlink(missing_ok=True)
     shutil.rmtree(_scratch(folder), ignore_errors=True)

@@ -364,7 +364,7 @@ def test_a_start_that_was_lowered_is_told_until_the_rows_are_read(start: str | N
     assert planned(replace(orders(), start=moment("10:00:00")), state, seen()).warnings == ()
     lowered = replace(orders(), start=moment(start))
     (told,) = planned(lowered, state, seen()).warnings
-    assert "were never read, though `start` now asks for them" in told
+    assert "is below 2024-01-31T10:00:00Z were never read: read them with `incremental-assets reset" in told
     assert planned(lowered, state.rewound(lowered.terms, None), seen()).warnings == ()
 
 
