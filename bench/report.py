@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, made wholly of the results: nothing in it is typed in."""
+"""docs/benchmarks.md, made of the results: no figure in it is typed in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.figures import Played, Result, Results
 from bench.names import FIRST
-from bench.report_words import HOW, ONCE, QUICK
+from bench.report_words import HOW, ONCE, QUICK, TRIED
 from bench.targets import TARGETS, THOUSAND
 
 ORDER = ("F1", "F2", "F3", "I1", "I3", "I4", "I6", "R", "M load", "M delta")
@@ -22,7 +22,7 @@ def document(results: Results, picture: Path) -> str:
     parts.append("## The workloads")
     parts += [_workload(result) for name in ORDER if (result := results.of(name))]
     parts += [part for part in (_thousand(), _growth(results), _profiles(results)) if part]
-    parts.append(HOW)
+    parts += [TRIED, HOW]
     return "\n\n".join(parts) + "\n"
 
 

@@ -31,3 +31,16 @@ HOW = """\
 * PostgreSQL has `fsync` off and no autovacuum, so that it does nothing on its own while somebody is timed; its files and the
   others' are in the page cache. Ticks begin two and a half seconds after the changes, when they are settled (the row of ticks of G does not wait: each reads
   some of the rows of the one before again). Where a process stays, it has done small ticks before the first that counts."""
+
+TRIED = """\
+## What was tried, and is not there
+
+Tried by hand while a tick was made shorter, each against the same code without it, on two cores. What did not help was taken out again.
+
+* **Spark started in a thread, beside the import of Dagster**: as long either way. Both want the processor, and there are two.
+* **Projections interpreted and not compiled** (`codegen.factoryMode=NO_CODEGEN`): half as long again in a warm engine; no difference in a cold JVM.
+* **No adaptive execution, short plans in the log, no checksum files, no whole-stage compilation**: nothing that could be told from noise.
+* **What a flight recorder shows** of ticks in a warm JVM is no single cause: analysis of queries, generation of code, cleaning of closures,
+  and copies of Hadoop's configuration each take about a tenth, the rest is spread over everything that Spark does for a query.
+* Kept, because they did help: a class-data archive, the C1 compiler alone for small work, deletion vectors and `replaceOn` in place of
+  `MERGE`, one pass over the staged rows for every count, the log read without Spark, and no last garbage collection when a command ends."""
