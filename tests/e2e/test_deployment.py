@@ -76,6 +76,7 @@ def test_the_deployment_of_the_page_syncs_refuses_onlookers_and_heals(stand: Sta
         "GRANT SELECT ON orders TO reader",
         "INSERT INTO orders SELECT n, 'first' FROM generate_series(1, 100) n",
     )
+    stand.run(command("instance migrate"))
     stand.run(command("doctor"))
     stand.start(*PROCESSES)
     stand.wait(lambda: stand.is_well(command("grpc-health-check")))
