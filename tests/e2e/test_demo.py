@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,10 @@ def test_dev_says_where_and_ends_whole(checkout: Checkout) -> None:
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
+            # They have groups of their own.
+            for each in group:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
 
     assert (busy.code, "--port" in busy.err) == (1, True)
     assert process.returncode == 0, err
