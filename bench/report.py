@@ -34,10 +34,12 @@ def _head(results: Results) -> str:
     )
     against = ", ".join(f"{name} {version}" for name, version in tools.items())
     how = f"`make bench{' ARGS=--quick' if results.quick else ''}`"
+    minutes = f"{results.minutes or sum(each.minutes for each in results.workloads):.0f} minutes"
+    pieces = "" if results.minutes else ", some workloads at a time (`--only`)"
     lines = [
         "# Benchmarks",
         "",
-        f"Made by {how} in {results.minutes:.0f} minutes, from `benchmarks.json`; not written by hand.",
+        f"Made by {how} in {minutes}{pieces}, from `benchmarks.json`; not written by hand.",
         "",
         f"* **Machine**: {where}.",
         f"* **Against**: {against}.",
