@@ -95,11 +95,11 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
     if spec.cursor is None or state is None or state.watermark is None or not state.coverage:
         return ()
-    lowest = state.coverage[0].lower
-    if lowest is None or (spec.start is not None and lowest <= spec.start):
+    hole = next(iter(state.unread(spec.start, state.watermark)), None)
+    if hole is None or hole.lower != spec.start:
         return ()
     told = (
-        f"rows whose {spec.cursor.column!r} is below {lowest} were never read: read them with `incremental-assets reset --select {spec.id}`, "
+        f"rows whose {spec.cursor.column!r} is below {hole.upper} were never read: read them with `incremental-assets reset --select {spec.id}`, "
         f"or say with `start` that they are not wanted"
     )
     return (told,)

@@ -43,12 +43,11 @@ def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Col
     watermark = state.watermark if state else None
     if state is None or watermark is None:
         return Coverage(spec.id, covered, (), tuple(windows), (), ())
-    wanted = Window(spec.start, watermark) if spec.start is None or spec.start <= watermark else None
     reached = watermark if state.max_cursor_read is None else min(watermark, state.max_cursor_read)
     return Coverage(
         table=spec.id,
         covered=covered,
-        gaps=gaps(covered, wanted) if wanted else (),
+        gaps=state.unread(spec.start, watermark),
         announced=tuple(windows),
         not_covered=tuple(key for key, each in windows.items() if gaps(covered, each.clamp_upper(watermark))),
         not_announced=tuple(

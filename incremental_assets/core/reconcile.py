@@ -22,7 +22,7 @@ from incremental_assets.core.partition import Grid, IntegerGrid, touched, window
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableSpec
-from incremental_assets.core.window import Window, gaps, merge
+from incremental_assets.core.window import Window, merge
 
 _AT_ONCE = 24
 """Windows told apart in one scan: each costs a comparison per row, so many windows are narrowed down in steps."""
@@ -89,7 +89,7 @@ def settled_windows(
 
 def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[str | None, str]:
     """Up to where the copy is verified when what was read is equal, which is where nothing was read; and the words for that."""
-    holes = gaps(state.coverage, Window(spec.start, upper))
+    holes = state.unread(spec.start, upper)
     if not holes:
         return _text(upper), ""
     told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: `incremental-assets reset --select {spec.id}` reads it"

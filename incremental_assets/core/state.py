@@ -13,7 +13,7 @@ from typing import Any
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.table import Strategy, Terms
-from incremental_assets.core.window import Window, merge
+from incremental_assets.core.window import Window, gaps, merge
 
 VERSION = 1
 
@@ -60,12 +60,16 @@ class State:
     fingerprint: Fingerprint | None = None
     identity: Identity | None = None
     clock: datetime | None = None
-    """The source's clock of the last sync, None before the first."""
+    """The source's clock of the last sync; None before the first, and after a reset."""
     due: CursorValue | None = None
     """The smallest stamp past the source's clock that went to quarantine: its row lands once that time has come, though nothing moves."""
     rows: int | None = None
     """Rows of the last whole read, against which a shrunken source is noticed."""
     coverage: tuple[Window, ...] = ()
+
+    def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
+        """Windows from `start` up to `upper` that no sync has read, ascending."""
+        return gaps(self.coverage, Window(start, upper)) if start is None or upper is None or start <= upper else ()
 
     def rewound(self, terms: Terms, watermark: CursorValue | None) -> State:
         """What `reset` leaves: the next sync reads from `watermark` (None: from `start`) on these terms, whichever source answers.

@@ -147,6 +147,7 @@ def _recovered(request: Request, position: Position, idle: SyncReport) -> SyncRe
         guarantee=idle.guarantee,
         guarantee_reason=idle.guarantee_reason,
         settled=idle.settled,
+        new_watermark=idle.new_watermark,
         seconds=idle.seconds,
         stages=idle.stages,
         warnings=idle.warnings,
