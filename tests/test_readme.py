@@ -17,6 +17,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from bench.figures import Results
+from bench.names import ENGINE, OURS, SPARK_MERGE
+from bench.report import document
 from incremental_assets.cli import commands
 from incremental_assets.core.config import load
 from incremental_assets.core.config_schema import schema
@@ -26,6 +29,7 @@ from incremental_assets.engine.checkpoints import SqlCheckpoints
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
+BENCHMARKS = ROOT / "docs" / "benchmarks.json"
 (KEYS,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
@@ -97,6 +101,23 @@ def test_what_the_readme_says_of_the_soak_is_what_it_came_to() -> None:
     assert f"{soak['kills']} kills and {soak['syncs']} syncs lost no step" in README
     assert soak["minutes"] >= 30
     assert soak["faults"] == []
+
+
+def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
+    results = Results.read(BENCHMARKS)
+    ours, engine, script = (results.median("I1", name, "wall") for name in (OURS, ENGINE, SPARK_MERGE))
+    assert ours
+    assert engine
+    assert script
+    assert "takes more than twice as long" in README
+    assert script > 2 * ours
+    assert "`incremental-assets engine start` takes half of that away" in README
+    assert engine <= ours / 2
+
+
+def test_the_page_of_the_benchmarks_is_made_of_their_results() -> None:
+    page = document(Results.read(BENCHMARKS), Path("images/benchmarks.svg"))
+    assert BENCHMARKS.with_suffix(".md").read_text(encoding="utf-8") == page
 
 
 def test_the_query_of_the_readme_runs_on_the_checkpoint_table(tmp_path: Path) -> None:

@@ -59,6 +59,18 @@ def test_the_printed_sql_mends_what_is_missing(shop: Source) -> None:
     assert missing_sql(shop.address(READER), WANTED, shop.open(READER).facts(WANTED)) == ""
 
 
+def test_a_database_that_does_not_say_which_it_is_is_told_with_the_grant_that_mends_it(source: Source) -> None:
+    source.execute("GRANT pg_read_all_stats TO plain_reader")
+    source.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    probe = source.open(READER)
+    facts = probe.facts(())
+    assert (facts.says_which, facts.is_replica) == (False, False)
+    (grant,) = missing_sql(source.address(READER), (), facts).splitlines()
+    assert grant == 'GRANT EXECUTE ON FUNCTION pg_control_system(), pg_control_checkpoint() TO "plain_reader";'
+    source.execute(grant)
+    assert source.open(READER).facts(()).says_which
+
+
 def test_without_facts_a_whole_new_role_is_printed_and_no_password(shop: Source) -> None:
     printed = missing_sql(shop.address(READER), WANTED[:1], None)
     assert printed.splitlines()[:3] == [
