@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,27 @@ def test_a_database_that_takes_no_connection_of_sparks_is_one_sentence(source: S
         reader = SparkSource(probe, elsewhere, lambda: spark)
         with pytest.raises(SourceUnreachable, match=r"orders: the connection to .* was lost while .*next sync goes on"):
             reader.snapshot(planned(probe, spec)).__enter__()
+
+
+def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
+    source: Source, spark: SparkSession
+) -> None:
+    source.execute(
+        "CREATE VIEW slow AS SELECT n AS id FROM generate_series(1, 3) AS n WHERE pg_sleep(1) IS NOT NULL",
+        f"GRANT SELECT ON slow TO {READER}",
+    )
+    probe = source.open(READER)
+    reader = SparkSource(probe, source.address(READER, socket_timeout=timedelta(seconds=1)), lambda: spark)
+    plan = planned(probe, source.spec("slow", strategy=Strategy.FULL_REFRESH))
+
+    def read() -> None:
+        with reader.snapshot(plan) as snapshot:
+            snapshot.frame.count()
+
+    with pytest.raises(
+        SourceUnreachable, match=r"slow: .* said nothing for 1 s while .* raise `options: \{socket_timeout"
+    ):
+        read()
 
 
 @pytest.mark.parametrize(
