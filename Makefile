@@ -8,8 +8,9 @@ DEMO_ARGS := $(if $(SCALE),--scale $(SCALE)) $(ARGS)
 
 MINUTES ?= 30
 
-# One Spark session leaves half of two cores idle, so that two workers share the files of tests.
-WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder
+# One Spark session leaves half of two cores idle, so that two workers share the files of tests. A worker that dies ends
+# the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
+WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 .PHONY: help setup demo dev test check conformance soak bench thousand lock jars screenshots clean
 
