@@ -25,6 +25,8 @@ ONCE_ABOVE = 60.0
 """Seconds of a first load from which on a contender is not asked for it again: its place is plain, and the time is the others'."""
 WARM = Table("warm", "rows", ("id",))
 WARM_ROWS = 10_000
+WARM_TICKS = 8
+"""So many small ticks after a first load: an engine's first ticks took twice as long as its sixth, and from there on they stayed as they were."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class Play:
         small = Job(job.folder / "warm-up", self._source, (WARM,))
         contender.prepare(small)
         contender.run(small)
-        for _ in range(2):
+        for _ in range(WARM_TICKS):
             touch(WARM, WARM_ROWS // 100)(self._source, 1)
             self._source.settle()
             contender.run(small)

@@ -29,7 +29,7 @@ from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.lake_errors import explained
 from incremental_assets.engine.log import Committed, TableLog, open_log
 from incremental_assets.engine.note import BEFORE_LANDING, Kind, Note
-from incremental_assets.engine.target import opened, prepare
+from incremental_assets.engine.target import opened, prepare, without_lost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,7 +134,7 @@ class DeltaLake:
         staged = staging_path(self._lake, spec.id, batch.batch_id)
         if batch.rejected:
             quarantine.keep(session, self._lake, plan, batch, staged)
-        prepare(session, path, log, spec.columns)
+        prepare(session, path, log, spec.columns, without_lost(spec, log, changes) if plan.overwrites else {})
         landed = log.landed()
         present = landing.Present(path, there, overlap(plan, batch, landed=landed))
         rows = landing.landable(session, staged, spec, repeated=batch.duplicates > 0)

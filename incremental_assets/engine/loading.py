@@ -17,7 +17,7 @@ from incremental_assets.engine.log import TableLog
 from incremental_assets.engine.note import Note
 from incremental_assets.engine.stage import warnings
 from incremental_assets.engine.staging import check_types, count_future
-from incremental_assets.engine.target import prepare
+from incremental_assets.engine.target import prepare, without_lost
 
 FILE_BYTES = 256 * 2**20
 """Of the source's, per file: less of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""
@@ -29,7 +29,7 @@ def load(session: SparkSession, plan: SyncPlan, snapshot: Snapshot, log: TableLo
     there = log.columns()
     changes = difference(spec.columns, there)
     check_columns(spec, changes, overwrites=True)
-    prepare(session, path, log, spec.columns)
+    prepare(session, path, log, spec.columns, without_lost(spec, log, changes))
     check_types(spec, frame)
     counted = Observation()
     rows = shaped(plan, frame.observe(counted, count_future(plan).alias("future")), Present(path, there, None), changes)

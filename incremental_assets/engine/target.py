@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from incremental_assets.core.contract import Difference, sql_type
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.table import Column, TableSpec
 from incremental_assets.engine.log import APP_ID, TableLog, open_log
@@ -18,6 +20,13 @@ OWN_COLUMNS = (("_sync_run_id", "string"), ("_sync_seq", "bigint"), ("_sync_at",
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"
 _COLUMN_MAPPING = "delta.columnMapping.mode"
+_STATISTICS = "delta.dataSkippingStatsColumns"
+_CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
+"""Types whose statistics take next to no time; those of texts and decimals took a quarter of a first load."""
+_DEAR = ("float", "double", "decimal", "string")
+_MOST = 32
+"""As many columns as Delta takes by itself."""
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _AWKWARD = re.compile(r"[ ,;{}()\n\t=]")
 """Delta takes names with these only under column mapping, which not every reader knows, so it is not turned on for nothing."""
 
@@ -29,7 +38,9 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
     """
     log = open_log(path)
     if log is None:
-        create(session, path, tuple(columns) or spec.columns, app_id, comment=spec.shape.comment)
+        made = tuple(columns) or spec.columns
+        kept = statistics(spec, ((found.name, found.spark_type) for found in made))
+        create(session, path, made, {APP_ID: app_id, _STATISTICS: kept}, comment=spec.shape.comment)
         log = open_log(path)
     if log is None or log.app_id != app_id:
         raise TargetChanged(
@@ -38,7 +49,9 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
     return log
 
 
-def create(session: SparkSession, path: str, columns: Iterable[Column], app_id: str, comment: str = "") -> None:
+def create(
+    session: SparkSession, path: str, columns: Iterable[Column], properties: Mapping[str, str], comment: str = ""
+) -> None:
     """Make an empty table, unless another run has just done so."""
     from pyspark.errors import PySparkException
 
@@ -50,7 +63,7 @@ def create(session: SparkSession, path: str, columns: Iterable[Column], app_id: 
         for found in columns
     ]
     own = [f"{name} {kind}" for name, kind in OWN_COLUMNS]
-    properties = {_DELETION_VECTORS: "true", APP_ID: app_id}
+    properties = {_DELETION_VECTORS: "true", **properties}
     if is_awkward(columns):
         properties[_COLUMN_MAPPING] = "name"
     listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
@@ -68,15 +81,43 @@ def create(session: SparkSession, path: str, columns: Iterable[Column], app_id: 
             ) from error
 
 
-def prepare(session: SparkSession, path: str, log: TableLog, columns: Iterable[Column]) -> None:
-    """Turn on what the coming write needs and the table lacks: a commit without rows, and only then."""
+def prepare(
+    session: SparkSession, path: str, log: TableLog, columns: Iterable[Column], more: Mapping[str, str] = _NOTHING
+) -> None:
+    """Turn on what the coming write needs and the table lacks: a commit without rows, and only then. `more`: properties besides ours."""
     from incremental_assets.engine.expressions import literal, quoted
 
-    needed = {_DELETION_VECTORS: "true"} | ({_COLUMN_MAPPING: "name"} if is_awkward(columns) else {})
+    needed = {_DELETION_VECTORS: "true", **more} | ({_COLUMN_MAPPING: "name"} if is_awkward(columns) else {})
     lacking = {name: value for name, value in needed.items() if log.properties.get(name) != value}
     if lacking:
         listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in lacking.items())
         session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({listed})")
+
+
+def statistics(spec: TableSpec, columns: Iterable[tuple[str, str]]) -> str:
+    """Of which columns, given by name and SQL type, each file keeps the lowest and the highest value, as a property of the table.
+
+    Key and cursor, by which a sync and a check leave files out, our own, and what a reader asks for by days and numbers. Whoever wants
+    others sets the property; what is set is left alone.
+    """
+    from incremental_assets.engine.expressions import quoted
+
+    first = [*spec.key, *([spec.cursor.column] if spec.cursor else [])]
+    kinds = {name: kind.partition("(")[0] for name, kind in columns}
+    ours = [name for name, kind in OWN_COLUMNS if kind in _CHEAP]
+    chosen = [name for name in first if kinds.get(name) in (*_CHEAP, *_DEAR)]
+    chosen += [*ours, *(name for name, kind in kinds.items() if kind in _CHEAP)]
+    return ",".join(quoted(name) for name in list(dict.fromkeys(chosen))[:_MOST])
+
+
+def without_lost(spec: TableSpec, log: TableLog, changes: Difference) -> Mapping[str, str]:
+    """What to set before an overwrite changes the columns: Delta refuses statistics of a column that is no longer there, or of no such type."""
+    if not changes or _STATISTICS not in log.properties:
+        return _NOTHING
+    # By their very names: an overwrite brings the source's spelling.
+    staying = {found.name for found in spec.columns} - {found.name for found in changes.retyped}
+    columns = [(found.name, sql_type(found.type)) for found in log.columns() if found.name in staying]
+    return {_STATISTICS: statistics(spec, columns)}
 
 
 def is_awkward(columns: Iterable[Column]) -> bool:
