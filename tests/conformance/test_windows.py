@@ -81,7 +81,8 @@ def test_a_reset_to_an_earlier_watermark(stand: OpenStand) -> None:
         desk.reset(name, to, force=name == "events")
     later = desk.land()
     assert {name: (later[name].rows.read, later[name].rows.inserted, later[name].rows.updated) for name in names} == {
-        "orders": (2, 0, 0),
+        # Written anew, equal or not: nobody has watched what became of a copy before its position was set by hand.
+        "orders": (2, 0, 2),
         "readings": (2, 0, 0),
         "visits": (1, 0, 0),
         "events": (3, 0, 0),
