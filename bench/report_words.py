@@ -41,11 +41,11 @@ Tried by hand while a tick was made shorter, each against the same code without 
 * **Spark started in a thread, beside the import of Dagster**: as long either way. Both want the processor, and there are two.
 * **Projections interpreted and not compiled** (`codegen.factoryMode=NO_CODEGEN`): half as long again in a warm engine; no difference in a cold JVM.
 * **No adaptive execution, short plans in the log, no checksum files, no whole-stage compilation**: nothing that could be told from noise.
-* **A source that is read twice and not kept between** (`insertReplaceOnOrUsing.materializeSource=none`): as long, a job less or not.
-* **What Spark's own clock says** of a tick with a warm engine (4.4 s for the commit): 1.9 s in its jobs, of which a second goes into making the
+* **A source that is read twice and not kept between** (`insertReplaceOnOrUsing.materializeSource=none`): as long.
+* **What Spark's own clock says** of a tick in a warm session (4.4 s for the commit): 1.9 s in its jobs, of which a second goes into making the
   table's state anew of its log; 2.5 s between them, where queries are planned.
 * **What a flight recorder shows** of ticks in a warm JVM is no single cause: analysis of queries, generation of code, cleaning of closures,
   and copies of Hadoop's configuration each take about a tenth, the rest is spread over everything that Spark does for a query.
 * Kept, because they did help: a class-data archive, the C1 compiler alone for small work, deletion vectors and `replaceOn` in place of
-  `MERGE`, one pass over the staged rows for every count, the log read without Spark, statistics of no texts and decimals (a quarter
+  `MERGE`, one pass over the staged rows for every count, the log read without Spark, statistics of no texts and decimals (a sixth
   of a first load), and no last garbage collection when a command ends."""
