@@ -112,6 +112,11 @@ class Batch:
     in_target: bool = False
     """Whether the rows are in the target already, without a position: those of a first load."""
 
+    @property
+    def landable(self) -> int:
+        """Rows that can land."""
+        return self.rows - self.rejected - self.duplicates
+
 
 class Stage(Protocol):
     """Keeps what was read until it has landed."""

@@ -52,11 +52,17 @@ class Written:
         """Rows written that a sync before should have seen."""
         return int(self.observation.get["late"])
 
+    @property
+    def rows(self) -> int:
+        """Rows of the batch that were written."""
+        return int(self.observation.get["rows"])
+
 
 def counted(rows: DataFrame) -> tuple[DataFrame, Written]:
     """The rows, and what will be known of them once they are written."""
     observation = Observation()
-    return rows.observe(observation, sf.count_if(column(LATE)).alias("late")), Written(observation)
+    asked = sf.count_if(column(LATE)).alias("late"), sf.count(sf.lit(1)).alias("rows")
+    return rows.observe(observation, *asked), Written(observation)
 
 
 def shaped(plan: SyncPlan, rows: DataFrame, present: Present, found: Difference) -> DataFrame:

@@ -11,17 +11,33 @@ from incremental_assets.engine.note import Kind, Note
 
 def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -> RowCounts:
     """`late` and `deleted` (of an overwrite) are not in the log; a commit found later is told without them."""
-    written = note.rows if note.kind is Kind.LOADED else rows_written(commit)
-    updated = commit.metrics.get("numDeletedRows", 0) if note.kind is Kind.UPSERT else 0
+    written = note.rows if note.kind is Kind.LOADED else _rows_landed(commit, note)
+    updated = _rows_gone(commit, note) if note.kind is Kind.UPSERT else 0
     return RowCounts(
         read=note.rows,
         inserted=written - updated,
         updated=updated,
         deleted=deleted,
-        unchanged=max(0, note.rows - note.rejected - note.duplicates - written),
+        unchanged=max(0, note.landable - written),
         late=late,
         quarantined=note.rejected,
     )
+
+
+def _rows_landed(commit: Committed, note: Note) -> int:
+    """Rows of the batch in the target: all of them, where a commit wrote the others along."""
+    return rows_written(commit) if note.replaced is None else note.landable
+
+
+def _rows_gone(commit: Committed, note: Note) -> int:
+    """Rows of the target whose place rows of the batch took."""
+    return (
+        commit.metrics.get("numDeletedRows", 0) if note.replaced is None else note.replaced - _rows_kept(commit, note)
+    )
+
+
+def _rows_kept(commit: Committed, note: Note) -> int:
+    return rows_written(commit) - note.landable
 
 
 def rows_written(commit: Committed) -> int:
@@ -29,15 +45,22 @@ def rows_written(commit: Committed) -> int:
     return commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
 
 
-def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: bool) -> None:
-    """What was written must be the batch less what was rightly left out; `into_nothing`: all of it. Raises CommitMissing.
+def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: bool, landed: int | None = None) -> None:
+    """What was written must be the batch less what was rightly left out. Raises CommitMissing.
 
+    `into_nothing`: all of it. `landed`: rows of the batch as they were counted on their way, where others were written along.
     Cheap, so it is asked after every commit: rows that Spark wrote twice, or lost, are told at once and not found months later.
     """
-    written = rows_written(commit)
-    landable = note.rows - note.rejected - note.duplicates
-    if written > landable or (into_nothing and written != landable):
-        raise CommitMissing(
-            f"{table}: version {commit.version} holds {written} rows of a batch of {landable}, which must not be; run "
-            f"`incremental-assets check --select {table}`, read everything again with `--full-refresh`, and report it"
-        )
+    written = rows_written(commit) if landed is None else landed
+    whole = into_nothing or note.replaced is not None
+    if written > note.landable or (whole and written != note.landable):
+        raise _wrong(table, commit, f"holds {written} rows of a batch of {note.landable}")
+    if note.replaced is not None and not 0 <= _rows_kept(commit, note) <= note.replaced:
+        raise _wrong(table, commit, f"left {_rows_kept(commit, note)} of {note.replaced} rows as they were")
+
+
+def _wrong(table: TableId, commit: Committed, told: str) -> CommitMissing:
+    return CommitMissing(
+        f"{table}: version {commit.version} {told}, which must not be; run "
+        f"`incremental-assets check --select {table}`, read everything again with `--full-refresh`, and report it"
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.contract import OWN_PREFIX, check_columns, check_names, difference, sql_type
+from incremental_assets.core.contract import OWN_PREFIX, Difference, check_columns, check_names, difference, sql_type
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.maintenance import How, Layout
 from incremental_assets.core.measure import Comparison, Duplicates, Measure
@@ -19,6 +19,7 @@ from incremental_assets.core.naming import is_local, staging_path, table_path
 from incremental_assets.core.overlap import overlap
 from incremental_assets.core.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
+from incremental_assets.core.rewrite import lands_whole, replaces_most
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Column, Strategy, TableId, TableSpec
 from incremental_assets.core.window import Window
@@ -27,12 +28,14 @@ from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.lake_errors import explained
-from incremental_assets.engine.log import Committed, TableLog, open_log
+from incremental_assets.engine.log import CHANGE_FEED, Committed, TableLog, open_log
 from incremental_assets.engine.note import BEFORE_LANDING, Kind, Note
 from incremental_assets.engine.target import opened, prepare, without_lost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from incremental_assets.engine.landing import Present
 
 
 class DeltaLake:
@@ -126,7 +129,7 @@ class DeltaLake:
 
     def _land(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
         session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
-        from incremental_assets.engine import commit, landing, quarantine
+        from incremental_assets.engine import commit, landing, loading, quarantine
 
         there = log.columns()
         changes = difference(spec.columns, there)
@@ -137,21 +140,33 @@ class DeltaLake:
         prepare(session, path, log, spec.columns, without_lost(spec, log, changes) if plan.overwrites else {})
         landed = log.landed()
         present = landing.Present(path, there, overlap(plan, batch, landed=landed))
+        replaced = _replaced(plan, batch, present, changes, log) if landed else None
         rows = landing.landable(session, staged, spec, repeated=batch.duplicates > 0)
         if landed and not plan.overwrites:
             rows = landing.unseen(session, plan, rows, present)
             rows = landing.with_dropped(session, spec, rows, present)
         before = log.rows() if plan.overwrites and landed else 0
-        rows, written = commit.counted(rows)
-        replacing = spec.key if spec.strategy is Strategy.UPSERT and landed and not plan.overwrites else ()
-        note = Note.of_batch(plan, batch, state, seen=log.version)
-        to = commit.Write(path, note, replacing, overwrites=plan.overwrites or not landed, evolves=bool(changes))
-        commit.write(commit.shaped(plan, rows, present, changes), to)
+        counted, written = commit.counted(rows)
+        shaped = commit.shaped(plan, counted, present, changes)
+        if replaced is not None:
+            shaped = landing.with_others(session, spec, shaped, rows, path)
+        upserts = spec.strategy is Strategy.UPSERT and landed and not plan.overwrites
+        note = Note.of_batch(plan, batch, state, log.version, replaced)
+        to = commit.Write(
+            path,
+            note,
+            replacing=spec.key if upserts and replaced is None else (),
+            overwrites=plan.overwrites or not landed or replaced is not None,
+            evolves=bool(changes),
+            rows_per_file=None if replaced is None else loading.rows_per_file(spec),
+        )
+        commit.write(shaped, to)
         after, done = confirmed(spec, path, log.version, batch.batch_id)
         meanwhile = after.foreign(log.version)
         if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
             raise changed_meanwhile(spec, meanwhile)
-        check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites)
+        on_the_way = None if replaced is None else written.rows
+        check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites, landed=on_the_way)
         counts = row_counts(done, note, late=written.late, deleted=before)
         came = changes.added if landed and not plan.overwrites else ()
         return Commit(after.table_id, done.version, counts, state, _came(spec, came))
@@ -236,6 +251,15 @@ class DeltaLake:
             if log
             else ()
         )
+
+
+def _replaced(plan: SyncPlan, batch: Batch, present: Present, changes: Difference, log: TableLog) -> int | None:
+    """The target's rows where the commit is to write them anew, along with the batch; None where it leaves what it can where it lies."""
+    # A change feed would tell of every row, and rows that stay would have to be read under the columns of now.
+    if changes or log.properties.get(CHANGE_FEED) == "true" or not lands_whole(plan, present.overlap):
+        return None
+    rows = log.rows()
+    return rows if replaces_most(batch, rows) else None
 
 
 def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:

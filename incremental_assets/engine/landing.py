@@ -56,6 +56,13 @@ def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Pres
     return rows
 
 
+def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows: DataFrame, path: str) -> DataFrame:
+    """All that the target is to hold: the rows that land, in its shape, and those of its own whose key none of them has."""
+    matches = all_of(column(name, "t").eqNullSafe(column(name, "b")) for name in spec.key)
+    target = session.read.format("delta").load(path)
+    return shaped.unionByName(target.alias("t").join(rows.alias("b"), on=matches, how="left_anti"))
+
+
 def with_dropped(session: SparkSession, spec: TableSpec, rows: DataFrame, present: Present) -> DataFrame:
     """An upsert replaces whole rows, so the values of columns that the source has dropped are read from the target."""
     source = {found.name.lower() for found in spec.columns}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 APP_ID = "incremental_assets.app_id"
 """Table property under which a table of ours keeps the app id of its commits."""
+CHANGE_FEED = "delta.enableChangeDataFeed"
 SINCE = "incremental_assets.since"
 SINCE_CURSOR = "incremental_assets.since_cursor"
 """Column metadata of a column that came later; see `TargetColumn`."""

@@ -116,9 +116,10 @@ def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: D
     assert [name for name, _ in desk.lake.columns(hostile)] == ["${env:HOME}", "at"]
 
 
-def test_a_batch_that_holds_a_row_twice_does_not_add_up(desk: Desk) -> None:
+@pytest.mark.parametrize("there", [2, 9], ids=["others written along", "others left alone"])
+def test_a_batch_that_holds_a_row_twice_does_not_add_up(desk: Desk, there: int) -> None:
     """What every commit is asked, whatever library did it: rows written and rows found unchanged are the rows of the batch."""
-    desk.land(ORDERS, [(1, "a", 10)])
+    desk.land(ORDERS, [(number, "a", 10) for number in range(1, 1 + there)])
     plan = desk.plan(ORDERS)
     shown = desk.show(ORDERS, [(2, "b", 20)])
     batch = desk.stage.write(plan, shown)
