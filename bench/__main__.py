@@ -42,7 +42,7 @@ def main() -> None:
     file = FOLDER / "quick" / "benchmarks.json" if options.quick else ROOT / "docs" / "benchmarks.json"
     picture = file.with_name("benchmarks.svg") if options.quick else ROOT / "docs" / "images" / "benchmarks.svg"
     if not options.write:
-        _play(options, Workloads(sizes, environments), environments, file)
+        _play(options, Workloads(sizes, environments, FOLDER), environments, file)
     results = Results.read(file)
     file.with_suffix(".md").write_text(document(results, picture.relative_to(file.parent)), encoding="utf-8")
     try:
@@ -71,6 +71,7 @@ def _play(options: argparse.Namespace, workloads: Workloads, environments: Envir
         for name in chosen:
             results = _played(Play(made[name](), stand), results, file)
     finally:
+        workloads.close()
         source.stop()
     minutes = (time.monotonic() - begun) / 60
     replace(results, minutes=results.minutes if options.only else round(minutes, 1)).write(file)

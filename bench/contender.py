@@ -39,6 +39,10 @@ class Contender(ABC):
 
     warms = False
     """It has a process that stays, which has to have done such work before it is timed."""
+    is_warm = False
+    """It has."""
+    shared = False
+    """Several workloads play it, and whoever made it ends it."""
     verifiable = True
 
     def __init__(self, name: str, *, room: str = "") -> None:

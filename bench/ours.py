@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -87,8 +88,9 @@ class Engine(Ours):
     warms = True
     spark = "remote: auto"
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path) -> None:
         super().__init__(ENGINE)
+        self._home = home
         self._pid: int | None = None
         self._owner: Job | None = None
 
@@ -97,11 +99,13 @@ class Engine(Ours):
         super().prepare(job)
         if self._pid is not None:
             return
-        self._owner = job
+        shutil.rmtree(self._home, ignore_errors=True)
+        self._owner = Job(self._home, job.source, job.tables)
+        super().prepare(self._owner)
         self._pid = int(self._verb("start")["pid"])
 
     def environment(self, job: Job) -> Mapping[str, str]:
-        """The home of the first job for all: the engine belongs to a home."""
+        """One home for all jobs: the engine belongs to a home."""
         return super().environment(self._owner or job)
 
     def resident(self) -> Sequence[int]:

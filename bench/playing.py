@@ -21,12 +21,10 @@ from bench.source import Source, Table, generated, quoted
 from bench.verifying import Fingerprint, difference, of_copy, of_csv
 from bench.workload import Change, Series, Workload
 
-ONCE_ABOVE = 60.0
-"""Seconds of a first load from which on a contender is not asked for it again: its place is plain, and the time is the others'."""
-WARM = Table("warm", "rows", ("id",))
+WARM = tuple(Table("warm", f"rows_{number}", ("id",)) for number in range(4))
 WARM_ROWS = 10_000
 WARM_TICKS = 8
-"""So many small ticks after a first load: an engine's first ticks took twice as long as its sixth, and from there on they stayed as they were."""
+"""Of each of these tables, after its first load: a session's first ticks took twice as long as its 20th, and from there on they stayed as they were."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,8 @@ class Play:
     def end(self) -> None:
         """Nothing stays but the results."""
         for contender in self._workload.contenders:
-            contender.close()
+            if not contender.shared:
+                contender.close()
         if self._workload.schema:
             self._source.drop_schema(self._workload.schema)
         self._wipe(self._folder)
@@ -88,13 +87,13 @@ class Play:
     def _played(self, series: Series) -> Result:
         begun, load, at = time.monotonic(), os.getloadavg()[0], datetime.now(UTC)
         rounds = self._stand.rounds if series.rounds is None else series.rounds
-        tallies = {each: _Tally(failed=self._out.get(each.name)) for each in series.contenders}
+        tallies = {each: _Tally(failed=self._out.get(each.name)) for each in series.everybody}
         for contender, tally in tallies.items():
             self._attempt(contender, tally, lambda contender=contender: self._ready(series, contender))
         for number in range(-series.untimed, rounds):
             if series.change:
                 self._change(series.change, settles=series.settles)
-            for contender in _rotated(series.contenders, number):
+            for contender in _rotated(series.everybody, number):
                 tally = tallies[contender]
                 if not tally.done:
                     last = number == rounds - 1
@@ -111,8 +110,9 @@ class Play:
     def _ready(self, series: Series, contender: Contender) -> None:
         job = self._job(contender)
         contender.prepare(job)
-        if series.change and contender.warms:
+        if series.change and contender.warms and not contender.is_warm:
             self._warm(contender, job)
+            contender.is_warm = True
         if series.change and contender.room not in self._there:
             say(f"  {contender.name}: first copy")
             contender.load(job)
@@ -127,7 +127,7 @@ class Play:
         measured = contender.run(job)
         self._there.add(contender.room)
         say(f"  {series.name} {'warm-up' if number < 0 else number + 1}: {contender.name} {measured.wall:.2f} s")
-        tally.done = series.fresh and number >= 0 and measured.wall > ONCE_ABOVE
+        tally.done = contender in series.once and number >= 0
         if contender.verifiable and (last or tally.done or not series.verified_last):
             # Where only the last copy is compared, none of the rounds before it counts without that.
             counted, tally.rounds = tally.rounds, [] if series.verified_last else tally.rounds
@@ -171,11 +171,12 @@ class Play:
 
     def _warm(self, contender: Contender, job: Job) -> None:
         """Such work as will be timed, on rows of no account."""
-        small = Job(job.folder / "warm-up", self._source, (WARM,))
+        small = Job(job.folder / "warm-up", self._source, WARM)
         contender.prepare(small)
         contender.run(small)
         for _ in range(WARM_TICKS):
-            touch(WARM, WARM_ROWS // 100)(self._source, 1)
+            for table in WARM:
+                touch(table, WARM_ROWS // 100)(self._source, 1)
             self._source.settle()
             contender.run(small)
 
@@ -188,9 +189,10 @@ class Play:
 
 
 def make_warm_up(source: Source) -> None:
-    """The small table on which sessions warm up."""
-    source.make_schema(WARM.schema)
-    source.make(WARM, generated(WARM_ROWS))
+    """The small tables on which sessions warm up."""
+    source.make_schema(WARM[0].schema)
+    for table in WARM:
+        source.make(table, generated(WARM_ROWS))
 
 
 def touch(table: Table, rows: int) -> Change:

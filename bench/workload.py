@@ -20,6 +20,8 @@ class Series:
     name: str
     title: str
     contenders: tuple[Contender, ...]
+    once: tuple[Contender, ...] = ()
+    """More of them, on whom no target rests: one round, so that the time is the others'."""
     rows: int | None = None
     """That one round moves; None for all rows of the tables."""
     change: Change | None = None
@@ -31,6 +33,11 @@ class Series:
     """Rounds begin when the changes are old enough to be settled."""
     verified_last: bool = False
     """Only what the last round leaves is compared, because comparing would take longer than the rounds."""
+
+    @property
+    def everybody(self) -> tuple[Contender, ...]:
+        """In the order in which they begin."""
+        return (*self.contenders, *self.once)
 
     @property
     def fresh(self) -> bool:
@@ -54,4 +61,4 @@ class Workload:
     @property
     def contenders(self) -> tuple[Contender, ...]:
         """Each once, in the order of the series."""
-        return tuple(dict.fromkeys(each for series in self.series for each in series.contenders))
+        return tuple(dict.fromkeys(each for series in self.series for each in series.everybody))

@@ -9,7 +9,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from bench import playing
 from bench.contender import Contender, Job
 from bench.figures import Played, Result, Round
 from bench.measuring import Failed
@@ -93,9 +92,8 @@ def test_where_only_the_last_copy_is_compared_no_round_counts_without_it(tmp_pat
     assert order.count("loses") == 3
 
 
-def test_a_slow_one_that_is_asked_once_is_compared_after_that(tmp_path: Path, order: list[str]) -> None:
-    slow = playing.ONCE_ABOVE + 1
-    result = play(tmp_path, (Copier("loses", order, loses=True, seconds=slow),), verified_last=True)
+def test_one_that_is_played_once_is_compared_after_that(tmp_path: Path, order: list[str]) -> None:
+    result = play(tmp_path, (), once=(Copier("loses", order, loses=True),), verified_last=True)
     assert result.of("loses") == Played("loses", (), "shop.orders: its copy has 2 rows and the source 3")
 
 
@@ -124,20 +122,29 @@ def test_rounds_to_warm_up_do_not_count(tmp_path: Path, order: list[str]) -> Non
     assert result.of("right") == Played("right", (Round(1.0),) * 3)
 
 
-def test_a_first_load_of_more_than_a_minute_is_asked_for_once(tmp_path: Path, order: list[str]) -> None:
-    slow = playing.ONCE_ABOVE + 1
-    result = play(tmp_path, (Copier("slow", order, seconds=slow), Copier("right", order)))
-    assert result.of("slow") == Played("slow", (Round(slow),))
-    assert order.count("right") == 3
+def test_those_on_whom_no_target_rests_are_played_once(tmp_path: Path, order: list[str]) -> None:
+    result = play(tmp_path, (Copier("ours", order),), once=(Copier("slow", order),))
+    assert result.of("slow") == Played("slow", (Round(1.0),))
+    assert order == ["ours", "slow", "ours", "ours"]
 
 
-def test_a_slow_round_to_warm_up_is_followed_by_one_that_counts(tmp_path: Path, order: list[str]) -> None:
-    slow = playing.ONCE_ABOVE + 1
-    result = play(tmp_path, (Copier("slow", order, seconds=slow),), untimed=1)
-    assert result.of("slow") == Played("slow", (Round(slow),))
+def test_a_round_to_warm_up_is_followed_by_one_that_counts(tmp_path: Path, order: list[str]) -> None:
+    result = play(tmp_path, (), once=(Copier("slow", order),), untimed=1)
+    assert result.of("slow") == Played("slow", (Round(1.0),))
+    assert order == ["slow", "slow"]
 
 
-def test_a_slow_tick_is_played_every_round_since_the_next_would_be_another(tmp_path: Path, order: list[str]) -> None:
-    slow = playing.ONCE_ABOVE + 1
-    result = play(tmp_path, (Copier("slow", order, seconds=slow),), change=add_a_row)
-    assert result.of("slow") == Played("slow", (Round(slow),) * 3)
+def test_who_stays_for_several_workloads_warms_up_once_and_is_ended_by_its_maker(
+    tmp_path: Path, order: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays, ended = Copier("stays", order), list[str]()
+    stays.warms = stays.shared = True
+    monkeypatch.setattr(Play, "_warm", lambda _play, contender, _job: order.append(f"{contender.name} warms up"))
+    monkeypatch.setattr(stays, "close", lambda: ended.append("stays"))
+    for name in ("first", "second"):
+        workload = Workload(name, (TABLE,), (Series("W", "ticks", (stays,), change=add_a_row, rounds=1),))
+        one = Play(workload, Stand(tmp_path, Shop(), rounds=1))  # type: ignore[arg-type]
+        assert [result.of("stays") for result in one.results()] == [Played("stays", (Round(1.0),))]
+        one.end()
+    assert order == ["stays warms up", *["stays"] * 4]
+    assert ended == []
