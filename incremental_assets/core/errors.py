@@ -4,7 +4,7 @@ IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
 ├── fix the machine     SetupError                                               exit 1
 ├── wait and retry      Busy (exit 4), SourceUnreachable, CheckpointsUnreachable,
-│                       LeaseLost, EngineLost                                    exit 1
+│                       LeaseLost, EngineLost, SparkEnded                        exit 1
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused                  exit 1
 ├── look at the data    StageBroken, CommitMissing                               exit 1
@@ -114,6 +114,17 @@ class EngineLost(IncrementalAssetsError):
         super().__init__(
             f"the engine (pid {pid}) ended in the middle of this; a run goes on in a session of its own, `incremental-assets engine start` starts "
             f"another engine, and the last words of this one are in {log}"
+        )
+
+
+class SparkEnded(IncrementalAssetsError):
+    """The JVM of a run's own session was killed, or gave up, in the middle of something."""
+
+    def __init__(self, table: object, pid: int, status: int) -> None:
+        how = f"signal {-status}" if status < 0 else f"exit status {status}"
+        super().__init__(
+            f"{table}: Spark's JVM (pid {pid}) ended in the middle of this ({how}); the next sync goes on where this one stopped; if nobody ended it, "
+            "the machine may have run out of memory, which its system log tells: give it more, or set `parallel: {tables: 1}`"
         )
 
 

@@ -59,7 +59,7 @@ class Session:
 
                 remote.close(self._session)
             elif self._session is not None:
-                self._session.stop()
+                _stop(self._session)
             self._session = self._engine = None
 
     def _of_engine(self) -> SparkSession | None:
@@ -109,6 +109,17 @@ def find_engine(folder: Path) -> Announced | None:
             "`incremental-assets engine stop` and `incremental-assets engine start`"
         )
     return engine
+
+
+def _stop(session: SparkSession) -> None:
+    """What has ended need not be stopped; why it did was told by whoever was in the middle of something."""
+    try:
+        session.stop()
+    except Exception as error:
+        from incremental_assets.engine import jvm
+
+        if not jvm.is_gone(error):
+            raise
 
 
 def _has_jvm() -> bool:

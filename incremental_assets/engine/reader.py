@@ -16,6 +16,7 @@ from incremental_assets.core.table import TableShape
 from incremental_assets.engine.dialects.base import Address, ReadQuery
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
 from incremental_assets.engine.dialects.postgresql_errors import explain_read
+from incremental_assets.engine.jvm import ended
 from incremental_assets.engine.probe import SqlProbe
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class SparkSource:
             except IncrementalAssetsError:
                 raise
             except Exception as error:
-                told = explain_read(error, self._address, plan.spec.id)
+                told = ended(error, plan.spec.id) or explain_read(error, self._address, plan.spec.id)
                 if told is None:
                     raise
                 # Without the cause: the driver's own error may quote anything.

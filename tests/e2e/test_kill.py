@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
@@ -83,3 +85,28 @@ def test_the_next_sync_heals_what_a_kill_left(shop: Shop, spark: SparkSession, m
     assert shop.landed(spark, "events") == shop.truth("SELECT id, what FROM events")
     assert shop.landed(spark, "prices") == shop.truth("SELECT sku, price FROM prices")
     assert list((shop.folder / "lake" / "_staging").rglob("*.parquet")) == []
+
+
+def test_a_jvm_that_is_killed_alone_is_told_in_a_sentence_for_each_table(shop: Shop, spark: SparkSession) -> None:
+    shop.sync()
+    life_goes_on(shop)
+    before = len(shop.events())
+    process = shop.start("sync", "--json")
+    assert wait_for(lambda: reached(shop, "staged", 1, before, 0), process), process.communicate()
+    (jvm,) = [each for each in psutil.Process(process.pid).children(recursive=True) if each.name() == "java"]
+    jvm.kill()
+    out, err = process.communicate()
+
+    assert process.returncode == 1, (out, err)
+    assert "Traceback" not in out + err
+    told = [table["error"] for table in json.loads(out)["tables"] if table["error"]]
+    assert told
+    assert all(
+        f"Spark's JVM (pid {jvm.pid}) ended in the middle of this (signal 9); the next sync goes on" in each
+        for each in told
+    )
+
+    shop.sync()
+    assert shop.landed(spark, "orders") == shop.truth("SELECT id, note, updated_at AT TIME ZONE 'UTC' FROM orders")
+    assert shop.landed(spark, "events") == shop.truth("SELECT id, what FROM events")
+    assert shop.landed(spark, "prices") == shop.truth("SELECT sku, price FROM prices")

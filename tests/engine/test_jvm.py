@@ -1,0 +1,65 @@
+"""An error of a connection whose JVM is gone is told as what it is; any other stays what it is."""
+
+from __future__ import annotations
+
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkContext
+
+from incremental_assets.core.table import TableId
+from incremental_assets.engine.door import Session
+from incremental_assets.engine.jvm import ended
+
+ORDERS = TableId("shop", "public", "orders")
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(["sleep", "600"])
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
+    process.kill()
+    return process
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "refused"), Py4JNetworkError("empty"), Py4JError("o1")])
+def test_a_closed_connection_to_a_jvm_that_is_gone_names_its_end(
+    killed: subprocess.Popen[bytes], error: Exception
+) -> None:
+    assert str(ended(error, ORDERS)) == (
+        f"shop.public.orders: Spark's JVM (pid {killed.pid}) ended in the middle of this (signal 9); the next sync goes on where this one "
+        "stopped; if nobody ended it, the machine may have run out of memory, which its system log tells: give it more, or set `parallel: {tables: 1}`"
+    )
+
+
+def test_an_error_of_another_kind_has_another_cause(killed: subprocess.Popen[bytes]) -> None:
+    assert ended(ZeroDivisionError(), ORDERS) is None
+
+
+def test_where_no_jvm_was_started_none_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    assert ended(ConnectionRefusedError(), ORDERS) is None
+
+
+def test_a_session_whose_jvm_is_gone_is_closed_without_it(killed: subprocess.Popen[bytes]) -> None:
+    door = Session()
+    door._session = Stops(Py4JNetworkError("empty"))  # type: ignore[assignment]
+    door.close()
+    assert not door.is_open
+
+
+def test_a_session_that_cannot_be_stopped_says_why(killed: subprocess.Popen[bytes]) -> None:
+    door = Session()
+    door._session = Stops(ZeroDivisionError())  # type: ignore[assignment]
+    with pytest.raises(ZeroDivisionError):
+        door.close()
+
+
+class Stops:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def stop(self) -> None:
+        raise self._error
