@@ -16,9 +16,13 @@ MUCH = 1 / 2
 
 
 def lands_whole(plan: SyncPlan, found: Overlap | None) -> bool:
-    """Whether an upsert writes each row of its batch, one per key: only then does the number of all rows tell how many were replaced."""
+    """Whether an upsert writes each row of its batch, and each takes the place of one row at the most: only then is all counted by one number.
+
+    After a reset the target may hold several rows of a key.
+    """
     upserts = plan.spec.strategy is Strategy.UPSERT and plan.spec.key_enforced
-    return upserts and not plan.overwrites and found is None
+    goes_on = plan.previous is not None and plan.previous.clock is not None
+    return upserts and goes_on and not plan.overwrites and found is None
 
 
 def replaces_most(batch: Batch, rows: int) -> bool:

@@ -77,7 +77,9 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
         check_untouched(spec, request, target, ports.lake.inspect(spec, target.version) if target else None)
         lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))
     except BaseException:
-        ports.stage.discard(spec.id, ticket.batch_id)
+        # What is left, the next run sweeps away; why this one ends is the news.
+        with contextlib.suppress(Exception):
+            ports.stage.discard(spec.id, ticket.batch_id)
         raise
     watch.enter("apply")
     unmoved = batch.rows == 0 and target is not None and target.landed and not decision.overwrites

@@ -101,6 +101,9 @@ def write(rows: DataFrame, to: Write) -> None:
         options |= {"replaceOn": matches, "targetAlias": "t"}
     if to.evolves:
         options["overwriteSchema" if to.overwrites else "mergeSchema"] = "true"
+    if to.overwrites:
+        # Whatever is set for the session, by which rows of a partition that has none now would stay.
+        options["partitionOverwriteMode"] = "static"
     if to.rows_per_file:
         options["maxRecordsPerFile"] = str(to.rows_per_file)
     try:

@@ -26,13 +26,15 @@ def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -
 
 def _rows_landed(commit: Committed, note: Note) -> int:
     """Rows of the batch in the target: all of them, where a commit wrote the others along."""
-    return rows_written(commit) if note.replaced is None else note.landable
+    return rows_written(commit) if note.rows_before is None else note.landable
 
 
 def _rows_gone(commit: Committed, note: Note) -> int:
     """Rows of the target whose place rows of the batch took."""
     return (
-        commit.metrics.get("numDeletedRows", 0) if note.replaced is None else note.replaced - _rows_kept(commit, note)
+        commit.metrics.get("numDeletedRows", 0)
+        if note.rows_before is None
+        else note.rows_before - _rows_kept(commit, note)
     )
 
 
@@ -52,11 +54,17 @@ def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: b
     Cheap, so it is asked after every commit: rows that Spark wrote twice, or lost, are told at once and not found months later.
     """
     written = rows_written(commit) if landed is None else landed
-    whole = into_nothing or note.replaced is not None
+    whole = into_nothing or note.rows_before is not None
     if written > note.landable or (whole and written != note.landable):
         raise _wrong(table, commit, f"holds {written} rows of a batch of {note.landable}")
-    if note.replaced is not None and not 0 <= _rows_kept(commit, note) <= note.replaced:
-        raise _wrong(table, commit, f"left {_rows_kept(commit, note)} of {note.replaced} rows as they were")
+    if note.rows_before is None:
+        return
+    # A row of the batch takes the place of one at the most.
+    kept = _rows_kept(commit, note)
+    if not note.rows_before - note.landable <= kept <= note.rows_before:
+        raise _wrong(
+            table, commit, f"left {kept} of {note.rows_before} rows as they were, beside a batch of {note.landable}"
+        )
 
 
 def _wrong(table: TableId, commit: Committed, told: str) -> CommitMissing:

@@ -28,7 +28,7 @@ from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.lake_errors import explained
-from incremental_assets.engine.log import CHANGE_FEED, Committed, TableLog, open_log
+from incremental_assets.engine.log import Committed, TableLog, open_log
 from incremental_assets.engine.note import BEFORE_LANDING, Kind, Note
 from incremental_assets.engine.target import opened, prepare, without_lost
 
@@ -140,7 +140,8 @@ class DeltaLake:
         prepare(session, path, log, spec.columns, without_lost(spec, log, changes) if plan.overwrites else {})
         landed = log.landed()
         present = landing.Present(path, there, overlap(plan, batch, landed=landed))
-        replaced = _replaced(plan, batch, present, changes, log) if landed else None
+        rows_before = _rows_before(plan, batch, present, changes, log) if landed else None
+        anew = rows_before is not None
         rows = landing.landable(session, staged, spec, repeated=batch.duplicates > 0)
         if landed and not plan.overwrites:
             rows = landing.unseen(session, plan, rows, present)
@@ -148,24 +149,24 @@ class DeltaLake:
         before = log.rows() if plan.overwrites and landed else 0
         counted, written = commit.counted(rows)
         shaped = commit.shaped(plan, counted, present, changes)
-        if replaced is not None:
+        if anew:
             shaped = landing.with_others(session, spec, shaped, rows, path)
         upserts = spec.strategy is Strategy.UPSERT and landed and not plan.overwrites
-        note = Note.of_batch(plan, batch, state, log.version, replaced)
+        note = Note.of_batch(plan, batch, state, log.version, rows_before)
         to = commit.Write(
             path,
             note,
-            replacing=spec.key if upserts and replaced is None else (),
-            overwrites=plan.overwrites or not landed or replaced is not None,
+            replacing=spec.key if upserts and not anew else (),
+            overwrites=plan.overwrites or not landed or anew,
             evolves=bool(changes),
-            rows_per_file=None if replaced is None else loading.rows_per_file(spec),
+            rows_per_file=loading.rows_per_file(spec) if anew else None,
         )
         commit.write(shaped, to)
         after, done = confirmed(spec, path, log.version, batch.batch_id)
         meanwhile = after.foreign(log.version)
         if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
             raise changed_meanwhile(spec, meanwhile)
-        on_the_way = None if replaced is None else written.rows
+        on_the_way = written.rows if anew else None
         check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites, landed=on_the_way)
         counts = row_counts(done, note, late=written.late, deleted=before)
         came = changes.added if landed and not plan.overwrites else ()
@@ -180,7 +181,8 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.engine import reckoning
 
-        return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
+        with explained(spec.id, self._lake):
+            return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ."""
@@ -194,7 +196,8 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.engine import reckoning
 
-        return reckoning.compare(reckoning.Held(session, path, log, spec), windows, self._address)
+        with explained(spec.id, self._lake):
+            return reckoning.compare(reckoning.Held(session, path, log, spec), windows, self._address)
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
@@ -204,7 +207,8 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.engine import reckoning
 
-        return reckoning.duplicates(session, path, spec)
+        with explained(spec.id, self._lake):
+            return reckoning.duplicates(session, path, spec)
 
     def rows(self, spec: TableSpec) -> int | None:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""
@@ -220,7 +224,8 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.engine import reckoning
 
-        return reckoning.count(reckoning.Held(session, path, log, spec), windows)
+        with explained(spec.id, self._lake):
+            return reckoning.count(reckoning.Held(session, path, log, spec), windows)
 
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target as its log tells them, without Spark; none if there is no table."""
@@ -253,13 +258,13 @@ class DeltaLake:
         )
 
 
-def _replaced(plan: SyncPlan, batch: Batch, present: Present, changes: Difference, log: TableLog) -> int | None:
-    """The target's rows where the commit is to write them anew, along with the batch; None where it leaves what it can where it lies."""
-    # A change feed would tell of every row, and rows that stay would have to be read under the columns of now.
-    if changes or log.properties.get(CHANGE_FEED) == "true" or not lands_whole(plan, present.overlap):
+def _rows_before(plan: SyncPlan, batch: Batch, present: Present, changes: Difference, log: TableLog) -> int | None:
+    """The target's rows where the commit is to write all of them anew, along with the batch; None where it leaves what it can where it lies."""
+    # Under other columns, rows that stay would be other ones.
+    if changes or log.keeps_rows_in_place or not lands_whole(plan, present.overlap):
         return None
-    rows = log.rows()
-    return rows if replaces_most(batch, rows) else None
+    in_files = log.rows_in_files()
+    return log.rows() if in_files is not None and replaces_most(batch, in_files) else None
 
 
 def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost
 from incremental_assets.core.table import TableId
-from incremental_assets.engine.jvm import ended
+from incremental_assets.engine.jvm import lost
 from incremental_assets.engine.words import words
 
 _REFUSALS = {
@@ -28,9 +28,9 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
     except IncrementalAssetsError:
         raise
     except Exception as error:
-        lost = ended(error, table)
-        if lost is not None:
-            raise lost from None
+        ended = lost(error, table)
+        if ended is not None:
+            raise ended from None
         known = explain(words(error), table, lake, staged)
         if known is None:
             raise

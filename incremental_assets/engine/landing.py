@@ -60,7 +60,9 @@ def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows:
     """All that the target is to hold: the rows that land, in its shape, and those of its own whose key none of them has."""
     matches = all_of(column(name, "t").eqNullSafe(column(name, "b")) for name in spec.key)
     target = session.read.format("delta").load(path)
-    return shaped.unionByName(target.alias("t").join(rows.alias("b"), on=matches, how="left_anti"))
+    others = target.alias("t").join(rows.alias("b"), on=matches, how="left_anti")
+    # Another hand may have added columns that begin as ours do.
+    return shaped.unionByName(others, allowMissingColumns=True)
 
 
 def with_dropped(session: SparkSession, spec: TableSpec, rows: DataFrame, present: Present) -> DataFrame:

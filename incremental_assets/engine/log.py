@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 APP_ID = "incremental_assets.app_id"
 """Table property under which a table of ours keeps the app id of its commits."""
-CHANGE_FEED = "delta.enableChangeDataFeed"
 SINCE = "incremental_assets.since"
 SINCE_CURSOR = "incremental_assets.since_cursor"
 """Column metadata of a column that came later; see `TargetColumn`."""
@@ -34,6 +33,9 @@ HARMLESS = frozenset(
     }
 )  # fmt: skip
 """Operations that leave every row as it is. Any other, known or not, may have changed some."""
+
+_IN_PLACE = frozenset({"changeDataFeed", "clustering", "rowTracking"})
+"""Features of tables that suffer where rows that stay are written again: a feed tells of them, an order is given up, they get other numbers."""
 
 _STEPS = (20, 500, None)
 """How far back to look for a commit of ours: it is nearly always among the first, and each costs one small file."""
@@ -93,12 +95,23 @@ class TableLog:
         found = QueryBuilder().register("t", self._table).execute("SELECT count(*) FROM t").read_all()
         return int(found.column(0)[0].as_py())
 
+    def rows_in_files(self) -> int | None:
+        """With those that deletion vectors mark; None where a file of another hand does not tell."""
+        rows = self._table.get_add_actions(flatten=True).column("num_records").to_pylist()
+        return None if None in rows else sum(rows)
+
+    @property
+    def keeps_rows_in_place(self) -> bool:
+        """Whether another hand has made the table one whose rows are not to be written again without need."""
+        protocol = self._table.protocol()
+        return bool(_IN_PLACE & set(protocol.writer_features or ()) or self._table.metadata().partition_columns)
+
     def layout(self) -> Layout:
         """Sizes of its files and rows in them, those that deletion vectors mark included; and the rows without those."""
-        files = self._table.get_add_actions(flatten=True)
-        sizes, rows = (files.column(name).to_pylist() for name in ("size_bytes", "num_records"))
-        # A file of another hand may say nothing of its rows: then nothing is known of dead ones.
-        return Layout(tuple(sizes), 0, 0) if None in rows else Layout(tuple(sizes), sum(rows), self.rows())
+        sizes = tuple(self._table.get_add_actions(flatten=True).column("size_bytes").to_pylist())
+        rows = self.rows_in_files()
+        # Where nothing is known of the rows, nothing is of dead ones.
+        return Layout(sizes, 0, 0) if rows is None else Layout(sizes, rows, self.rows())
 
     def columns(self) -> tuple[TargetColumn, ...]:
         """Columns in the table's order, types in Delta's words."""

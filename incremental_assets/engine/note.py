@@ -48,7 +48,7 @@ class Note:
     rejected: int = 0
     duplicates: int = 0
     state: State | None = field(default=None)
-    replaced: int | None = None
+    rows_before: int | None = None
     """Rows of the target before an upsert that wrote all of them anew; None for one that left the others where they lay."""
 
     @property
@@ -57,12 +57,14 @@ class Note:
         return self.rows - self.rejected - self.duplicates
 
     @classmethod
-    def of_batch(cls, plan: SyncPlan, batch: Batch, state: State, seen: int, replaced: int | None = None) -> Note:
+    def of_batch(cls, plan: SyncPlan, batch: Batch, state: State, seen: int, rows_before: int | None = None) -> Note:
         """For the commit that lands a batch."""
         strategy = Kind.OVERWRITE if plan.overwrites else Kind(plan.spec.strategy.value)
         kind, ticket = Kind.LOADED if batch.in_target else strategy, plan.ticket
         facts = (batch.rows, batch.rejected, batch.duplicates)
-        return cls(kind, ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id, seen, *facts, state, replaced)
+        return cls(
+            kind, ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id, seen, *facts, state, rows_before
+        )
 
     @classmethod
     def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> Note:
@@ -96,7 +98,7 @@ class Note:
             "rejected": self.rejected,
             "duplicates": self.duplicates,
             "state": json.loads(self.state.to_json()) if self.state else None,
-            "replaced": self.replaced,
+            "rows_before": self.rows_before,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -119,7 +121,7 @@ def read_note(text: Any) -> Note | None:
             rejected=document["rejected"],
             duplicates=document["duplicates"],
             state=State.from_json(json.dumps(state)) if state else None,
-            replaced=document.get("replaced"),
+            rows_before=document.get("rows_before"),
         )
     except (TypeError, ValueError, KeyError):
         return None

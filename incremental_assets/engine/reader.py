@@ -16,7 +16,7 @@ from incremental_assets.core.table import TableShape
 from incremental_assets.engine.dialects.base import Address, ReadQuery
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
 from incremental_assets.engine.dialects.postgresql_errors import explain_read
-from incremental_assets.engine.jvm import ended
+from incremental_assets.engine.jvm import lost
 from incremental_assets.engine.probe import SqlProbe
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class SparkSource:
             except IncrementalAssetsError:
                 raise
             except Exception as error:
-                told = ended(error, plan.spec.id) or explain_read(error, self._address, plan.spec.id)
+                told = lost(error, plan.spec.id) or explain_read(error, self._address, plan.spec.id)
                 if told is None:
                     raise
                 # Without the cause: the driver's own error may quote anything.

@@ -26,6 +26,13 @@ def test_a_row_that_may_be_there_already_is_left_where_it_is() -> None:
     assert not lands_whole(plan_after(10, UPSERT), Overlap(None))
 
 
+def test_after_a_reset_a_row_may_take_the_place_of_several() -> None:
+    going_on = plan_after(10, UPSERT)
+    assert going_on.previous is not None
+    assert not lands_whole(replace(going_on, previous=replace(going_on.previous, clock=None)), None)
+    assert not lands_whole(replace(going_on, previous=None), None)
+
+
 def test_where_a_key_may_repeat_only_delta_can_count_what_was_replaced() -> None:
     assert not lands_whole(plan_after(10, replace(UPSERT, key_enforced=False)), None)
 

@@ -11,7 +11,7 @@ from pyspark import SparkContext
 
 from incremental_assets.core.table import TableId
 from incremental_assets.engine.door import Session
-from incremental_assets.engine.jvm import ended
+from incremental_assets.engine.jvm import lost
 
 ORDERS = TableId("shop", "public", "orders")
 
@@ -28,19 +28,26 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
 def test_a_closed_connection_to_a_jvm_that_is_gone_names_its_end(
     killed: subprocess.Popen[bytes], error: Exception
 ) -> None:
-    assert str(ended(error, ORDERS)) == (
+    assert str(lost(error, ORDERS)) == (
         f"shop.public.orders: Spark's JVM (pid {killed.pid}) ended in the middle of this (signal 9); the next sync goes on where this one "
         "stopped; if nobody ended it, the machine may have run out of memory, which its system log tells: give it more, or set `parallel: {tables: 1}`"
     )
 
 
+@pytest.mark.parametrize(
+    "words", ["Job 7 cancelled because SparkContext was shut down", "Cannot call methods on a stopped SparkContext."]
+)
+def test_what_is_cancelled_when_a_jvm_is_asked_to_end_tells_of_it(killed: subprocess.Popen[bytes], words: str) -> None:
+    assert lost(RuntimeError(words), ORDERS) is not None
+
+
 def test_an_error_of_another_kind_has_another_cause(killed: subprocess.Popen[bytes]) -> None:
-    assert ended(ZeroDivisionError(), ORDERS) is None
+    assert lost(ZeroDivisionError(), ORDERS) is None
 
 
-def test_where_no_jvm_was_started_none_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_jvm_was_started_none_has_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkContext, "_gateway", None)
-    assert ended(ConnectionRefusedError(), ORDERS) is None
+    assert lost(ConnectionRefusedError(), ORDERS) is None
 
 
 def test_a_session_whose_jvm_is_gone_is_closed_without_it(killed: subprocess.Popen[bytes]) -> None:

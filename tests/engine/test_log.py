@@ -219,14 +219,14 @@ def test_what_others_write_into_a_commit_is_no_note(text: str | None) -> None:
     assert read_note(text) is None
 
 
-@pytest.mark.parametrize("note", [NOTE, replace(NOTE, replaced=0), replace(NOTE, replaced=12)])
+@pytest.mark.parametrize("note", [NOTE, replace(NOTE, rows_before=0), replace(NOTE, rows_before=12)])
 def test_a_note_comes_back_as_it_was_written(note: Note) -> None:
     assert read_note(note.to_json()) == note
 
 
 def test_a_note_of_before_tables_were_written_anew_is_read() -> None:
     told = json.loads(NOTE.to_json())
-    del told["replaced"]
+    del told["rows_before"]
     assert read_note(json.dumps(told)) == NOTE
 
 
@@ -251,7 +251,7 @@ def test_counts_are_what_the_log_says_less_the_rows_that_only_moved(
 
 
 @pytest.mark.parametrize(
-    ("replaced", "output", "rows"),
+    ("rows_before", "output", "rows"),
     [
         pytest.param(10, 12, RowCounts(9, inserted=2, updated=5, quarantined=1), id="five of ten gave way to seven"),
         pytest.param(7, 7, RowCounts(9, updated=7, quarantined=1), id="all did"),
@@ -259,9 +259,9 @@ def test_counts_are_what_the_log_says_less_the_rows_that_only_moved(
     ],
 )
 def test_counts_of_a_table_written_anew_follow_from_how_many_rows_it_had(
-    replaced: int, output: int, rows: RowCounts
+    rows_before: int, output: int, rows: RowCounts
 ) -> None:
-    note = replace(NOTE, kind=Kind.UPSERT, rows=9, rejected=1, duplicates=1, replaced=replaced)
+    note = replace(NOTE, kind=Kind.UPSERT, rows=9, rejected=1, duplicates=1, rows_before=rows_before)
     done = Committed(1, "WRITE", {"numOutputRows": output}, "spark", note)
     assert row_counts(done, note) == rows
     check_sums(TableId("shop", "public", "orders"), done, note, into_nothing=False, landed=7)
@@ -272,12 +272,12 @@ def test_counts_of_a_table_written_anew_follow_from_how_many_rows_it_had(
     [
         (12, 8, "holds 8 rows of a batch of 7"),
         (12, 6, "holds 6 rows of a batch of 7"),
-        (18, 7, "left 11 of 10 rows as they were"),
-        (6, 7, "left -1 of 10 rows as they were"),
+        (18, 7, "left 11 of 10 rows as they were, beside a batch of 7"),
+        (9, 7, "left 2 of 10 rows as they were, beside a batch of 7"),
     ],
 )
 def test_a_table_written_anew_holds_its_batch_and_no_more_rows_than_it_had(output: int, landed: int, told: str) -> None:
-    note = replace(NOTE, kind=Kind.UPSERT, rows=9, rejected=1, duplicates=1, replaced=10)
+    note = replace(NOTE, kind=Kind.UPSERT, rows=9, rejected=1, duplicates=1, rows_before=10)
     done = Committed(5, "WRITE", {"numOutputRows": output}, "spark", note)
     with pytest.raises(CommitMissing, match=f"orders: version 5 {told}"):
         check_sums(TableId("shop", "public", "orders"), done, note, into_nothing=False, landed=landed)

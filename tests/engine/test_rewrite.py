@@ -80,12 +80,45 @@ def test_any_value_stays_as_it_was_and_any_name_is_a_column(desk: Desk) -> None:
 
 def test_a_table_with_a_change_feed_tells_of_no_row_that_stays(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
-    desk.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)", ORDERS)
+    desk.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = 'TRUE')", ORDERS)
     second = desk.land(ORDERS, [(2, "B", 50), (3, "C", 51)])
     assert not has_written_anew(desk, second.version)
     assert second.rows == RowCounts(read=2, updated=2)
     feed = desk.spark.read.option("readChangeFeed", "true").option("startingVersion", second.version)
     assert {row.id for row in feed.format("delta").load(desk.path(ORDERS)).collect()} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE {t} CLUSTER BY (at)",
+        "ALTER TABLE {t} SET TBLPROPERTIES (delta.enableRowTracking = true)",
+    ],
+    ids=["an order", "row numbers"],
+)
+def test_what_another_hand_has_given_the_table_is_not_taken_by_a_large_batch(desk: Desk, statement: str) -> None:
+    desk.land(ORDERS, FIRST)
+    desk.sql(statement, ORDERS)
+    second = desk.land(ORDERS, [(2, "B", 50), (3, "C", 51)])
+    assert not has_written_anew(desk, second.version)
+    assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 51), (4, "d", 40)]
+
+
+def test_partitions_that_another_hand_has_made_stay(desk: Desk) -> None:
+    desk.land(ORDERS, FIRST)
+    parted = desk.read(ORDERS).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    parted.partitionBy("at").save(desk.path(ORDERS))
+    second = desk.land(ORDERS, [(2, "B", 50), (3, "C", 51)])
+    assert not has_written_anew(desk, second.version)
+    assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 51), (4, "d", 40)]
+
+
+def test_a_column_of_another_hand_that_begins_as_ours_do_keeps_its_values(desk: Desk) -> None:
+    desk.land(ORDERS, FIRST)
+    desk.sql("ALTER TABLE {t} ADD COLUMNS (_sync_note string)", ORDERS)
+    second = desk.land(ORDERS, [(2, "B", 50), (3, "C", 51)])
+    assert has_written_anew(desk, second.version)
+    assert "_sync_note" in desk.read(ORDERS).columns
 
 
 def test_rows_are_not_written_anew_under_other_columns(desk: Desk) -> None:
