@@ -12,6 +12,7 @@ import pytest
 
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.report import RowCounts
+from incremental_assets.engine.log import open_log
 from tests.engine.batches import Desk, Row, table
 
 if TYPE_CHECKING:
@@ -28,17 +29,16 @@ def desk(spark: SparkSession, tmp_path: Path) -> Desk:
     return Desk(tmp_path / "lake", spark)
 
 
-def actions(desk: Desk, version: int) -> list[dict[str, Any]]:
-    log = Path(desk.path(ORDERS)) / "_delta_log" / f"{version:020d}.json"
-    return [json.loads(line) for line in log.read_text().splitlines()]
-
-
 def has_written_anew(desk: Desk, version: int) -> bool:
-    """Whether a commit replaced every file, and marked no row in one that it left."""
-    told = actions(desk, version)
-    (info,) = (action["commitInfo"] for action in told if "commitInfo" in action)
-    marked = any(action["add"].get("deletionVector") for action in told if "add" in action)
-    return info["operationParameters"]["mode"] == "Overwrite" and not marked
+    """Whether a commit says so; then it has marked no row in a file that it left."""
+    log = open_log(desk.path(ORDERS))
+    assert log is not None
+    (note,) = (commit.note for commit in log.ours() if commit.version == version)
+    text = (Path(desk.path(ORDERS)) / "_delta_log" / f"{version:020d}.json").read_text()
+    adds = [action["add"] for action in map(json.loads, text.splitlines()) if "add" in action]
+    anew = note is not None and note.rows_before is not None
+    assert not (anew and any(add.get("deletionVector") for add in adds))
+    return anew
 
 
 def test_rows_that_are_not_in_the_batch_stay_with_the_sequence_that_brought_them(desk: Desk) -> None:
@@ -63,10 +63,10 @@ def test_a_smaller_batch_leaves_the_files_that_are_there(desk: Desk) -> None:
 def test_rows_that_were_marked_as_deleted_do_not_come_back(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     desk.land(ORDERS, [(2, "B", 50)])
-    third = desk.land(ORDERS, [(3, "C", 60), (4, "D", 61)])
+    third = desk.land(ORDERS, [(3, "C", 60), (4, "D", 61), (9, "new", 62)])
     assert has_written_anew(desk, third.version)
-    assert third.rows == RowCounts(read=2, updated=2)
-    assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 60), (4, "D", 61)]
+    assert third.rows == RowCounts(read=3, inserted=1, updated=2)
+    assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 60), (4, "D", 61), (9, "new", 62)]
 
 
 def test_any_value_stays_as_it_was_and_any_name_is_a_column(desk: Desk) -> None:
@@ -107,7 +107,7 @@ def test_what_another_hand_has_given_the_table_is_not_taken_by_a_large_batch(des
 def test_partitions_that_another_hand_has_made_stay(desk: Desk) -> None:
     desk.land(ORDERS, FIRST)
     parted = desk.read(ORDERS).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    parted.partitionBy("at").save(desk.path(ORDERS))
+    parted.partitionBy("note").save(desk.path(ORDERS))
     second = desk.land(ORDERS, [(2, "B", 50), (3, "C", 51)])
     assert not has_written_anew(desk, second.version)
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 50), (3, "C", 51), (4, "d", 40)]
