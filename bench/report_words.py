@@ -44,12 +44,12 @@ Tried by hand while a tick was made shorter, each against the same code without 
 * **A source that is read twice and not kept between** (`insertReplaceOnOrUsing.materializeSource=none`): as long.
 * **A small target written anew** with each batch (200,000 rows, 1,000 changed): 5.0 s for the commit in place of 3.3 s. Where a batch is half of
   its target or more it pays, and is done: 11.9 s in place of 18.6 s (1,000,000 of 1,500,000 rows, alternating in one warm session).
-* **Delta's kept batch in memory** and not on disk (`merge.materializeSource.rddStorageLevel`), for a big delta: as long.
+* **Delta's kept batch in memory** and not on disk (`merge.materializeSource.rddStorageLevel`), for a big delta: as long, by one round each.
 * **What Spark's own clock says** of the commit of a tick in a warm session: 13 queries in 14 jobs, whatever the number of rows. About 1.0 s of 2.6 s
   makes the table's state anew of its log and sums it up, which Delta does for each version even where nothing asks for the sum; 0.6 s find the
   rows that the batch replaces, 0.3 s mark them, 0.2 s write the new ones; the rest is planned in between.
 * **The C2 compiler at the JVM's own thresholds**, and C1 alone, in a session that stays: 3.5 s and 4.7 s for the 41st to the 50th tick, where the
-  thresholds that are set take 2.6 s.
+  thresholds that are set take 2.6 s. The three ran one after the other, on a machine whose speed moves.
 * **What a flight recorder shows** of ticks in a warm JVM is no single cause: analysis of queries, generation of code, cleaning of closures,
   and copies of Hadoop's configuration each take about a tenth, the rest is spread over everything that Spark does for a query.
 * Kept, because they did help: a class-data archive, the C1 compiler alone for small work, deletion vectors and `replaceOn` in place of
