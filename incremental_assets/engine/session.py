@@ -217,6 +217,8 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.databricks.delta.snapshotPartitions": "1",
+        # A tick needs up to fifty generated classes, others for each shape of table; of Spark's hundred the next tick would find few.
+        "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.sql.warehouse.dir": _NO_WAREHOUSE,
         "spark.sql.artifact.isolation.enabled": "false",
     }
