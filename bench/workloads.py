@@ -108,13 +108,7 @@ class Workloads:
             (TPCH["lineitem"],),
             (
                 Series("F1", "first load of `lineitem`, whole process", both, others, verified_last=True),
-                Series(
-                    "R",
-                    "reconciliation, duplicates and schema of `lineitem`, both sides",
-                    (check(),),
-                    again=True,
-                    rounds=1,
-                ),
+                Series("R", "reconciliation, duplicates and schema of `lineitem`, both sides", (check(),), again=True),
                 Series("M load", "first load of `lineitem` in a JVM of 2 GB", in_little, rounds=1),
             ),
         )

@@ -180,8 +180,8 @@ class Lake(Protocol):
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
-        """Rows and hash of each window, counted by Spark in the same words as the source's."""
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
+        """Rows and hash of each window as the table is now, in the same words as the source's: counted by what is returned, in any thread."""
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ. The lake's version is chosen before the source is read."""

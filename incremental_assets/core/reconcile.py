@@ -5,13 +5,14 @@ coverage. A row that changed in the source since the last sync has left its old 
 likewise. Therefore what only the lake has is no drift, and what the source has and the lake lacks, or holds differently, is:
 an upsert keeps the latest version of each row, and an append keeps every version that it saw.
 
-The lake is always asked before the source. A sync that lands in between can only take rows out of windows that the source then no
+The lake's version is always chosen before the source is asked. A sync that lands in between can only take rows out of windows that the source then no
 longer shows either; asked the other way round, such a row would seem to be missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -102,8 +103,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
     if found is None:
         return Drift("the table is gone from the lake", rows=state.rows or 1)
     whole = Window(None, None)
-    (lake,) = ports.lake.measure(spec, (whole,))
-    (source,) = ports.probe.measure(spec, (whole,))
+    ((lake, source),) = _both_sides(spec, (whole,), ports)
     if (lake.rows, lake.digest) == (source.rows, source.digest):
         return Drift(f"{lake.rows} rows are equal", through=state.clock.isoformat() if state.clock else None)
     difference = ports.lake.compare(spec, (whole,))
@@ -137,9 +137,21 @@ def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tupl
 
 def _unequal(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[_Run]:
     together = tuple(Window(run[0].lower, run[-1].upper) for run in runs)
-    lake = ports.lake.measure(spec, together)
-    source = ports.probe.measure(spec, together)
-    return [run for run, here, there in zip(runs, lake, source, strict=True) if _numbers(here) != _numbers(there)]
+    measured = _both_sides(spec, together, ports)
+    return [run for run, (here, there) in zip(runs, measured, strict=True) if _numbers(here) != _numbers(there)]
+
+
+def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
+    """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
+    lake = ports.lake.measure(spec, windows)
+    beside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lake")
+    try:
+        counted = beside.submit(lake)
+        source = ports.probe.measure(spec, windows)
+        return list(zip(counted.result(), source, strict=True))
+    finally:
+        # Whoever is stopped, or finds no source, does not wait for the lake's numbers.
+        beside.shutdown(wait=False)
 
 
 def _numbers(measure: Measure) -> tuple[int, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 
@@ -68,6 +69,14 @@ def gaps(covered: Iterable[Window], wanted: Window) -> tuple[Window, ...]:
         lower = window.upper
     rest = Window(lower, wanted.upper) if wanted.upper is None or lower is None or lower <= wanted.upper else None
     return (*missing, rest) if rest is not None and not rest.is_empty else tuple(missing)
+
+
+def apart(windows: Sequence[Window]) -> bool:
+    """Whether no value lies in two of them and they come in order, so that one scan can tell them apart."""
+    return all(
+        first.upper is not None and second.lower is not None and first.upper <= second.lower
+        for first, second in pairwise(windows)
+    )
 
 
 def _by_lower(window: Window) -> tuple[int, CursorValue]:

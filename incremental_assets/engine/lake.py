@@ -172,17 +172,21 @@ class DeltaLake:
         came = changes.added if landed and not plan.overwrites else ()
         return Commit(after.table_id, done.version, counts, state, _came(spec, came))
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
-        """Rows and hash of each window; of an append with a key, the latest version of each row."""
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
+        """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
         path = table_path(self._lake, spec.id)
         log = open_log(path)
-        if log is None:
-            return tuple(Measure(window, 0, "0") for window in windows)
-        session = self._session()
-        from incremental_assets.engine import reckoning
 
-        with explained(spec.id, self._lake):
-            return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
+        def counted() -> tuple[Measure, ...]:
+            if log is None:
+                return tuple(Measure(window, 0, "0") for window in windows)
+            session = self._session()
+            from incremental_assets.engine import reckoning
+
+            with explained(spec.id, self._lake):
+                return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
+
+        return counted
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ."""

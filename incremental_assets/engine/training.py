@@ -97,7 +97,7 @@ class Table:
     def ask(self) -> None:
         """What checks ask."""
         first = Window(None, CursorValue(CursorType.INTEGER, "2"))
-        self._lake().measure(SPEC, [Window(None, None), first])
+        self._lake().measure(SPEC, [Window(None, None), first])()
         self._lake().duplicates(SPEC)
 
     def _plan(self, mode: Mode) -> SyncPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +20,8 @@ COLUMNS = "id bigint, note string, at bigint"
 ORDERS = table(COLUMNS)
 EVENTS = table(COLUMNS, Strategy.APPEND)
 COUNTRIES = table(COLUMNS, Strategy.FULL_REFRESH, cursor="")
+SHAPES = (("int",), ("date", "double"), ("string", "int", "boolean"), ("double", "date", "int", "string"))
+"""Of the columns that tables have besides."""
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,27 @@ def test_a_landing_takes_no_more_jobs_than_it_took(
     taken = jobs(spark) - before
     assert len(list(log.glob("*.json"))) == commits + 1
     assert taken <= most
+
+
+def compiled(spark: SparkSession) -> int:
+    """Classes that this JVM has generated and compiled, ever."""
+    jvm: Any = spark.sparkContext._jvm
+    return int(jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount())
+
+
+def test_tables_of_several_shapes_leave_each_other_the_classes_that_spark_has_compiled(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Each shape has some thirty; what a tick compiles anew has its own literals in it, such as its sequence and its time."""
+    desks = [Desk(tmp_path / str(number), spark) for number in range(len(SHAPES))]
+
+    def tick(number: int, rows: int) -> int:
+        before = compiled(spark)
+        for desk, kinds in zip(desks, SHAPES, strict=True):
+            spec = table(", ".join([COLUMNS, *(f"more{place} {kind}" for place, kind in enumerate(kinds))]))
+            desk.land(spec, [(row, "a", 1000 * number + row, *(None for _ in kinds)) for row in range(rows)])
+        return compiled(spark) - before
+
+    tick(0, rows=100)
+    tick(1, rows=10)
+    assert tick(2, rows=10) <= 5 * len(SHAPES)

@@ -149,8 +149,8 @@ def test_every_type_and_name_arrives_as_it_is_and_hashes_the_same_on_both_sides(
         Window(number(20), None),
         Window(number(5), number(9)),
     )
-    assert copy.lake.measure(spec, windows) == copy.probe.measure(spec, windows)
-    assert [measure.rows for measure in copy.lake.measure(spec, windows)] == [3, 1, 1, 0]
+    assert copy.lake.measure(spec, windows)() == copy.probe.measure(spec, windows)
+    assert [measure.rows for measure in copy.lake.measure(spec, windows)()] == [3, 1, 1, 0]
     assert copy.sync(spec).rows.unchanged == 3
 
 
@@ -213,9 +213,24 @@ def test_an_append_is_measured_by_the_last_version_of_each_row_and_compared_by_a
     source.execute("UPDATE t SET n = 30 WHERE id = 1")
     copy.sync(spec)
     windows = (Window(None, None), Window(number(0), number(15)), Window(number(15), None))
-    assert copy.lake.measure(spec, windows) == copy.probe.measure(spec, windows)
+    assert copy.lake.measure(spec, windows)() == copy.probe.measure(spec, windows)
     assert copy.lake.compare(spec, [Window(None, None)]) == Comparison(0, 1, (), ("1",))
     assert copy.lake.duplicates(spec) == Duplicates(1, 1, ("1",))
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_measure_is_of_the_version_that_was_there_when_it_was_asked_for(copy: Copy, source: Source) -> None:
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 10), (2, 20)")
+    spec = source.spec("t", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)
+    copy.sync(spec)
+    windows = (Window(None, number(15)), Window(number(15), number(25)), Window(number(25), None))
+    was, counted = copy.probe.measure(spec, windows), copy.lake.measure(spec, windows)
+    source.execute("UPDATE t SET n = 30 WHERE id = 1", "INSERT INTO t VALUES (3, 30)")
+    copy.sync(spec)
+    assert counted() == was
+    assert copy.lake.measure(spec, windows)() == copy.probe.measure(spec, windows)
+    assert [each.rows for each in counted()] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import psycopg
 
 from incremental_assets.core.measure import Measure
 from incremental_assets.core.table import Column, NullPolicy, TableSpec
-from incremental_assets.core.window import Window, merge
+from incremental_assets.core.window import Window, apart, merge
 from incremental_assets.engine.dialects.postgresql_sql import (
     Parameters,
     Values,
@@ -39,12 +38,12 @@ def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Wi
 
 def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
     """Per window that has rows: its number, rows, and the sum of their hashes as text."""
-    if not _ascending(windows):
-        apart = (
+    if not apart(windows):
+        one_by_one = (
             measure_sql(spec, (window,), values).replace("SELECT 0", f"SELECT {number}", 1)
             for number, window in enumerate(windows)
         )
-        return "\nUNION ALL\n".join(apart)
+        return "\nUNION ALL\n".join(one_by_one)
     number = "0" if len(windows) == 1 else "m.number"
     numbered = f"{_number(spec, windows, values)} AS number, " if len(windows) > 1 else ""
     return (
@@ -93,14 +92,6 @@ def _inside(spec: TableSpec, window: Window, values: Values) -> str:
         return "TRUE"
     is_whole = window.lower is None and window.upper is None
     return inside(spec, window, values, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
-
-
-def _ascending(windows: Sequence[Window]) -> bool:
-    """Whether no row lies in two windows and they come in order, so that one scan can tell them apart."""
-    return all(
-        first.upper is not None and second.lower is not None and first.upper <= second.lower
-        for first, second in pairwise(windows)
-    )
 
 
 def _number(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
