@@ -11,10 +11,11 @@ longer shows either; asked the other way round, such a row would seem to be miss
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Thread
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
@@ -143,15 +144,28 @@ def _unequal(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[_Run]:
 
 def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    lake = ports.lake.measure(spec, windows)
-    beside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lake")
+    lake = _beside(ports.lake.measure(spec, windows))
     try:
-        counted = beside.submit(lake)
         source = ports.probe.measure(spec, windows)
-        return list(zip(counted.result(), source, strict=True))
-    finally:
-        # Whoever is stopped, or finds no source, does not wait for the lake's numbers.
-        beside.shutdown(wait=False)
+    except Exception:
+        # The next table would otherwise be counted beside this one, and the one after it beside both.
+        wait([lake])
+        raise
+    return list(zip(lake.result(), source, strict=True))
+
+
+def _beside(count: Callable[[], tuple[Measure, ...]]) -> Future[tuple[Measure, ...]]:
+    """Counted in a thread for which a process that is told to end does not wait, as it would for a pool's."""
+    counted: Future[tuple[Measure, ...]] = Future()
+
+    def run() -> None:
+        try:
+            counted.set_result(count())
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            counted.set_exception(error)
+
+    Thread(target=run, name="lake", daemon=True).start()
+    return counted
 
 
 def _numbers(measure: Measure) -> tuple[int, str]:

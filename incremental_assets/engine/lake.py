@@ -176,13 +176,12 @@ class DeltaLake:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
         path = table_path(self._lake, spec.id)
         log = open_log(path)
+        if log is None:
+            return lambda: tuple(Measure(window, 0, "0") for window in windows)
+        session = self._session()
+        from incremental_assets.engine import reckoning
 
         def counted() -> tuple[Measure, ...]:
-            if log is None:
-                return tuple(Measure(window, 0, "0") for window in windows)
-            session = self._session()
-            from incremental_assets.engine import reckoning
-
             with explained(spec.id, self._lake):
                 return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
 

@@ -32,7 +32,7 @@ HASH = "_sync_hash"
 
 
 def spark_row_hash(columns: Sequence[Column]) -> str:
-    """Spark SQL for a row's hash, a BIGINT of 60 bits; sum it as DECIMAL(38,0). The session's zone is UTC and ANSI is on."""
+    """Spark SQL for a row's hash, a BIGINT of 60 bits, whose sum may need more than 64. The session's zone is UTC and ANSI is on."""
     return f"CAST(conv(substr(md5({spark_row_text(columns)}), 1, 15), 16, 10) AS BIGINT)"
 
 

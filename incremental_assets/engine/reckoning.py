@@ -22,7 +22,6 @@ from incremental_assets.engine.measure import HASH, KEY, spark_key_text, spark_r
 
 _SAMPLES = 10
 _TIMES = "_sync_times"
-_PLACE = "_sync_place"
 _PARTS, _MASK = (0, 20, 40), 2**20 - 1
 """A hash of 60 bits is summed in three parts, which fit into 64 bits for eight trillion rows: a sum of decimals takes several times as long."""
 
@@ -45,11 +44,11 @@ def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
         return tuple(found for window in windows for found in measure(held, (window,)))
     spec = held.spec
     rows = _latest_of_each_key(spec, _rows(held)).where(_in_any(spec, windows))
-    hashed = rows.select(_place(spec, windows).alias(_PLACE), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
+    hashed = rows.select(*_cursor(spec), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
     sums = (sf.sum(sf.shiftright(HASH, bits).bitwiseAND(_MASK)) for bits in _PARTS)
     found = {
         place: (rows, str(sum(part << bits for part, bits in zip(parts, _PARTS, strict=True))))
-        for place, rows, *parts in hashed.groupBy(_PLACE).agg(sf.count("*"), *sums).collect()
+        for place, rows, *parts in hashed.groupBy(_place(spec, windows)).agg(sf.count("*"), *sums).collect()
     }
     return tuple(Measure(window, *found.get(place, (0, "0"))) for place, window in enumerate(windows))
 
@@ -176,10 +175,9 @@ def _inside(spec: TableSpec, window: Window, cursor: Column | None = None) -> Co
 
 def _place(spec: TableSpec, windows: Sequence[Window]) -> Column:
     """The number of the only window in which a row lies; a sum for each of them would look at every row as often."""
-    cursor = cursor_column(spec) if spec.is_incremental else None
     place = sf.lit(None).cast("int")
     for number, window in enumerate(windows):
-        place = sf.when(_inside(spec, window, cursor), sf.lit(number)).otherwise(place)
+        place = sf.when(_inside(spec, window), sf.lit(number)).otherwise(place)
     return place
 
 

@@ -96,8 +96,8 @@ class Table:
 
     def ask(self) -> None:
         """What checks ask."""
-        first = Window(None, CursorValue(CursorType.INTEGER, "2"))
-        self._lake().measure(SPEC, [Window(None, None), first])()
+        second = CursorValue(CursorType.INTEGER, "2")
+        self._lake().measure(SPEC, [Window(None, second), Window(second, None)])()
         self._lake().duplicates(SPEC)
 
     def _plan(self, mode: Mode) -> SyncPlan:

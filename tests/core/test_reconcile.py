@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.errors import SourceUnreachable, TargetChanged
 from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.ports import Event, EventKind, Ports
@@ -227,9 +229,71 @@ def test_a_sync_that_lands_between_the_two_questions_makes_no_drift() -> None:
         world.pass_time(3600)
         world.sync(spec)
 
-    # Between the lake's numbers and the source's; the row has left its window on both sides after that.
+    # After the source has counted; the row has left its window on both sides then.
     process.at = {"after measure": moves_on}
     assert reconcile(spec, DAYS, world.ports(process)).rows == 0
+
+
+@dataclass
+class Together:
+    """A lake and a probe that count only while the other one does; `told` is the order in which they were asked."""
+
+    ports: Ports
+    told: list[str] = field(default_factory=list)
+    lake_fails: Exception | None = None
+    source_fails: Exception | None = None
+    barrier: Barrier = field(default_factory=lambda: Barrier(2, timeout=30))
+
+    def reconcile(self, spec: TableSpec) -> Drift:
+        lake, probe = _Asked(self.ports.lake, self.of_lake), _Asked(self.ports.probe, self.of_source)
+        return reconcile(spec, DAYS, replace(self.ports, lake=lake, probe=probe))
+
+    def of_lake(self, spec: TableSpec, windows: Sequence[Window]) -> Any:
+        self.told.append("lake chosen")
+        counted = self.ports.lake.measure(spec, windows)
+
+        def count() -> Any:
+            self.barrier.wait()
+            if self.lake_fails:
+                raise self.lake_fails
+            found = counted()
+            self.told.append("lake counted")
+            return found
+
+        return count
+
+    def of_source(self, spec: TableSpec, windows: Sequence[Window]) -> Any:
+        self.told.append("source asked")
+        self.barrier.wait()
+        if self.source_fails:
+            raise self.source_fails
+        return self.ports.probe.measure(spec, windows)
+
+
+@dataclass
+class _Asked:
+    port: Any
+    measure: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.port, name)
+
+
+def test_both_sides_count_at_once_of_a_version_of_the_lake_that_was_there_before_the_source_was_asked() -> None:
+    spec = orders()
+    both = Together(settled(spec).ports())
+    assert both.reconcile(spec).rows == 0
+    assert both.told == ["lake chosen", "source asked", "lake counted"]
+
+
+def test_whichever_side_fails_is_told_and_nothing_goes_on_counting() -> None:
+    spec = orders()
+    lost = Together(settled(spec).ports(), source_fails=SourceUnreachable("the source is gone"))
+    with pytest.raises(SourceUnreachable, match="the source is gone"):
+        lost.reconcile(spec)
+    assert lost.told[-1] == "lake counted", "before anybody else is asked"
+    with pytest.raises(TargetChanged, match="the table is gone"):
+        Together(settled(spec).ports(), lake_fails=TargetChanged("the table is gone")).reconcile(spec)
 
 
 def test_integers_are_compared_by_ranges_of_the_grid() -> None:

@@ -20,7 +20,9 @@ COLUMNS = "id bigint, note string, at bigint"
 ORDERS = table(COLUMNS)
 EVENTS = table(COLUMNS, Strategy.APPEND)
 COUNTRIES = table(COLUMNS, Strategy.FULL_REFRESH, cursor="")
-SHAPES = (("int",), ("date", "double"), ("string", "int", "boolean"), ("double", "date", "int", "string"))
+SHAPES = (
+    ("int",), ("double",), ("date", "double"), ("boolean", "int"), ("string", "int", "boolean"), ("double", "date", "int", "string"),
+)  # fmt: skip
 """Of the columns that tables have besides."""
 
 
