@@ -95,6 +95,15 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The smallest and the largest whole number that a batch has in one column of its key."""
+
+    column: str
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Exactly what one snapshot showed, verified against the source's own count."""
 
@@ -108,6 +117,8 @@ class Batch:
     """Rows that cannot land and go to quarantine."""
     duplicates: int = 0
     """Rows beyond the first of a declared key that is not unique."""
+    keys: tuple[KeyRange, ...] = ()
+    """Of an upsert: outside of them no row of the target is replaced, so that none need be looked at."""
     warnings: tuple[str, ...] = ()
     in_target: bool = False
     """Whether the rows are in the target already, without a position: those of a first load."""

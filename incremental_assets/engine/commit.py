@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from incremental_assets.core.contract import Difference
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import KeyRange
 from incremental_assets.engine.dialects.base import LATE
 from incremental_assets.engine.expressions import column, quoted
 from incremental_assets.engine.landing import Present
@@ -29,13 +30,14 @@ _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHAN
 class Write:
     """One write to one Delta table.
 
-    `replacing`: the keys whose rows it deletes in the same commit; `overwrites`: whether it deletes all; `evolves`: whether it brings columns;
+    `replacing`: the keys whose rows it deletes in the same commit; `within`: where all of them lie; `overwrites`: whether it deletes all; `evolves`: whether it brings columns;
     `rows_per_file`: at most so many, for a write whose tasks are few and long.
     """
 
     path: str
     note: Note
     replacing: Sequence[str] = ()
+    within: Sequence[KeyRange] = ()
     overwrites: bool = False
     evolves: bool = False
     rows_per_file: int | None = None
@@ -96,9 +98,7 @@ def write(rows: DataFrame, to: Write) -> None:
     writer = rows.alias("s").write.format("delta").mode("overwrite" if to.overwrites or to.replacing else "append")
     options = {"txnAppId": to.note.app_id, "txnVersion": str(to.note.seq), "userMetadata": to.note.to_json()}
     if to.replacing:
-        # The names are quoted here: `replaceUsing` could not name a column with a space in it.
-        matches = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in to.replacing)
-        options |= {"replaceOn": matches, "targetAlias": "t"}
+        options |= {"replaceOn": matching(to.replacing, to.within), "targetAlias": "t"}
     if to.evolves:
         options["overwriteSchema" if to.overwrites else "mergeSchema"] = "true"
     if to.overwrites:
@@ -114,6 +114,15 @@ def write(rows: DataFrame, to: Write) -> None:
                 f"{to.path}: another writer changed this table while sequence {to.note.seq} was being written, so nothing of it landed; run the sync again"
             ) from error
         raise
+
+
+def matching(replacing: Sequence[str], within: Sequence[KeyRange]) -> str:
+    """Which rows `t` of the target a row `s` of the batch replaces, as SQL."""
+    # The names are quoted here: `replaceUsing` could not name a column with a space in it.
+    equal = [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in replacing]
+    # Follows from the equality, but only from numbers can a reader of Parquet tell which row groups to leave out.
+    ends = [(quoted(each.column), each) for each in within]
+    return " AND ".join([*equal, *(f"t.{name} >= {each.lowest} AND t.{name} <= {each.highest}" for name, each in ends)])
 
 
 def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]:

@@ -157,6 +157,7 @@ class DeltaLake:
             path,
             note,
             replacing=spec.key if upserts and not anew else (),
+            within=batch.keys,
             overwrites=plan.overwrites or not landed or anew,
             evolves=bool(changes),
             rows_per_file=loading.rows_per_file(spec) if anew else None,

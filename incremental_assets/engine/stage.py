@@ -47,6 +47,7 @@ class ParquetStage:
             lower=staged.lower,
             rejected=staged.rejected,
             duplicates=duplicates,
+            keys=staged.keys,
             warnings=warnings(plan, staged.future, staged.rejected, duplicates),
         )
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import KeyRange
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.engine.dialects.base import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.engine.expressions import column, cursor_column, spark_value
@@ -25,6 +26,7 @@ class Staged:
     lower: CursorValue | None
     rejected: int
     future: int
+    keys: tuple[KeyRange, ...]
 
 
 def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
@@ -42,6 +44,11 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
         lower=None if found["nulls"] else _lower(spec, found["lower"]),
         rejected=found["rejected"],
         future=found["future"],
+        keys=tuple(
+            KeyRange(name, found[f"lowest{place}"], found[f"highest{place}"])
+            for place, name in enumerate(_whole_keys(spec))
+            if found[f"lowest{place}"] is not None
+        ),
     )
 
 
@@ -72,7 +79,18 @@ def _counts(plan: SyncPlan) -> list[Column]:
         lower.alias("lower"),
         nulls.alias("nulls"),
         count_future(plan, lands).alias("future"),
+        *(
+            end(sf.when(lands, column(name))).alias(f"{word}{place}")
+            for place, name in enumerate(_whole_keys(spec))
+            for word, end in (("lowest", sf.min), ("highest", sf.max))
+        ),
     ]
+
+
+def _whole_keys(spec: TableSpec) -> list[str]:
+    """Columns of an upsert's key that hold whole numbers, which a reader of Parquet compares with the statistics of a row group."""
+    whole = {found.name for found in spec.columns if found.spark_type in ("tinyint", "smallint", "int", "bigint")}
+    return [name for name in spec.key if name in whole] if spec.strategy is Strategy.UPSERT else []
 
 
 def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
