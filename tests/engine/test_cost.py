@@ -20,9 +20,7 @@ COLUMNS = "id bigint, note string, at bigint"
 ORDERS = table(COLUMNS)
 EVENTS = table(COLUMNS, Strategy.APPEND)
 COUNTRIES = table(COLUMNS, Strategy.FULL_REFRESH, cursor="")
-SHAPES = (
-    ("int",), ("double",), ("date", "double"), ("boolean", "int"), ("string", "int", "boolean"), ("double", "date", "int", "string"),
-)  # fmt: skip
+SHAPES = (("int",), ("date", "double"), ("string", "int", "boolean"), ("double", "date", "int", "string"))
 """Of the columns that tables have besides."""
 
 
