@@ -11,10 +11,10 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 BEGUN, SPANS = "BENCH_BEGUN", "BENCH_SPANS"
@@ -119,7 +119,7 @@ class Timeline:
         return timed
 
     def _count(self) -> None:
-        now = time.monotonic()
+        now = monotonic()
         told = self._open[-1][1] if self._open else "between the parts"
         self.spans[told] = self.spans.get(told, 0.0) + now - self._last
         self._last = now

@@ -5,10 +5,10 @@ Each part is one commit, and announced once it has landed: a run that is stopped
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
+from time import sleep
 
 from dagster import AssetExecutionContext, AssetMaterialization
 
@@ -33,7 +33,7 @@ def read_again(
     asked, left = parts(grid, context.partition_keys, terms.windows), list(specs)
     for keys in asked:
         if keys is not asked[0]:
-            time.sleep(terms.pause.total_seconds())
+            sleep(terms.pause.total_seconds())
         for report in as_they_land(left, _asking(request, grid, keys), ports, view.config.parallel.tables):
             done[report.table].append(report)
             if report.status is Status.LANDED:

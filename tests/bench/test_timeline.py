@@ -14,7 +14,7 @@ from bench.timeline import PARTS, SESSIONS, Timeline
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(timeline.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(timeline, "monotonic", lambda: now[0])
     return now
 
 

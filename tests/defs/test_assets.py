@@ -162,7 +162,7 @@ def test_a_long_range_is_read_in_parts_with_a_rest_in_between_each_window_once(
     tmp_path: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rests: list[float] = []
-    monkeypatch.setattr("incremental_assets.defs.backfill.time.sleep", rests.append)
+    monkeypatch.setattr("incremental_assets.defs.backfill.sleep", rests.append)
     studio = by_month(tmp_path, instance, "{windows: 2, pause: 30s, connections: 1}")
     result = studio.run("2023-10-01", "2024-01-01")
 
