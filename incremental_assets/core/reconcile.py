@@ -5,8 +5,8 @@ coverage. A row that changed in the source since the last sync has left its old 
 likewise. Therefore what only the lake has is no drift, and what the source has and the lake lacks, or holds differently, is:
 an upsert keeps the latest version of each row, and an append keeps every version that it saw.
 
-The lake's version is always chosen before the source is asked. A sync that lands in between can only take rows out of windows that the source then no
-longer shows either; asked the other way round, such a row would seem to be missing.
+The lake's version is always chosen before the source is asked. A sync that lands in between can only take rows out of windows that the
+source then no longer shows either; asked the other way round, such a row would seem to be missing.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHAN
 class Write:
     """One write to one Delta table.
 
-    `replacing`: the keys whose rows it deletes in the same commit; `within`: where all of them lie; `overwrites`: whether it deletes all; `evolves`: whether it brings columns;
-    `rows_per_file`: at most so many, for a write whose tasks are few and long.
+    `replacing`: the keys whose rows it deletes in the same commit; `within`: where all of them lie; `overwrites`: whether it deletes all;
+    `evolves`: whether it brings columns; `rows_per_file`: at most so many, for a write whose tasks are few and long.
     """
 
     path: str
