@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.core.config import Configuration
-    from incremental_assets.core.table import TableShape
+    from incremental_assets.core.table import TableId, TableShape
     from incremental_assets.engine.checkpoints import SqlCheckpoints
     from incremental_assets.engine.probe import SqlProbe
     from incremental_assets.engine.session import Work
@@ -34,6 +35,7 @@ class Runtime:
         self._probes: dict[str, SqlProbe] = {}
         self._ports: dict[str, Ports] = {}
         self._remembered: dict[str, tuple[TableShape, ...]] = {}
+        self._foreseen: set[TableId] = set()
 
     @property
     def spark(self) -> SparkResource:
@@ -101,6 +103,10 @@ class Runtime:
             self._remembered[source] = lasting
         return resolve_all(self.configuration.source(source), shapes)
 
+    def foresee(self, whole: Iterable[TableId]) -> None:
+        """These tables will be read whole, landed or not: a session that is opened after this is made for as much."""
+        self._foreseen.update(whole)
+
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""
         with self._lock:
@@ -112,6 +118,7 @@ class Runtime:
             self._probes.clear()
             self._ports.clear()
             self._remembered.clear()
+            self._foreseen.clear()
             if self._spark is not None:
                 self._spark.close()
 
@@ -119,12 +126,13 @@ class Runtime:
         return self.spark.session() if self.spark.is_open else self.spark.session(self._work())
 
     def _work(self) -> Work:
-        """What a session is opened for, as far as can be foreseen: loads that make up for a slower start, or ticks."""
+        """What a session is opened for, as far as can be foreseen: so many rows that they make up for a slower start, or ticks."""
         from incremental_assets.engine.session import Work
 
         positions, ahead = self.checkpoints.positions(), 0
         for source in self.configuration.sources:
             for shape in self.checkpoints.catalogue(source.name) or ():
                 landed = positions.get(shape.id)
-                ahead += shape.bytes if landed is None or landed.state is None else 0
+                is_whole = landed is None or landed.state is None or shape.id in self._foreseen
+                ahead += shape.bytes if is_whole else 0
         return Work.ahead(ahead)

@@ -27,7 +27,7 @@ from incremental_assets.core.table import TableSpec
 from incremental_assets.core.window import Window, merge
 
 _AT_ONCE = 24
-"""Windows told apart in one scan: each costs a comparison per row, so many windows are narrowed down in steps."""
+"""Windows told apart in one scan; of more of them runs are compared first, and only those that differ are looked into."""
 _NAMED = 10
 """Drifted windows that are told one by one."""
 

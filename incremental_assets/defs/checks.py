@@ -102,6 +102,7 @@ def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str]
 
     for table, sentence in missing.items():
         yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)
+    runtime.foresee(spec.id for spec in chosen if windows_of(spec) is None)
     terms = partial(terms_of, view.config)
     for verdict in audit(chosen, {check for _, check in wanted}, terms, runtime.ports(view.name), windows_of):
         if (verdict.table, verdict.check) in wanted:

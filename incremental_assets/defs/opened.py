@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
 from incremental_assets.core.ports import Checkpoints, Ports, Probe
 from incremental_assets.core.resolve import Resolved
+from incremental_assets.core.table import TableId
 
 RESOURCE = "runtime"
 """The key under which the definitions bind it. Components live side by side, and each has a key of its own."""
@@ -33,6 +35,9 @@ class Opened(Protocol):
 
     def specs(self, source: str) -> Resolved:
         """Every table as it is to be synced, and why each of the others cannot be."""
+
+    def foresee(self, whole: Iterable[TableId]) -> None:
+        """These tables will be read whole, which a session that is opened after this is made for."""
 
 
 def opened(resources: Any, key: str) -> Opened:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.measure import Comparison, Duplicates, Measure
 from incremental_assets.core.table import NullPolicy, Strategy, TableSpec
-from incremental_assets.core.window import Window, apart
+from incremental_assets.core.window import Window, apart, merge
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
 from incremental_assets.engine.expressions import column, cursor_column, spark_value
@@ -48,7 +48,7 @@ def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
     sums = (sf.sum(sf.shiftright(HASH, bits).bitwiseAND(_MASK)) for bits in _PARTS)
     found = {
         place: (rows, str(sum(part << bits for part, bits in zip(parts, _PARTS, strict=True))))
-        for place, rows, *parts in hashed.groupBy(_place(spec, windows)).agg(sf.count("*"), *sums).collect()
+        for place, rows, *parts in hashed.groupBy(_place(windows)).agg(sf.count("*"), *sums).collect()
     }
     return tuple(Measure(window, *found.get(place, (0, "0"))) for place, window in enumerate(windows))
 
@@ -86,19 +86,15 @@ def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparis
 
 
 def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
-    """Keys held more than once, in one scan of the key's columns."""
+    """Keys held more than once: one scan of the key's columns, and another for samples where there are any."""
     rows = session.read.format("delta").load(path)
-    by_key = (
-        rows.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(_TIMES)).where(sf.col(_TIMES) > 1)
-    )
-    told = by_key.select(_key(spec).alias(KEY), (sf.col(_TIMES) - 1).alias("more"))
-    placed = told.withColumn("place", sf.row_number().over(Over.partitionBy(sf.signum("more")).orderBy(KEY)))
-    found = placed.agg(sf.count("*").alias("keys"), *_tell("rows", sf.col("more"))).first()
-    return (
-        Duplicates(int(found["keys"]), int(found["rows"]), tuple(sorted(found["rows_keys"])))
-        if found
-        else Duplicates(0, 0)
-    )
+    by_key = rows.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(_TIMES))
+    twice = by_key.where(sf.col(_TIMES) > 1)
+    found = twice.agg(sf.count("*").alias("keys"), sf.sum(sf.col(_TIMES) - 1).alias("rows")).first()
+    if found is None or not found["keys"]:
+        return Duplicates(0, 0)
+    samples = twice.select(_key(spec).alias(KEY)).orderBy(KEY).limit(_SAMPLES).collect()
+    return Duplicates(int(found["keys"]), int(found["rows"]), tuple(each[KEY] for each in samples))
 
 
 def _tell(name: str, more: Column) -> list[Column]:
@@ -173,17 +169,26 @@ def _inside(spec: TableSpec, window: Window, cursor: Column | None = None) -> Co
     return reduce(lambda left, right: left & right, tests)
 
 
-def _place(spec: TableSpec, windows: Sequence[Window]) -> Column:
-    """The number of the only window in which a row lies; a sum for each of them would look at every row as often."""
-    place = sf.lit(None).cast("int")
-    for number, window in enumerate(windows):
-        place = sf.when(_inside(spec, window), sf.lit(number)).otherwise(place)
-    return place
+def _place(windows: Sequence[Window]) -> Column:
+    """The number of the window of a row that lies in one: a binary search among their lower ends."""
+
+    def among(first: int, last: int) -> Column:
+        middle = (first + last + 1) // 2
+        lower = _limit(windows[middle].lower)
+        if first == last or lower is None:
+            return sf.lit(first)
+        return sf.when(sf.col(_CURSOR) >= lower, among(middle, last)).otherwise(among(first, middle - 1))
+
+    return among(0, len(windows) - 1).alias("place")
 
 
 def _in_any(spec: TableSpec, windows: Sequence[Window]) -> Column:
+    """Windows that touch are asked for as one: what Spark compiles for two dozen of them is too long for the JVM to compile in turn."""
     cursor = cursor_column(spec) if spec.is_incremental else None
-    return reduce(lambda left, right: left | right, (_inside(spec, window, cursor) for window in windows))
+    if len(windows) == 1 or cursor is None:
+        return _inside(spec, windows[0], cursor)
+    tests = (_inside(spec, window, cursor) for window in merge(windows))
+    return reduce(lambda left, right: left | right, tests, sf.lit("false").cast("boolean")) & cursor.isNotNull()
 
 
 def _limit(end: CursorValue | None) -> Column | None:

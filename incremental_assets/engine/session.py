@@ -43,7 +43,7 @@ LOAD_BYTES = 256 * 2**20
 
 
 class Work(StrEnum):
-    """What a session on this machine is opened for: C1 alone starts ticks sooner and makes loads twice as slow."""
+    """What a session on this machine is opened for: C1 alone starts ticks sooner, and makes loads twice as slow and checks three times."""
 
     TICK = "tick"
     LOAD = "load"
@@ -52,7 +52,7 @@ class Work(StrEnum):
 
     @classmethod
     def ahead(cls, size: int) -> Work:
-        """By the bytes that are to be loaded: up to 150 MB both were seen to take as long."""
+        """By the bytes that are to be read: up to 150 MB both were seen to take as long."""
         return cls.LOAD if size > LOAD_BYTES else cls.TICK
 
 

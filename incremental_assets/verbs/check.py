@@ -56,6 +56,7 @@ def answer(verdicts: Sequence[Verdict]) -> Answer:
 
 
 def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict]:
+    runtime.foresee(spec.id for spec in found.specs)
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
         watch.begin(spec.id for spec in specs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from incremental_assets.core.bound import Bound
 from incremental_assets.core.config import Configuration
 from incremental_assets.core.ports import Ports, Progress, silent
 from incremental_assets.core.resolve import Resolved, resolve_all
+from incremental_assets.core.table import TableId
 from incremental_assets.engine.checkpoints import SqlCheckpoints
 from incremental_assets.engine.owner import Owner
 from incremental_assets.verbs.guard import run
@@ -57,6 +58,7 @@ class Outside:
 
     world: World = field(default_factory=lambda: World(shop()))
     broken: BaseException | None = None
+    foreseen: set[TableId] = field(default_factory=set)
 
 
 class FakeRuntime:
@@ -92,6 +94,10 @@ class FakeRuntime:
         shapes = self.probe(source).catalogue()
         self.checkpoints.remember_catalogue(source, shapes)
         return resolve_all(self.configuration.source(source), shapes)
+
+    def foresee(self, whole: Iterable[TableId]) -> None:
+        """Noted: there is no session to be made for it."""
+        self._outside.foreseen.update(whole)
 
     def close(self) -> None:
         """The memory is a file, and stays."""

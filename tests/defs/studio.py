@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -47,6 +47,7 @@ class FakeRuntime:
     world: World
     configuration: Configuration
     broken: Exception | None = None
+    foreseen: set[TableId] = field(default_factory=set)
 
     @property
     def checkpoints(self) -> FakeCheckpoints:
@@ -69,6 +70,9 @@ class FakeRuntime:
 
     def specs(self, source: str) -> Resolved:
         return resolve_all(self.configuration.source(source), self.probe(source).catalogue())
+
+    def foresee(self, whole: Iterable[TableId]) -> None:
+        self.foreseen.update(whole)
 
 
 @dataclass

@@ -211,6 +211,27 @@ def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> No
 
 @pytest.mark.postgres
 @pytest.mark.spark
+def test_each_row_counts_in_the_one_window_that_it_lies_in_and_in_no_gap_between_them(
+    copy: Copy, source: Source
+) -> None:
+    source.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, n int)",
+        "INSERT INTO t SELECT g, g FROM generate_series(1, 20) AS g",
+        "INSERT INTO t VALUES (21, NULL)",
+    )
+    spec = source.spec("t", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)
+    copy.sync(spec)
+    ends = [(1, 3), (3, 4), (6, 6), (6, 9), (12, 13), (19, 21), (21, 30)]
+    windows = [Window(number(lower), number(upper)) for lower, upper in ends]
+    assert copy.lake.measure(spec, windows)() == copy.probe.measure(spec, windows)
+    assert [measure.rows for measure in copy.lake.measure(spec, windows)()] == [2, 1, 0, 3, 1, 2, 0]
+    nowhere = [Window(number(3), number(3)), Window(number(4), number(4))]
+    assert [measure.rows for measure in copy.lake.measure(spec, nowhere)()] == [0, 0]
+    assert copy.lake.count(spec, windows) == (2, 1, 0, 3, 1, 2, 0)
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
 def test_an_append_is_measured_by_the_last_version_of_each_row_and_compared_by_all(copy: Copy, source: Source) -> None:
     source.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 10), (2, 20)")
     spec = source.spec("t", NUMBER, strategy=Strategy.APPEND, key=("id",), key_enforced=True)

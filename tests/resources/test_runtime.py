@@ -104,7 +104,10 @@ def test_a_session_is_opened_for_the_work_that_lies_ahead(tmp_path: Path, monkey
     landed(runtime.checkpoints)
     runtime._session()
     runtime.close()
-    assert opened == [Work.TICK, Work.LOAD, Work.TICK]
+    runtime.foresee([ORDERS_SHAPE.id])
+    runtime._session()
+    runtime.close()
+    assert opened == [Work.TICK, Work.LOAD, Work.TICK, Work.LOAD], "the last one to read all that has landed"
 
 
 def landed(checkpoints: SqlCheckpoints) -> None:
