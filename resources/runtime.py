@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from incremental_assets.engine.session import Work
     from resources.spark import SparkResource
 
+_HASHED = 3
+"""Bytes of a load that weigh as much as one of a table that is read whole: a check of 140 MB is a quarter sooner through in a session made for loads."""
+
 
 class Runtime:
     """Opens nothing when it is made. A session begins when rows are first read, measured or written; everything is kept until `close`."""
@@ -131,8 +134,8 @@ class Runtime:
 
         positions, ahead = self.checkpoints.positions(), 0
         for source in self.configuration.sources:
-            for shape in self.checkpoints.catalogue(source.name) or ():
-                landed = positions.get(shape.id)
-                is_whole = landed is None or landed.state is None or shape.id in self._foreseen
-                ahead += shape.bytes if is_whole else 0
+            for spec in resolve_all(source, self.checkpoints.catalogue(source.name) or ()).specs:
+                landed = positions.get(spec.id)
+                ahead += spec.shape.bytes if landed is None or landed.state is None else 0
+                ahead += spec.shape.bytes * _HASHED if spec.id in self._foreseen else 0
         return Work.ahead(ahead)

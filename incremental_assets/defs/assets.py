@@ -78,6 +78,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         try:
             chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
             failures += missing.values()
+            runtime.foresee(spec.id for spec in chosen if not spec.is_incremental)
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, list[TableSpec]()
             with closing(_reports(context, view, scheme, chosen, ports)) as reports:  # type: ignore[type-var]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -53,6 +53,10 @@ class Watched:
     def specs(self, source: str) -> Resolved:
         """Every table as it is to be synced."""
         return self._runtime.specs(source)
+
+    def foresee(self, whole: Iterable[TableId]) -> None:
+        """These tables will be read whole."""
+        self._runtime.foresee(whole)
 
     def heard(self, report: SyncReport) -> None:
         """A sync has ended."""

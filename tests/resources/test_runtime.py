@@ -12,6 +12,7 @@ import pytest
 
 import incremental_assets.engine.session as engine_session
 from incremental_assets.core.errors import ConfigurationError, SelectionError
+from incremental_assets.core.table import TableId
 from incremental_assets.engine.checkpoints import SqlCheckpoints
 from incremental_assets.engine.session import LOAD_BYTES, SparkSettings, Work
 from resources.runtime import Runtime
@@ -87,8 +88,11 @@ def test_one_session_per_process_however_many_threads_and_copies_ask(monkeypatch
     assert not copies[2].is_open
 
 
-def test_a_session_is_opened_for_the_work_that_lies_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_is_opened_for_the_work_that_lies_ahead_in_the_tables_that_are_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[Work] = []
+    other = replace(ORDERS_SHAPE, id=TableId("shop", "public", "not_listed"), bytes=LOAD_BYTES + 1)
 
     def open_session(settings: SparkSettings) -> FakeSession:
         opened.append(settings.work)
@@ -96,8 +100,8 @@ def test_a_session_is_opened_for_the_work_that_lies_ahead(tmp_path: Path, monkey
 
     monkeypatch.setattr(engine_session, "open_session", open_session)
     for size in (LOAD_BYTES, LOAD_BYTES + 1):
-        runtime = Runtime(configured(tmp_path), SparkResource(remote="sc://ahead:1"))
-        runtime.checkpoints.remember_catalogue("shop", (replace(ORDERS_SHAPE, bytes=size),))
+        runtime = Runtime(configured(tmp_path, options="unlisted: ignore\n"), SparkResource(remote="sc://ahead:1"))
+        runtime.checkpoints.remember_catalogue("shop", (replace(ORDERS_SHAPE, bytes=size), other))
         runtime._session()
         runtime._session()
         runtime.close()
