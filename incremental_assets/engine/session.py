@@ -155,9 +155,15 @@ def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None
 
 
 def quieten() -> None:
-    """They write every error that a caller handles to stderr, with the query and a page of Java."""
+    """They write every error that a caller handles to stderr, with the query and a page of Java or of Python."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    # Py4J tells Ctrl-C and the end of its JVM to the root logger, which others use as well.
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return not str(record.msg).endswith("while sending command.")
 
 
 def _meaning() -> dict[str, str]:

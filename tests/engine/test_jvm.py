@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -48,6 +49,34 @@ def test_an_error_of_another_kind_has_another_cause(killed: subprocess.Popen[byt
 def test_where_no_jvm_was_started_none_has_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkContext, "_gateway", None)
     assert lost(ConnectionRefusedError(), ORDERS) is None
+
+
+@pytest.mark.parametrize("fault", ["KeyboardInterrupt", "Py4JNetworkError"])
+def test_ctrl_c_and_the_end_of_a_jvm_leave_no_traceback_of_py4j(fault: str) -> None:
+    program = (
+        "import sys\n"
+        "from types import SimpleNamespace\n"
+        "from py4j.java_gateway import GatewayClient\n"
+        "from py4j.protocol import Py4JNetworkError\n"
+        "from incremental_assets.engine.session import quieten\n"
+        "def cut(command):\n"
+        f"    raise {fault}\n"
+        "client = GatewayClient()\n"
+        "client._get_connection = lambda: SimpleNamespace(socket=None, send_command=cut, close=lambda reset: None)\n"
+        "if sys.argv[1] == 'quiet':\n"
+        "    quieten()\n"
+        "try:\n"
+        "    client.send_command('c', retry=False)\n"
+        "except KeyboardInterrupt:\n"
+        "    pass\n"
+    )
+
+    def told(how: str) -> str:
+        done = subprocess.run([sys.executable, "-c", program, how], capture_output=True, text=True, check=True)
+        return done.stderr
+
+    assert "Traceback" in told("loud"), "this is what Py4J does by itself"
+    assert told("quiet") == ""
 
 
 def test_a_session_whose_jvm_is_gone_is_closed_without_it(killed: subprocess.Popen[bytes]) -> None:
