@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
+import psycopg
 import pytest
 
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
@@ -13,6 +18,7 @@ from incremental_assets.core.ports import Look
 from incremental_assets.engine.probe import SqlProbe
 from tests.conformance.proxy import proxy
 from tests.engine.source import READER, UPDATED, Source, observe, planned
+from tests.shop import wait_for
 
 pytestmark = pytest.mark.postgres
 
@@ -99,6 +105,40 @@ def test_a_question_that_takes_too_long(source: Source) -> None:
     sentence = refused(lambda: probe.snapshot(plan).__enter__(), SourceRefused)
     assert "statement_timeout" in sentence
     assert "add an index on the cursor" in sentence
+
+
+def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(source: Source) -> None:
+    """It would go on for as long as it takes, a count of a large table for minutes."""
+    source.execute("CREATE VIEW slow AS SELECT now() AS updated_at FROM pg_sleep(600)")
+    asks = (
+        "import sys; from datetime import timedelta; import psycopg\n"
+        "from incremental_assets.engine.dialects import postgresql_connect as ours\n"
+        "with psycopg.connect(sys.argv[1], application_name=ours.READER, autocommit=True) as asked:\n"
+        "    asked.execute(ours.settings(timedelta(minutes=10)))\n"
+        "    asked.execute('SELECT * FROM slow')\n"
+    )
+    where = source.address()
+    dsn = psycopg.conninfo.make_conninfo(
+        host=where.host, port=where.port, dbname=where.database, user=where.user, password=where.password
+    )
+    with source.connect() as watching:
+        watching.autocommit = True
+        asking = subprocess.Popen([sys.executable, "-c", asks, dsn], text=True)
+        assert wait_for(lambda: _asked(watching) == 1, asking), "it never asked"
+        asking.kill()
+        asking.wait()
+        deadline = time.monotonic() + 30
+        while _asked(watching):
+            assert time.monotonic() < deadline, "the source goes on"
+            time.sleep(0.05)
+
+
+def _asked(watching: psycopg.Connection[Any]) -> int:
+    found = watching.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT * FROM slow' AND state = 'active' AND datname = current_database()"
+    ).fetchone()
+    assert found is not None
+    return int(found[0])
 
 
 def test_after_a_lost_connection_the_pool_takes_a_new_one(source: Source) -> None:

@@ -27,10 +27,14 @@ _SETTINGS = {
     # Compiling the expressions of a thousand light questions takes longer than answering them.
     "jit": "off",
 }
-# The setting exists since PostgreSQL 17, so it is looked up. In a DO block, as the JDBC driver describes every statement before it runs
-# the first, and to describe a SELECT takes the snapshot that SET TRANSACTION SNAPSHOT must still be free to set.
-_NO_TRANSACTION_TIMEOUT = (
-    "DO $$ BEGIN PERFORM set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'; END $$"
+# Looked up, as the first exists since PostgreSQL 17, and a server that does not run on Linux may refuse the second, by which a count whose
+# process was killed ends as well. In a DO block, as the JDBC driver describes every statement before it runs the first, and to
+# describe a SELECT takes the snapshot that SET TRANSACTION SNAPSHOT must still be free to set.
+_WHERE_THEY_EXIST = (
+    "DO $$ BEGIN "
+    "PERFORM set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'; "
+    "PERFORM set_config(name, '5s', false) FROM pg_settings WHERE name = 'client_connection_check_interval' AND version() LIKE '%-linux-%'; "
+    "END $$"
 )
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 
@@ -38,7 +42,7 @@ _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 def settings(statement_timeout: timedelta) -> str:
     """The statements that every session of ours begins with."""
     known = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
-    return f"{known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {_NO_TRANSACTION_TIMEOUT}"
+    return f"{known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {_WHERE_THEY_EXIST}"
 
 
 def session_init(snapshot_id: str | None, statement_timeout: timedelta) -> str:
