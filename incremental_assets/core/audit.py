@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
+from incremental_assets.core.beside import as_they_end
 from incremental_assets.core.config_values import Freshness, Severity, TableConfig
 from incremental_assets.core.contract import TargetColumn, difference
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -42,29 +44,42 @@ def applicable(terms: TableConfig) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def audit(
-    specs: Sequence[TableSpec],
-    checks: Collection[Check],
-    terms_of: TermsOf,
-    ports: Ports,
-    windows_of: WindowsOf = everything,
-) -> Iterator[Verdict]:
-    """One verdict per table and check that applies, as they are reached; what cannot be asked has not passed.
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is asked, `parallel` checks at a time, which is work for the source as well. `windows_of` restricts the reconciliation of an incremental table."""
 
-    `windows_of` restricts the reconciliation of an incremental table.
-    """
-    if Check.FRESHNESS in checks:
-        yield from _freshness(
-            [spec for spec in specs if Check.FRESHNESS in applicable(terms_of(spec.id))], terms_of, ports
-        )
-    for spec in specs:
-        terms = terms_of(spec.id)
-        for check in applicable(terms):
-            if check in checks and check is not Check.FRESHNESS:
-                try:
-                    yield persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
-                except IncrementalAssetsError as error:
-                    yield unanswered(spec.id, check, str(error))
+    checks: Collection[Check]
+    parallel: int
+    windows_of: WindowsOf = everything
+
+
+_LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
+"""What is begun last runs alone at the end."""
+
+
+def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
+    """One verdict per table and check that applies, in the order in which they are reached; what cannot be asked has not passed."""
+    asked = [(spec, terms_of(spec.id)) for spec in specs]
+    if Check.FRESHNESS in scope.checks:
+        yield from _freshness([spec for spec, terms in asked if Check.FRESHNESS in applicable(terms)], terms_of, ports)
+    asked.sort(key=lambda each: each[0].shape.bytes, reverse=True)
+    yield from as_they_end(
+        (
+            partial(_verdict, check, spec, terms, ports, scope.windows_of)
+            for spec, terms in asked
+            for check in _LONGEST_FIRST
+            if check in scope.checks and check in applicable(terms)
+        ),
+        scope.parallel,
+    )
+
+
+def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows_of: WindowsOf) -> Verdict:
+    ports.progress(spec.id, str(check))
+    try:
+        return persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
+    except IncrementalAssetsError as error:
+        return unanswered(spec.id, check, str(error))
 
 
 def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:

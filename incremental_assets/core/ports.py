@@ -308,7 +308,7 @@ class Checkpoints(Protocol):
 
 
 Progress = Callable[[TableId, str], None]
-"""Told which stage a table enters: plan, read, apply, landed."""
+"""Told which stage a table enters: plan, read, apply, landed; or which check is made of it."""
 
 
 def silent(table: TableId, stage: str) -> None:

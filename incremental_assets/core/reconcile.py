@@ -11,12 +11,12 @@ source then no longer shows either; asked the other way round, such a row would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Thread
 
+from incremental_assets.core.beside import beside
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.measure import Comparison, Measure
@@ -144,7 +144,7 @@ def _unequal(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[_Run]:
 
 def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    lake = _beside(ports.lake.measure(spec, windows))
+    lake = beside(ports.lake.measure(spec, windows))
     try:
         source = ports.probe.measure(spec, windows)
     except Exception:
@@ -152,20 +152,6 @@ def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> lis
         wait([lake])
         raise
     return list(zip(lake.result(), source, strict=True))
-
-
-def _beside(count: Callable[[], tuple[Measure, ...]]) -> Future[tuple[Measure, ...]]:
-    """Counted in a thread for which a process that is told to end does not wait, as it would for a pool's."""
-    counted: Future[tuple[Measure, ...]] = Future()
-
-    def run() -> None:
-        try:
-            counted.set_result(count())
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-            counted.set_exception(error)
-
-    Thread(target=run, name="lake", daemon=True).start()
-    return counted
 
 
 def _numbers(measure: Measure) -> tuple[int, str]:

@@ -19,7 +19,7 @@ from dagster import (
     op,
 )
 
-from incremental_assets.core.audit import applicable, audit
+from incremental_assets.core.audit import Scope, applicable, audit
 from incremental_assets.core.cursor import CursorType
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.partition import Grid, window_of
@@ -104,7 +104,8 @@ def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str]
         yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)
     runtime.foresee(spec.id for spec in chosen if windows_of(spec) is None)
     terms = partial(terms_of, view.config)
-    for verdict in audit(chosen, {check for _, check in wanted}, terms, runtime.ports(view.name), windows_of):
+    scope = Scope({check for _, check in wanted}, view.config.parallel.tables, windows_of)
+    for verdict in audit(chosen, scope, terms, runtime.ports(view.name)):
         if (verdict.table, verdict.check) in wanted:
             yield verdict
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incremental_assets.core.audit import applicable, audit
+from incremental_assets.core.audit import Scope, applicable, audit
 from incremental_assets.core.config_values import Severity
 from incremental_assets.core.names import render_table
 from incremental_assets.core.terms import terms_of
@@ -28,7 +28,11 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     with opened(configured(config)) as runtime, board() as watch:
         found = survey(runtime, patterns)
         verdicts = list(_verdicts(runtime, found, watch))
-    return answer(verdicts)
+    return answer(sorted(verdicts, key=_place))
+
+
+def _place(verdict: Verdict) -> tuple[str, int]:
+    return str(verdict.table), list(Check).index(verdict.check)
 
 
 def answer(verdicts: Sequence[Verdict]) -> Answer:
@@ -62,7 +66,8 @@ def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict
         watch.begin(spec.id for spec in specs)
         if not specs:
             continue
-        for verdict in audit(specs, frozenset(Check), partial(terms_of, source), runtime.ports(source.name)):
+        scope = Scope(frozenset(Check), source.parallel.tables)
+        for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name, watch)):
             watch(verdict.table, f"{verdict.check}: {'passed' if verdict.passed else 'failed'}")
             yield verdict
     for trouble in found.troubles:

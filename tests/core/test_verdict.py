@@ -7,17 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from incremental_assets.core.audit import applicable, audit
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.config import Freshness, Severity, TableConfig
 from incremental_assets.core.contract import Difference, Retyped, TargetColumn
-from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.measure import Duplicates
 from incremental_assets.core.reconcile import Drift
-from incremental_assets.core.table import Column, Fidelity, Strategy, TableId
-from incremental_assets.core.verdict import Check, duplicates, freshness, reconciliation, schema, shown
-from tests.fakes import FakeProbe, World
-from tests.scenario import ORDERS, orders, shop
+from incremental_assets.core.table import Column, Fidelity, Strategy
+from incremental_assets.core.verdict import duplicates, freshness, reconciliation, schema, shown
+from tests.scenario import ORDERS, orders
 
 LIMITS = Freshness(timedelta(minutes=15), timedelta(hours=1))
 TERMS = TableConfig("public", "orders", Strategy.UPSERT, freshness=LIMITS)
@@ -102,34 +99,3 @@ def test_keys_are_shown_at_most_ten_and_hashed_where_the_key_is_personal() -> No
     assert not set(hashed) & set(keys)
     # Without a key the whole row is what is shown, so that any personal column counts.
     assert shown(replace(orders(), key=()), replace(TERMS, pii=("customer",)), ("ada",)) != ("ada",)
-
-
-def test_checks_apply_where_they_can_say_something() -> None:
-    assert applicable(TERMS) == (Check.FRESHNESS, Check.DUPLICATES, Check.RECONCILIATION, Check.SCHEMA)
-    assert applicable(TableConfig("public", "log", Strategy.APPEND)) == (Check.RECONCILIATION, Check.SCHEMA)
-
-
-def test_what_cannot_be_asked_has_not_passed_and_stops_no_other_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    def down(*_: object) -> None:
-        raise SourceUnreachable("shop: nobody answers")
-
-    world, spec = World(shop()), orders()
-    world.database.insert(ORDERS, id=1, customer="ada", status="new", updated_at="2024-01-05T00:00:00Z")
-    world.sync(spec)
-    monkeypatch.setattr(FakeProbe, "measure", down)
-    monkeypatch.setattr(FakeProbe, "lag", down)
-
-    def terms(_: TableId) -> TableConfig:
-        return TERMS
-
-    found = {verdict.check: verdict for verdict in audit([spec], set(Check), terms, world.ports())}
-    assert {check for check, verdict in found.items() if verdict.passed} == {Check.DUPLICATES, Check.SCHEMA}
-    assert found[Check.RECONCILIATION].detail == found[Check.FRESHNESS].detail == "shop: nobody answers"
-    assert found[Check.FRESHNESS].severity is Severity.ERROR
-
-
-def test_only_the_checks_asked_for_are_made() -> None:
-    world, spec = World(shop()), orders()
-    assert [verdict.check for verdict in audit([spec], {Check.SCHEMA}, lambda _: TERMS, world.ports())] == [
-        Check.SCHEMA
-    ]

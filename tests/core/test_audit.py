@@ -1,0 +1,107 @@
+"""Checks of tables that have landed, several at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from incremental_assets.core.audit import Scope, applicable, audit
+from incremental_assets.core.config import Freshness, Severity, TableConfig
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.measure import Duplicates, Measure
+from incremental_assets.core.table import Strategy, TableId, TableSpec
+from incremental_assets.core.verdict import Check
+from incremental_assets.core.window import Window
+from tests.fakes import FakeLake, FakeProbe, World
+from tests.scenario import ORDERS, ORDERS_SHAPE, orders, shop
+
+TERMS = TableConfig("public", "orders", Strategy.UPSERT, freshness=Freshness(timedelta(minutes=15), timedelta(hours=1)))
+
+
+def terms_of(_: TableId) -> TableConfig:
+    return TERMS
+
+
+def landed(*sizes: int) -> tuple[World, list[TableSpec]]:
+    """`t0`, `t1`, …, of these sizes, with a row each."""
+    specs = [
+        replace(orders(), shape=replace(ORDERS_SHAPE, id=TableId("shop", "public", f"t{number}"), bytes=size))
+        for number, size in enumerate(sizes)
+    ]
+    world = World.of(*(spec.shape for spec in specs))
+    for spec in specs:
+        world.database.insert(spec.id, id=1, customer="ada", status="new", updated_at="2024-01-05T00:00:00Z")
+        world.sync(spec)
+    return world, specs
+
+
+def test_checks_apply_where_they_can_say_something() -> None:
+    assert applicable(TERMS) == (Check.FRESHNESS, Check.DUPLICATES, Check.RECONCILIATION, Check.SCHEMA)
+    assert applicable(TableConfig("public", "log", Strategy.APPEND)) == (Check.RECONCILIATION, Check.SCHEMA)
+
+
+def test_what_cannot_be_asked_has_not_passed_and_stops_no_other_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(*_: object) -> None:
+        raise SourceUnreachable("shop: nobody answers")
+
+    world, spec = World(shop()), orders()
+    world.database.insert(ORDERS, id=1, customer="ada", status="new", updated_at="2024-01-05T00:00:00Z")
+    world.sync(spec)
+    monkeypatch.setattr(FakeProbe, "measure", down)
+    monkeypatch.setattr(FakeProbe, "lag", down)
+
+    found = {
+        verdict.check: verdict for verdict in audit([spec], Scope(set(Check), parallel=1), terms_of, world.ports())
+    }
+    assert {check for check, verdict in found.items() if verdict.passed} == {Check.DUPLICATES, Check.SCHEMA}
+    assert found[Check.RECONCILIATION].detail == found[Check.FRESHNESS].detail == "shop: nobody answers"
+    assert found[Check.FRESHNESS].severity is Severity.ERROR
+
+
+def test_only_the_checks_asked_for_are_made() -> None:
+    world, spec = World(shop()), orders()
+    assert [verdict.check for verdict in audit([spec], Scope({Check.SCHEMA}, parallel=1), terms_of, world.ports())] == [
+        Check.SCHEMA
+    ]
+
+
+def test_several_tables_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, specs = landed(1, 1)
+    both, count = threading.Barrier(2, timeout=10), FakeProbe.measure
+
+    def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        both.wait()
+        return count(probe, spec, windows)
+
+    monkeypatch.setattr(FakeProbe, "measure", measure)
+    found = list(audit(specs, Scope({Check.RECONCILIATION}, parallel=2), terms_of, world.ports()))
+    assert {verdict.table.name for verdict in found if verdict.passed} == {"t0", "t1"}
+
+
+def test_duplicates_of_a_table_are_looked_for_while_its_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, specs = landed(1)
+    both, count, look = threading.Barrier(2, timeout=10), FakeProbe.measure, FakeLake.duplicates
+
+    def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        both.wait()
+        return count(probe, spec, windows)
+
+    def duplicates(lake: FakeLake, spec: TableSpec) -> Duplicates:
+        both.wait()
+        return look(lake, spec)
+
+    monkeypatch.setattr(FakeProbe, "measure", measure)
+    monkeypatch.setattr(FakeLake, "duplicates", duplicates)
+    found = list(audit(specs, Scope(set(Check), parallel=2), terms_of, world.ports()))
+    assert {verdict.check for verdict in found if verdict.passed} >= {Check.RECONCILIATION, Check.DUPLICATES}
+
+
+def test_the_biggest_table_is_begun_first_and_its_rows_before_its_keys() -> None:
+    world, specs = landed(1, 30, 2)
+    found = list(audit(specs, Scope(set(Check) - {Check.FRESHNESS}, parallel=1), terms_of, world.ports()))
+    assert [verdict.table.name for verdict in found[::3]] == ["t1", "t2", "t0"]
+    assert [verdict.check for verdict in found[:3]] == [Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA]
