@@ -70,6 +70,11 @@ class Parallel:
     tables: int = 4
     connections: int = 4
 
+    @property
+    def checks(self) -> int:
+        """At once: each may ask the source by a connection of its own."""
+        return min(self.tables, self.connections)
+
 
 @dataclass(frozen=True, slots=True)
 class BackfillTerms:

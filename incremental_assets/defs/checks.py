@@ -104,7 +104,7 @@ def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str]
         yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)
     runtime.foresee(spec.id for spec in chosen if windows_of(spec) is None)
     terms = partial(terms_of, view.config)
-    scope = Scope({check for _, check in wanted}, view.config.parallel.tables, windows_of)
+    scope = Scope({check for _, check in wanted}, view.config.parallel.checks, windows_of)
     for verdict in audit(chosen, scope, terms, runtime.ports(view.name)):
         if (verdict.table, verdict.check) in wanted:
             yield verdict

@@ -66,7 +66,7 @@ def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict
         watch.begin(spec.id for spec in specs)
         if not specs:
             continue
-        scope = Scope(frozenset(Check), source.parallel.tables)
+        scope = Scope(frozenset(Check), source.parallel.checks)
         for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name, watch)):
             watch(verdict.table, f"{verdict.check}: {'passed' if verdict.passed else 'failed'}")
             yield verdict
