@@ -11,6 +11,7 @@ import pytest
 
 from incremental_assets.core.audit import Scope, applicable, audit
 from incremental_assets.core.config import Freshness, Severity, TableConfig
+from incremental_assets.core.config_values import Parallel
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.measure import Duplicates, Measure
 from incremental_assets.core.table import Strategy, TableId, TableSpec
@@ -105,3 +106,8 @@ def test_the_biggest_table_is_begun_first_and_its_rows_before_its_keys() -> None
     found = list(audit(specs, Scope(set(Check) - {Check.FRESHNESS}, parallel=1), terms_of, world.ports()))
     assert [verdict.table.name for verdict in found[::3]] == ["t1", "t2", "t0"]
     assert [verdict.check for verdict in found[:3]] == [Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA]
+
+
+def test_checks_hold_no_more_connections_than_a_sync_may_and_are_no_more_than_tables() -> None:
+    assert Parallel(tables=8, connections=2).checks == 2
+    assert Parallel(tables=1, connections=8).checks == 1
