@@ -57,7 +57,8 @@ jars: setup ## resolve the jars anew and write their hashes to the lock (after c
 screenshots: setup ## the README's pictures, taken in headless Chromium
 	$(BIN)/python -m docs.screenshots
 
-clean: ## stop the demo's database; remove its data, the lake, and the environment
+clean: ## stop the demo's database and an engine; remove data, lake, history and environment
+	@if [ -x $(BIN)/incremental-assets ] && [ -d $(DAGSTER_HOME)/engine ]; then $(BIN)/incremental-assets engine stop; fi
 	@if [ -x $(BIN)/python ] && [ -d .demo ]; then $(BIN)/python -m incremental_assets.demo.postgres stop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
 	rm -rf .venv .jars .demo .lake incremental_assets/.lake .dagster

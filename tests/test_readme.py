@@ -18,8 +18,9 @@ import pytest
 from deltalake import write_deltalake
 
 from bench.figures import Results
-from bench.names import ENGINE, OURS, SPARK_MERGE
+from bench.names import DLT, ENGINE, OURS, SPARK_MERGE
 from bench.report import document
+from bench.targets import TARGETS
 from incremental_assets.cli import commands
 from incremental_assets.core.config import load
 from incremental_assets.core.config_schema import schema
@@ -105,14 +106,29 @@ def test_what_the_readme_says_of_the_soak_is_what_it_came_to() -> None:
 
 def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
     results = Results.read(BENCHMARKS)
-    ours, engine, script = (results.median("I1", name, "wall") for name in (OURS, ENGINE, SPARK_MERGE))
-    assert ours
-    assert engine
-    assert script
-    assert "takes more than twice as long" in README
-    assert script > 2 * ours
-    assert "`incremental-assets engine start` takes half of that away" in README
-    assert engine <= ours / 2
+    verdicts = [target.verdict(results)[1] for target in TARGETS]
+    told = " ".join(README.split("## How fast")[1].split("\n## ")[0].split())
+
+    def times(workload: str, above: str, below: str, measure: str = "wall") -> float:
+        over, under = (results.median(workload, name, measure) for name in (above, below))
+        assert over
+        assert under
+        return over / under
+
+    def seconds(name: str) -> str:
+        return f"{results.median('I1', name, 'wall'):.0f} s"
+
+    def written(name: str) -> str:
+        return f"{(results.median('I1', name, 'lake') or 0) / 2**20:.2g} MiB"
+
+    assert f"{verdicts.count('met')} of {len(TARGETS)} targets are met" in told
+    assert f"{times('F1', OURS, DLT):.1f} times in a first load of six million rows" in told
+    assert f"{times('I1', OURS, DLT):.0f} times in a tick of one table" in told
+    assert f"{times('I4', OURS, DLT):.0f} times in one of fifty small tables" in told
+    assert f"takes {seconds(ENGINE)} in place of {seconds(OURS)}" in told
+    assert f"and dlt is {times('I1', ENGINE, DLT):.1f} times sooner" in told
+    assert f"{written(OURS)} in place of {written(DLT)} for 10,000 of 1.5 million rows" in told
+    assert f"A Spark script with `MERGE` takes {times('I1', SPARK_MERGE, OURS):.1f} times as long" in told
 
 
 def test_the_page_of_the_benchmarks_is_made_of_their_results() -> None:

@@ -231,7 +231,7 @@ class SourceDocument(Strict):
 
 
 class SparkDocument(Strict):
-    """Where sessions come from; with neither key, a session of the run's own on this machine."""
+    """Where sessions come from; with neither key, the engine where one runs, else a session of the run's own."""
 
     remote: Annotated[SparkRemote | None, Field(examples=["auto", "sc://spark.example.com:15002"])] = None
     master: Annotated[SparkMaster | None, Field(examples=["spark://host:7077", "k8s://https://host:6443", "yarn"])] = (
