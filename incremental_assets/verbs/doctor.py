@@ -166,11 +166,14 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
     tables = {source.name: _tables(runtime, source) for source in sources}
     kept = chosen(patterns, [table for found in tables.values() for table in found])
     statements: dict[str, str] = {}
+    shown: list[Shown] = []
     for source in sources:
         wanted = tuple(wanted_of(table, terms_of(source, table)) for table in tables[source.name] if table in kept)
         where = address(source, runtime.configuration.path)
-        statements[source.name] = missing_sql(where, wanted, _facts(runtime, source, wanted))
-    shown = [Note(f"-- {source}\n{sql or '-- nothing is missing'}", wrap=False) for source, sql in statements.items()]
+        facts, why = _facts(runtime, source, wanted)
+        statements[source.name] = missing_sql(where, wanted, facts)
+        told = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
+        shown.append(Note(f"{told}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
     return Answer({"sql": statements}, shown)
 
 
@@ -184,9 +187,10 @@ def _tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
     return tuple(dict.fromkeys([*listed, *seen]))
 
 
-def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> SourceFacts | None:
-    """None where the source does not let this user in."""
+def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> tuple[SourceFacts | None, str]:
+    """None where the source does not let this user in, and why it does not."""
     try:
-        return runtime.probe(source.name).facts(wanted)
-    except (SourceUnreachable, SourceRefused):
-        return None
+        return runtime.probe(source.name).facts(wanted), ""
+    except (SourceUnreachable, SourceRefused) as error:
+        # One line, as it stands in a comment of SQL.
+        return None, " ".join(str(error).split())

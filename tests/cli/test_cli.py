@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.cli import NOT_YET
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside
 
 
@@ -97,6 +97,20 @@ def test_doctor_tells_of_a_source_that_does_not_answer_and_goes_on(call: Call, o
     assert said.code == 1
     assert findings["shop", "reachable"]["health"] == "fail"
     assert findings["configuration", "file"]["health"] == "ok"
+
+
+def test_doctor_says_why_the_sql_is_that_of_a_new_role(
+    call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "secret")
+    asked = call("doctor", "--sql")
+    outside.broken = SourceRefused("shop: the password of 'reader' is wrong")
+    refused = call("doctor", "--sql")
+
+    assert "CREATE ROLE" not in asked.out
+    assert refused.out.startswith(
+        "-- shop could not be asked: shop: the password of 'reader' is wrong\n-- All that a new role needs:\nCREATE ROLE"
+    )
 
 
 def test_doctor_writes_no_sql_for_a_pattern_that_matches_nothing(call: Call) -> None:
