@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_PATIENCE = 1.0
+"""Seconds. Whoever is told to end does not wait for a session that is being opened, which takes minutes where a cluster is silent."""
+
 
 class Session:
     """Opens Spark at the first call, once, and hands out the same session to every thread after that.
@@ -52,8 +55,10 @@ class Session:
         return self._session is not None
 
     def close(self) -> None:
-        """Stop what was opened, if anything was; an engine goes on."""
-        with self._lock:
+        """Stop what was opened, if anything was; an engine goes on. What another thread is still opening ends with the process."""
+        if not self._lock.acquire(timeout=_PATIENCE):
+            return
+        try:
             if self._session is not None and self._engine is not None:
                 from incremental_assets.engine import remote
 
@@ -61,6 +66,8 @@ class Session:
             elif self._session is not None:
                 _stop(self._session)
             self._session = self._engine = None
+        finally:
+            self._lock.release()
 
     def _of_engine(self) -> SparkSession | None:
         """A session of the engine, if there is one that this process can use; why not is told."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,3 +157,28 @@ def test_a_process_with_a_jvm_of_its_own_stays_with_it(
     announced.write(tmp_path, ENGINE)
     monkeypatch.setattr(door, "_has_jvm", lambda: True)
     assert kind(Session(engines=tmp_path)()) == "own"
+
+
+def test_whoever_ends_does_not_wait_for_a_session_that_another_thread_is_still_opening(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def open_session(settings: SparkSettings) -> FakeSession:
+        begun.set()
+        may_end.wait()
+        return FakeSession("own")
+
+    monkeypatch.setattr(own, "open_session", open_session)
+    monkeypatch.setattr(door, "_PATIENCE", 0.01)
+    session = Session()
+    opening = threading.Thread(target=session, daemon=True)
+    opening.start()
+    assert begun.wait(10)
+    # With a lock that waits, this line would be the last.
+    session.close()
+    assert opening.is_alive()
+    may_end.set()
+    opening.join(10)
+    session.close()
+    assert not session.is_open
