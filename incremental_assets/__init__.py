@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from incremental_assets.component import IncrementalSource
-    from incremental_assets.core.audit import audit
+    from incremental_assets.core.audit import Scope, audit
     from incremental_assets.core.config import Configuration, SourceConfig, TableConfig, load
     from incremental_assets.core.cursor import CursorType, CursorValue
     from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
@@ -41,6 +41,7 @@ __all__ = [
     "Request",
     "Resolved",
     "RowCounts",
+    "Scope",
     "Source",
     "SourceConfig",
     "Stage",
@@ -62,7 +63,7 @@ __all__ = [
 
 _HOMES = {
     "component": ("IncrementalSource",),
-    "core.audit": ("audit",),
+    "core.audit": ("Scope", "audit"),
     "core.config": ("Configuration", "SourceConfig", "TableConfig", "load"),
     "core.cursor": ("CursorType", "CursorValue"),
     "core.errors": ("ConfigurationError", "IncrementalAssetsError"),

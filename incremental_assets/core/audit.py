@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,8 @@ from incremental_assets.core.verdict import (
     unanswered,
 )
 from incremental_assets.core.window import Window
+
+_log = logging.getLogger(__name__)
 
 TermsOf = Callable[[TableId], TableConfig]
 WindowsOf = Callable[[TableSpec], Sequence[Window] | None]
@@ -80,6 +83,10 @@ def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, wi
         return persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
     except IncrementalAssetsError as error:
         return unanswered(spec.id, check, str(error))
+    except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
+        _log.exception("%s: the check %s ended in an error that is not of this program's own", spec.id, check)
+        first = next(iter(str(error).splitlines()), "")
+        return unanswered(spec.id, check, f"unexpected {type(error).__name__}: {first}")
 
 
 def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:

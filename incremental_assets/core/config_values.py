@@ -72,8 +72,8 @@ class Parallel:
 
     @property
     def checks(self) -> int:
-        """At once: each may ask the source by a connection of its own."""
-        return min(self.tables, self.connections)
+        """At once: where a count differs, rows are read by a second connection."""
+        return max(1, min(self.tables, self.connections // 2))
 
 
 @dataclass(frozen=True, slots=True)

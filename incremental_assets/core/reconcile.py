@@ -148,7 +148,7 @@ def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> lis
     try:
         source = ports.probe.measure(spec, windows)
     except Exception:
-        # The next table would otherwise be counted beside this one, and the one after it beside both.
+        # More would otherwise be under way than may be: the next table's count beside this one, which nobody waits for.
         wait([lake])
         raise
     return list(zip(lake.result(), source, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from incremental_assets.core.audit import Scope, applicable, audit
 from incremental_assets.core.config_values import Severity
 from incremental_assets.core.names import render_table
+from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
 from incremental_assets.core.verdict import Check, Verdict, unanswered
 from incremental_assets.core.window import Window
@@ -31,8 +33,8 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     return answer(sorted(verdicts, key=_place))
 
 
-def _place(verdict: Verdict) -> tuple[str, int]:
-    return str(verdict.table), list(Check).index(verdict.check)
+def _place(verdict: Verdict) -> tuple[TableId, int]:
+    return verdict.table, list(Check).index(verdict.check)
 
 
 def answer(verdicts: Sequence[Verdict]) -> Answer:
@@ -66,9 +68,12 @@ def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict
         watch.begin(spec.id for spec in specs)
         if not specs:
             continue
-        scope = Scope(frozenset(Check), source.parallel.checks)
+        scope, told = Scope(frozenset(Check), source.parallel.checks), Counter[TableId]()
         for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name, watch)):
-            watch(verdict.table, f"{verdict.check}: {'passed' if verdict.passed else 'failed'}")
+            told[verdict.table] += 1
+            of = len(applicable(terms_of(source, verdict.table)))
+            result = "passed" if verdict.passed else "failed"
+            watch(verdict.table, f"{told[verdict.table]} of {of} checks, {verdict.check} {result}")
             yield verdict
     for trouble in found.troubles:
         for check in applicable(trouble.terms):

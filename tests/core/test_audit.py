@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -70,6 +71,25 @@ def test_only_the_checks_asked_for_are_made() -> None:
     ]
 
 
+def test_an_error_that_nobody_foresaw_stops_no_other_check(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("division by zero\nsecond line")
+
+    world, specs = landed(1, 2)
+    monkeypatch.setattr(FakeProbe, "measure", broken)
+    with caplog.at_level(logging.ERROR):
+        found = list(audit(specs, Scope(set(Check), parallel=2), terms_of, world.ports()))
+
+    failed = [verdict for verdict in found if not verdict.passed]
+    assert len(found) == 2 * len(Check)
+    assert {(verdict.check, verdict.detail) for verdict in failed} == {
+        (Check.RECONCILIATION, "unexpected ZeroDivisionError: division by zero")
+    }
+    assert "Traceback" in caplog.text
+
+
 def test_several_tables_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world, specs = landed(1, 1)
     both, count = threading.Barrier(2, timeout=10), FakeProbe.measure
@@ -109,5 +129,6 @@ def test_the_biggest_table_is_begun_first_and_its_rows_before_its_keys() -> None
 
 
 def test_checks_hold_no_more_connections_than_a_sync_may_and_are_no_more_than_tables() -> None:
-    assert Parallel(tables=8, connections=2).checks == 2
+    assert Parallel(tables=8, connections=4).checks == 2
     assert Parallel(tables=1, connections=8).checks == 1
+    assert Parallel(tables=8, connections=1).checks == 1

@@ -117,7 +117,7 @@ def test_a_checkpoint_file_that_is_none_hides_no_listed_table(tmp_path: Path) ->
 def test_the_front_door_is_these_names_and_costs_nothing() -> None:
     assert incremental_assets.__all__ == [
         "Check", "Checkpoints", "Configuration", "ConfigurationError", "CursorType", "CursorValue", "IncrementalAssetsError", "IncrementalSource",
-        "Lake", "Mode", "Ports", "Probe", "Request", "Resolved", "RowCounts", "Source", "SourceConfig", "Stage", "Status", "Strategy",
+        "Lake", "Mode", "Ports", "Probe", "Request", "Resolved", "RowCounts", "Scope", "Source", "SourceConfig", "Stage", "Status", "Strategy",
         "SyncReport", "TableConfig", "TableId", "TableShape", "TableSpec", "Verdict", "Window", "audit", "load", "resolve_all",
         "sync_many", "sync_table",
     ]  # fmt: skip

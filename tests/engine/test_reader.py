@@ -207,6 +207,11 @@ def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> No
     assert copy.lake.compare(spec, [Window(None, None)]) == Comparison(2, 2, ("21", "5"), ("5", "9"))
     assert copy.lake.compare(spec, [Window(number(8), number(10))]) == Comparison(0, 1, (), ("9",))
     assert copy.lake.duplicates(spec) == Duplicates(0, 0)
+    source.execute("DROP TABLE t")
+    with pytest.raises(
+        SourceRefused, match=r"^shop\.public\.t: the source refused the read: .*\"public\.t\" does not exist[^\n]*$"
+    ):
+        copy.lake.compare(spec, [Window(None, None)])
 
 
 @pytest.mark.postgres

@@ -33,7 +33,7 @@ _SETTINGS = {
 _WHERE_THEY_EXIST = (
     "DO $$ BEGIN "
     "PERFORM set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'; "
-    "PERFORM set_config(name, '5s', false) FROM pg_settings WHERE name = 'client_connection_check_interval' AND version() LIKE '%-linux-%'; "
+    "PERFORM set_config(name, '5s', false) FROM pg_settings WHERE name = 'client_connection_check_interval' AND version() LIKE '%-linux%'; "
     "END $$"
 )
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")

@@ -88,6 +88,19 @@ def explain_read(error: Exception, address: Address, table: TableId) -> Incremen
     )
 
 
+@contextmanager
+def read_explained(address: Address, table: TableId) -> Iterator[None]:
+    """Turn what Spark raises inside into an error of the family, where its cause is the JDBC driver's."""
+    try:
+        yield
+    except Exception as error:
+        told = None if isinstance(error, IncrementalAssetsError) else explain_read(error, address, table)
+        if told is None:
+            raise
+        # Without the cause: the driver's own error may quote anything.
+        raise told from None
+
+
 def _grant(address: Address, table: TableId | None) -> str:
     if table is None:
         return f"the user {address.user} lacks a privilege; `doctor --sql` prints the grants"
