@@ -14,6 +14,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.persist import persist
 from incremental_assets.core.ports import Look, Ports, Verified
 from incremental_assets.core.reconcile import reconcile
+from incremental_assets.core.sync import sentence
 from incremental_assets.core.table import Strategy, TableId, TableSpec
 from incremental_assets.core.verdict import (
     Check,
@@ -82,11 +83,10 @@ def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, wi
     try:
         return persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
     except IncrementalAssetsError as error:
-        return unanswered(spec.id, check, str(error))
+        return unanswered(spec.id, check, sentence(error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
         _log.exception("%s: the check %s ended in an error that is not of this program's own", spec.id, check)
-        first = next(iter(str(error).splitlines()), "")
-        return unanswered(spec.id, check, f"unexpected {type(error).__name__}: {first}")
+        return unanswered(spec.id, check, sentence(error))
 
 
 def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
