@@ -103,7 +103,7 @@ def _forget() -> None:
 
 def _options() -> argparse.Namespace:
     asked = argparse.ArgumentParser(prog="make bench", description=__doc__.splitlines()[0])
-    asked.add_argument("--quick", action="store_true", help="smaller, in 8 minutes, into .bench/quick")
+    asked.add_argument("--quick", action="store_true", help="smaller tables, each round once, into .bench/quick")
     asked.add_argument("--only", metavar="F1,I1", help="some workloads; the others stay in the document as they were")
     asked.add_argument(
         "--write", action="store_true", help="measure nothing: make the document of the figures there are"
