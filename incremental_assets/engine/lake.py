@@ -26,7 +26,7 @@ from incremental_assets.core.window import Window
 from incremental_assets.engine.confirmed import changed_meanwhile, confirmed
 from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.dialects.base import Address
-from incremental_assets.engine.dialects.postgresql_errors import read_explained as source_explained
+from incremental_assets.engine.dialects.postgresql_errors import read_explained
 from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.lake_errors import explained
 from incremental_assets.engine.log import Committed, TableLog, open_log
@@ -201,7 +201,7 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.engine import reckoning
 
-        with explained(spec.id, self._lake), source_explained(self._address, spec.id):
+        with explained(spec.id, self._lake), read_explained(self._address, spec.id):
             return reckoning.compare(reckoning.Held(session, path, log, spec), windows, self._address)
 
     def duplicates(self, spec: TableSpec) -> Duplicates:

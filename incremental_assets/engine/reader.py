@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.contract import check_names
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableShape
 from incremental_assets.engine.dialects.base import Address, ReadQuery
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
-from incremental_assets.engine.dialects.postgresql_errors import explain_read
-from incremental_assets.engine.jvm import lost
+from incremental_assets.engine.dialects.postgresql_errors import read_explained
 from incremental_assets.engine.probe import SqlProbe
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class SparkSource:
             most = min(self._address.connections, plan.request.connections or self._address.connections)
             parts = parts_for(plan.spec.shape, held.rows, most)
             query = self._dialect.read_query(plan, parts, clean=held.rejected == 0)
-            try:
+            with read_explained(self._address, plan.spec.id):
                 yield SparkSnapshot(
                     rows=held.rows,
                     rejected=held.rejected,
@@ -69,14 +67,6 @@ class SparkSource:
                     fingerprint=held.fingerprint,
                     frame=self._frame(query, held.snapshot_id),
                 )
-            except IncrementalAssetsError:
-                raise
-            except Exception as error:
-                told = lost(error, plan.spec.id) or explain_read(error, self._address, plan.spec.id)
-                if told is None:
-                    raise
-                # Without the cause: the driver's own error may quote anything.
-                raise told from None
 
     def _frame(self, query: ReadQuery, snapshot_id: str) -> DataFrame:
         reader = self._session().read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -118,12 +119,11 @@ def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(sour
         "    asked.execute('SELECT * FROM slow')\n"
     )
     where = source.address()
-    dsn = psycopg.conninfo.make_conninfo(
-        host=where.host, port=where.port, dbname=where.database, user=where.user, password=where.password
-    )
+    dsn = psycopg.conninfo.make_conninfo(host=where.host, port=where.port, dbname=where.database, user=where.user)
+    environment = {**os.environ, "PGPASSWORD": where.password}
     with source.connect() as watching:
         watching.autocommit = True
-        asking = subprocess.Popen([sys.executable, "-c", asks, dsn], text=True)
+        asking = subprocess.Popen([sys.executable, "-c", asks, dsn], env=environment, text=True)
         assert wait_for(lambda: _asked(watching) == 1, asking), "it never asked"
         asking.kill()
         asking.wait()

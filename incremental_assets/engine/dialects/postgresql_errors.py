@@ -15,6 +15,7 @@ from incremental_assets.core.names import render_table
 from incremental_assets.core.table import TableId
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql_sql import identifier
+from incremental_assets.engine.jvm import lost
 from incremental_assets.engine.words import words as all_words
 
 _JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
@@ -64,7 +65,7 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     return SourceRefused(f"{table or place}: the source refused the question: {words}")
 
 
-def explain_read(error: Exception, address: Address, table: TableId) -> IncrementalAssetsError | None:
+def _explain_read(error: Exception, address: Address, table: TableId) -> IncrementalAssetsError | None:
     """One sentence for an error of Spark whose cause is the JDBC driver's; None where it is not. Spark wraps it as it likes, its text stays."""
     text = all_words(error)
     found = _JDBC.search(text)
@@ -90,11 +91,13 @@ def explain_read(error: Exception, address: Address, table: TableId) -> Incremen
 
 @contextmanager
 def read_explained(address: Address, table: TableId) -> Iterator[None]:
-    """Turn what Spark raises inside into an error of the family, where its cause is the JDBC driver's."""
+    """Turn what Spark raises inside into an error of the family, where its JVM is gone or its cause is the JDBC driver's."""
     try:
         yield
+    except IncrementalAssetsError:
+        raise
     except Exception as error:
-        told = None if isinstance(error, IncrementalAssetsError) else explain_read(error, address, table)
+        told = lost(error, table) or _explain_read(error, address, table)
         if told is None:
             raise
         # Without the cause: the driver's own error may quote anything.
