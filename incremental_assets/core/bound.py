@@ -60,7 +60,7 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
 
 def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | None) -> Settled:
     holdback = spec.holdback if isinstance(spec.holdback, timedelta) else timedelta()
-    guarantee, reason = _guarantee(bound, holds_back=bool(holdback))
+    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=bool(holdback))
     if bound.prepared is not None:
         return Settled(state.watermark if state else None, guarantee, reason)
     oldest = min(bound.clock, bound.oldest or bound.clock)
@@ -75,7 +75,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     The guard is for a source whose clock was put back a little in between, so that such a begin reads later than that clock.
     """
     holdback = spec.holdback if isinstance(spec.holdback, int) else 0
-    guarantee, reason = _guarantee(bound, holds_back=bool(holdback))
+    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=bool(holdback))
     now = Settling(highest, bound.clock) if highest is not None else None
     earlier = state.settling if state else None
     watermark = state.watermark if state else None
@@ -98,9 +98,14 @@ def _after(highest: CursorValue, holdback: int) -> CursorValue:
     return highest.minus(holdback - 1)
 
 
-def _guarantee(bound: Bound, *, holds_back: bool) -> tuple[Guarantee, str]:
-    if bound.blind:
-        return (Guarantee.HOLDBACK if holds_back else Guarantee.BEST_EFFORT), bound.blind
+def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:  # noqa: ARG001 - each reason looks at what it needs
+    """Why a run of this table cannot be `settled`, for people; empty where nothing stands against it."""
+    return bound.blind
+
+
+def _guarantee(bound: Bound, doubt: str, *, holds_back: bool) -> tuple[Guarantee, str]:
+    if doubt:
+        return (Guarantee.HOLDBACK if holds_back else Guarantee.BEST_EFFORT), doubt
     if bound.prepared is not None:
         return Guarantee.SETTLED, f"the watermark waits for the prepared transaction {bound.prepared}"
     if bound.oldest is not None and bound.oldest < bound.clock - GUARD:

@@ -15,7 +15,8 @@ from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.table import Strategy, Terms
 from incremental_assets.core.window import Window, gaps, merge
 
-VERSION = 1
+VERSION = 2
+"""2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known."""
 
 
 @dataclass(frozen=True, slots=True)
