@@ -82,20 +82,21 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     if bound.prepared is not None:
         return Settled(watermark, guarantee, reason, earlier or now)
     if guarantee is not Guarantee.SETTLED:
-        value = _after(now.highest, holdback) if now else watermark
+        value = _after(spec, now.highest, holdback) if now else watermark
         return Settled(value, guarantee, reason)
     done = [
         pair
         for pair in (earlier, now)
         if pair is not None and (bound.oldest is None or bound.oldest > pair.clock + GUARD)
     ]
-    value = max((_after(pair.highest, holdback) for pair in done), default=watermark)
+    value = max((_after(spec, pair.highest, holdback) for pair in done), default=watermark)
     waiting = next((pair for pair in (earlier, now) if pair is not None and pair not in done), None)
     return Settled(value, guarantee, reason, waiting)
 
 
-def _after(highest: CursorValue, holdback: int) -> CursorValue:
-    return highest.minus(holdback - 1)
+def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
+    """Behind the highest number, and at it where another row may still get that very number."""
+    return highest.minus(holdback if spec.repeats else holdback - 1)
 
 
 def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:  # noqa: ARG001 - each reason looks at what it needs

@@ -135,6 +135,11 @@ class TableSpec:
         return self.cursor is not None and self.strategy is not Strategy.FULL_REFRESH
 
     @property
+    def repeats(self) -> bool:
+        """Whether a value of the cursor may come again in another row: unless the source keeps it unique, by the cursor alone."""
+        return self.cursor is not None and (self.cursor.column,) not in (self.shape.primary_key, *self.shape.unique_keys)
+
+    @property
     def terms(self) -> Terms:
         """What must stay the same for landed rows to stay true."""
         cursor = self.cursor

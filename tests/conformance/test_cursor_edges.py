@@ -95,6 +95,34 @@ def test_ids_drawn_in_blocks(stand: OpenStand) -> None:
     assert desk.copy("unwary", "id") == [(1,), (11,)]
 
 
+@scenario(
+    "T2",
+    "Several rows share one number of a sequence, and after all has settled one more row gets the highest number there is",
+    holds="append and upsert land it with the next sync, once, and no other row again; a table where nothing moves stays idle",
+)
+def test_a_number_that_comes_again(stand: OpenStand) -> None:
+    desk = stand(
+        '["public.lines:batch:integer!append", "public.stock:batch:integer!upsert"]',
+        "CREATE SEQUENCE batches",
+        "CREATE TABLE lines (batch bigint NOT NULL DEFAULT nextval('batches'), what text)",
+        "CREATE TABLE stock (batch bigint NOT NULL DEFAULT nextval('batches'), what text PRIMARY KEY)",
+        *(f"INSERT INTO {table} (what) VALUES ('one')" for table in ("lines", "stock")),
+        *(f"INSERT INTO {table} SELECT max(batch), 'two' FROM {table}" for table in ("lines", "stock")),
+    )
+    for name in ("lines", "stock"):
+        ((highest,),) = desk.source(f"SELECT max(batch) FROM {name}")
+        assert str(desk.settled(name)) == str(highest)
+    desk.execute(*(f"INSERT INTO {table} SELECT max(batch), 'three' FROM {table}" for table in ("lines", "stock")))
+    second = desk.land()
+    quiet = [desk.sync(), desk.sync()]
+
+    for name in ("lines", "stock"):
+        assert (second[name].rows.inserted, second[name].rows.updated, second[name].guarantee) == (1, 0, "settled")
+        assert {reports[name].status for reports in quiet} == {Status.IDLE}
+        desk.assert_equal(name)
+    desk.assert_tidy("lines", "stock")
+
+
 # --- T3, T4, T5: ties and boundaries -----------------------------------------------------------------
 
 

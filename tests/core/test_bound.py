@@ -1,5 +1,6 @@
 """The settled bound: below it nothing can commit any more, whichever transactions are open and whatever the zone's clocks do."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -226,6 +227,19 @@ def test_with_nobody_there_the_highest_number_is_settled_at_once() -> None:
     assert settled_number(bound(), 40) == Settled(
         CursorValue(INTEGER, "41"), Guarantee.SETTLED, "no transaction was open"
     )
+
+
+def test_a_number_that_nothing_keeps_unique_settles_at_itself_so_that_another_row_of_it_is_read() -> None:
+    several = replace(BY_ID.shape, primary_key=("id", "customer"))
+    partly = replace(several, unique_keys=(("customer", "id"),))
+    for shape in (replace(BY_ID.shape, primary_key=()), several, partly):
+        assert str(settled_number(bound(), 40, spec=replace(BY_ID, shape=shape)).value) == "40"
+        blind = settled_number(bound(blind="track_activities is off"), 40, spec=replace(BY_ID, shape=shape))
+        assert str(blind.value) == "40"
+    unique = replace(BY_ID.shape, primary_key=(), unique_keys=(("id",),))
+    assert str(settled_number(bound(), 40, spec=replace(BY_ID, shape=unique)).value) == "41"
+    held_back = replace(orders(Strategy.APPEND, cursor="id", holdback=10), shape=replace(BY_ID.shape, primary_key=()))
+    assert str(settled_number(bound(), 40, spec=held_back).value) == "30", "numbers up to 30 are read, and 30 again"
 
 
 def test_a_number_trails_by_a_run_while_somebody_may_hold_a_lower_one() -> None:
