@@ -15,6 +15,7 @@ from incremental_assets.core.table import (
     Fidelity,
     FuturePolicy,
     NullPolicy,
+    Sequence,
     Strategy,
     TableId,
     TableShape,
@@ -35,7 +36,7 @@ def _column(name: str, source_type: str, spark_type: str, *, nullable: bool = Tr
 ORDERS_SHAPE = TableShape(
     id=ORDERS,
     columns=(
-        _column("id", "bigint", "bigint", nullable=False),
+        replace(_column("id", "bigint", "bigint", nullable=False), sequence=Sequence("public.ids")),
         _column("customer", "text", "string"),
         _column("status", "text", "string"),
         _column("updated_at", "timestamp with time zone", "timestamp"),

@@ -8,6 +8,7 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles
 from incremental_assets.core.state import Identity, Settling, State
 from incremental_assets.core.table import Cursor, TableSpec
 
@@ -64,7 +65,8 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
     if bound.prepared is not None:
         return Settled(state.watermark if state else None, guarantee, reason)
     oldest = min(bound.clock, bound.oldest or bound.clock)
-    instant = bound.clock if guarantee is Guarantee.HOLDBACK else oldest - GUARD
+    # A holdback stands for what cannot be seen, and for nothing that can.
+    instant = bound.clock if holdback and bound.blind else oldest - GUARD
     instant = min(instant, bound.clock - holdback)
     return Settled(lowest_reading(cursor, bound, instant), guarantee, reason)
 
@@ -81,7 +83,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     watermark = state.watermark if state else None
     if bound.prepared is not None:
         return Settled(watermark, guarantee, reason, earlier or now)
-    if guarantee is not Guarantee.SETTLED:
+    if bound.blind:
         value = _after(spec, now.highest, holdback) if now else watermark
         return Settled(value, guarantee, reason)
     done = [
@@ -101,7 +103,9 @@ def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
 
 def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:  # noqa: ARG001 - each reason looks at what it needs
     """Why a run of this table cannot be `settled`, for people; empty where nothing stands against it."""
-    return bound.blind
+    return (
+        bound.blind or of_arrival(spec) or of_numbers(spec) or of_roles(spec, zone_of(spec.cursor, bound), bound.clock)
+    )
 
 
 def _guarantee(bound: Bound, doubt: str, *, holds_back: bool) -> tuple[Guarantee, str]:
@@ -145,13 +149,18 @@ def highest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorVa
     return CursorValue.of(cursor.type, highest + timedelta(days=1) if cursor.type is CursorType.DATE else highest)
 
 
+def zone_of(cursor: Cursor | None, bound: Bound) -> str:
+    """In which zone stamps without one are read."""
+    return cursor.zone if cursor is not None and cursor.zone is not None else bound.zone
+
+
 def _local(cursor: Cursor, bound: Bound, instant: datetime) -> datetime:
-    return instant.astimezone(ZoneInfo(cursor.zone or bound.zone)).replace(tzinfo=None)
+    return instant.astimezone(ZoneInfo(zone_of(cursor, bound))).replace(tzinfo=None)
 
 
 def _turns(cursor: Cursor, bound: Bound, begin: datetime, span: timedelta) -> list[datetime]:
     """The instants in `(begin, begin + span]` at which the zone's clocks are put back; zones turn on quarter hours."""
-    zone = ZoneInfo(cursor.zone or bound.zone)
+    zone = ZoneInfo(zone_of(cursor, bound))
     quarter = timedelta(minutes=15)
     begin = begin.astimezone(UTC)
     first = begin.replace(minute=begin.minute - begin.minute % 15, second=0, microsecond=0)

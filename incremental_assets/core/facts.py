@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from incremental_assets.core.table import TableId
 
@@ -30,10 +31,10 @@ class TableFacts:
     """Whether row-level security hides rows from this user: what is hidden is never synced, and `reconciliation` cannot tell."""
     unindexed: tuple[str, ...] = ()
     """Cursor columns that no index begins with: every look at the table reads all of it."""
-    cached_sequence: int = 1
-    """Numbers that a session draws at once for the cursor; above 1 they commit out of order, which needs a `lookback`."""
     unstamped: bool = False
     """Whether neither a default nor a trigger of the database stamps the cursor, so that an application's clock does."""
+    by_statement: bool = False
+    """Whether a default stamps the cursor with the time of the client's statement, which may be older than the transaction."""
     rows: int = 0
     bytes: int = 0
 
@@ -52,4 +53,7 @@ class SourceFacts:
     says_which: bool
     """Whether the database's identity can be asked for, by which a restored or exchanged one is noticed."""
     is_replica: bool
+    zone: str
+    """The database's own time zone."""
+    clock: datetime
     tables: tuple[TableFacts, ...] = ()

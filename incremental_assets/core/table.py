@@ -41,6 +41,15 @@ class Fidelity(StrEnum):
     LOSSY = "lossy"
 
 
+class Arrival(StrEnum):
+    """How rows of a table may become visible apart from the transaction that stamped them."""
+
+    SUBSCRIPTION = "subscription"
+    FOREIGN = "foreign"
+    MATERIALIZED = "materialized"
+    VIEW = "view"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class TableId:
     """`source.schema.table`, in the source's own spelling."""
@@ -54,6 +63,16 @@ class TableId:
 
 
 @dataclass(frozen=True, slots=True)
+class Sequence:
+    """What gives a column its numbers: `cache` of them at once to a session, `step` apart."""
+
+    name: str
+    step: int = 1
+    cache: int = 1
+    cycles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column. `source_type` is the catalogue's text, such as `numeric(15,2)`; `spark_type` is DDL, such as `decimal(15,2)`."""
 
@@ -63,6 +82,16 @@ class Column:
     fidelity: Fidelity
     nullable: bool = True
     comment: str = ""
+    sequence: Sequence | None = None
+    """The one sequence from which its default, or its identity, draws: in the table and in every partition or child of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleZone:
+    """A role that may write a table, whose sessions begin in a time zone of its own."""
+
+    role: str
+    zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +114,8 @@ class TableShape:
     """Whether each row shows a version of its own, which changes with every write (PostgreSQL: ctid and xmin)."""
     filtered: bool = False
     """Whether the source may hide rows from this user (row-level security)."""
+    arrivals: tuple[Arrival, ...] = ()
+    zones: tuple[RoleZone, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,6 +132,11 @@ class Cursor:
     nulls: NullPolicy = NullPolicy.FAIL
     fallback: str | None = None
     zone: str | None = None
+
+    @property
+    def is_zoneless(self) -> bool:
+        """Whether its values are readings of a clock on some wall, which only a zone makes moments."""
+        return self.type in (CursorType.DATE, CursorType.DATETIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +173,10 @@ class TableSpec:
     @property
     def repeats(self) -> bool:
         """Whether a value of the cursor may come again in another row: unless the source keeps it unique, by the cursor alone."""
-        return self.cursor is not None and (self.cursor.column,) not in (self.shape.primary_key, *self.shape.unique_keys)
+        return self.cursor is not None and (self.cursor.column,) not in (
+            self.shape.primary_key,
+            *self.shape.unique_keys,
+        )
 
     @property
     def terms(self) -> Terms:

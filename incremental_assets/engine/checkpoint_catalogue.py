@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Any
 
-from incremental_assets.core.table import Column, Fidelity, TableId, TableShape
+from incremental_assets.core.table import Arrival, Column, Fidelity, RoleZone, Sequence, TableId, TableShape
 
 
 def dump_shapes(shapes: Iterable[TableShape]) -> str:
@@ -26,8 +26,19 @@ def load_shapes(text: str) -> tuple[TableShape, ...] | None:
 def _shape(document: dict[str, Any]) -> TableShape:
     known = {field.name: document[field.name] for field in fields(TableShape) if field.name in document}
     lists = {name: _tuple(value) for name, value in known.items() if isinstance(value, list)}
-    columns = tuple(Column(**{**column, "fidelity": Fidelity(column["fidelity"])}) for column in document["columns"])
-    return TableShape(**{**known, **lists, "id": TableId(**document["id"]), "columns": columns})
+    read = {
+        "id": TableId(**document["id"]),
+        "columns": tuple(_column(column) for column in document["columns"]),
+        "arrivals": tuple(Arrival(arrival) for arrival in document.get("arrivals", ())),
+        "zones": tuple(RoleZone(**zone) for zone in document.get("zones", ())),
+    }
+    return TableShape(**{**known, **lists, **read})
+
+
+def _column(document: dict[str, Any]) -> Column:
+    sequence = document.get("sequence")
+    read = {"fidelity": Fidelity(document["fidelity"]), "sequence": Sequence(**sequence) if sequence else None}
+    return Column(**{**document, **read})
 
 
 def _tuple(value: Any) -> Any:

@@ -146,7 +146,7 @@ def _of_source(
         return
     yield from of_source(source, facts)
     for spec, each in zip(specs, facts.tables, strict=True):
-        yield from of_table(spec, each, landed=positions.get(spec.id, Position()).state is not None)
+        yield from of_table(spec, each, facts, landed=positions.get(spec.id, Position()).state is not None)
     yield from (
         Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error))
         for trouble in found.troubles

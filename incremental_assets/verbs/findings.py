@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from incremental_assets.core.bound import Guarantee
 from incremental_assets.core.config_values import SourceConfig, TableConfig
-from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles
 from incremental_assets.core.facts import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.table import Cursor, NullPolicy, Strategy, TableId, TableSpec
 
@@ -93,7 +94,7 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
         yield Finding(name, "privileges", Health.OK, f"{facts.user} may read and not write")
 
 
-def of_table(spec: TableSpec, facts: TableFacts, *, landed: bool) -> Iterator[Finding]:
+def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed: bool) -> Iterator[Finding]:
     """Whether the table can be read, and followed by its cursor."""
     name = str(spec.id)
     if not facts.usable or not facts.readable:
@@ -109,13 +110,16 @@ def of_table(spec: TableSpec, facts: TableFacts, *, landed: bool) -> Iterator[Fi
     if not landed:
         yield Finding(name, "first load", Health.OK, f"reads about {facts.rows:,} rows, {_size(facts.bytes)}")
     if spec.cursor is not None and spec.is_incremental:
-        yield from _of_cursor(spec, spec.cursor, facts)
+        yield from _of_cursor(spec, spec.cursor, facts, source)
     else:
         yield Finding(name, "read whole", Health.OK, "every time that it is due: it has no cursor")
 
 
-def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[Finding]:
-    name, fits = str(spec.id), True
+def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: SourceFacts) -> Iterator[Finding]:
+    name = str(spec.id)
+    doubts = tuple(_doubts(spec, cursor, source))
+    yield from doubts
+    fits = not doubts
     if facts.unindexed:
         fits = False
         yield _warn(
@@ -125,21 +129,29 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[F
         fits = False
         cure = "add NOT NULL in the source, or choose `nulls: always`, `nulls: skip` or a `fallback`"
         yield _warn(name, "nulls", f"{cursor.column} may be NULL, and the first row without it stops the sync", cure)
-    if cursor.type is CursorType.INTEGER and facts.cached_sequence > 1 and not spec.lookback:
-        fits = False
-        detail = (
-            f"its sequence has CACHE {facts.cached_sequence}: sessions draw numbers in advance and commit them late"
-        )
-        yield _warn(
-            name, "sequence", detail, f"set `lookback: {facts.cached_sequence * 10}` or more, or CACHE 1 in the source"
-        )
-    if facts.unstamped and not spec.lookback:
+    if facts.unstamped and cursor.type.is_time and not spec.lookback:
         fits = False
         yield _warn(
             name,
             "stamps",
             f"neither a default nor a trigger of the database sets {cursor.column}: an application's clock does, which may lag",
             "let the database stamp it, or set a `lookback` as wide as those clocks and their transactions may lag",
+        )
+    if facts.by_statement:
+        fits = False
+        yield _warn(
+            name,
+            "stamps",
+            f"{cursor.column} is stamped by statement_timestamp(): in a procedure that commits and goes on it is older than the transaction, "
+            "which is seen of a client's session and not of a background worker such as pg_cron's",
+            "stamp it by now() or clock_timestamp()",
+        )
+    if cursor.is_zoneless:
+        yield Finding(
+            name,
+            "zone",
+            Health.OK,
+            f"{cursor.column} is read in {cursor.zone or source.zone}: no session that writes may set another TimeZone",
         )
     if spec.key and not spec.key_enforced:
         fits = False
@@ -158,6 +170,35 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts) -> Iterator[F
             if not _may_be_null(spec, cursor)
             else f"{cursor.column} is a {cursor.type}, indexed",
         )
+
+
+def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:
+    """What keeps every run of this table from `settled`."""
+    zone = cursor.zone or source.zone
+    found = (
+        (
+            "arrival",
+            of_arrival(spec),
+            "read it where its rows are written, or by `full_refresh`, or set a `lookback` as wide as they may lag",
+        ),
+        (
+            "numbers",
+            of_numbers(spec),
+            (
+                "let a default draw them from one sequence that counts up, with CACHE 1 and NO CYCLE, take a time cursor, "
+                "or set a `lookback` of as many numbers as are to be looked through each time"
+            ),
+        ),
+        (
+            "zone",
+            of_roles(spec, zone, source.clock),
+            "give the role the database's TimeZone, or make the column a timestamptz",
+        ),
+    )
+    guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT
+    return (
+        _warn(str(spec.id), topic, f"{told}; its runs are {guarantee}", cure) for topic, told, cure in found if told
+    )
 
 
 def _may_be_null(spec: TableSpec, cursor: Cursor) -> bool:

@@ -11,7 +11,17 @@ from sqlalchemy import text
 
 from incremental_assets.core.checkpoint import fold
 from incremental_assets.core.ports import Event, EventKind
-from incremental_assets.core.table import Column, Fidelity, Strategy, TableId, TableShape, Terms
+from incremental_assets.core.table import (
+    Arrival,
+    Column,
+    Fidelity,
+    RoleZone,
+    Sequence,
+    Strategy,
+    TableId,
+    TableShape,
+    Terms,
+)
 from incremental_assets.engine.checkpoint_database import Database
 from incremental_assets.engine.checkpoints import SqlCheckpoints
 from tests.ports.stories import (
@@ -199,10 +209,12 @@ def test_compaction_keeps_the_young_and_the_newest_of_each_table(checkpoints: Sq
 
 def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoints) -> None:
     columns = (
-        Column("id", "bigint", "bigint", Fidelity.EXACT, nullable=False),
+        Column("id", "bigint", "bigint", Fidelity.EXACT, nullable=False, sequence=Sequence("public.ids", -1, 10)),
         Column("ünï'code\"", "numeric", "string", Fidelity.TEXT, comment="a 'comment'"),
     )
-    shapes = (TableShape(ORDERS, columns, ("id",), (("a", "b"), ("c",)), "orders", 7, 8192), TableShape(DOTTED, ()))
+    parts = {"arrivals": (Arrival.FOREIGN, Arrival.SUBSCRIPTION), "zones": (RoleZone("clerk", "Asia/Tokyo"),)}
+    orders = TableShape(ORDERS, columns, ("id",), (("a", "b"), ("c",)), "orders", 7, 8192, **parts)
+    shapes = (orders, TableShape(DOTTED, ()))
     assert checkpoints.catalogue("shop") is None
     checkpoints.remember_catalogue("shop", shapes)
     checkpoints.remember_catalogue("other", shapes[1:])

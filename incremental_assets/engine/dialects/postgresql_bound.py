@@ -80,7 +80,7 @@ def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
         holder=_holder(pid, user, application, database) if started else "",
         prepared=_prepared(*prepared) if prepared else None,
         blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me),
-        zone=_zone(asked),
+        zone=database_zone(asked),
         identity=_identity(asked),
     )
 
@@ -112,16 +112,17 @@ def _identity(asked: psycopg.RawCursor[Any]) -> Identity | None:
     return Identity(system=system, database=database, timeline=timeline, position=position)
 
 
-def _zone(asked: psycopg.RawCursor[Any]) -> str:
+def database_zone(asked: psycopg.RawCursor[Any]) -> str:
     """What a fresh session of the application would have, as far as it can be known from here."""
     ours, of_database, is_overridden, of_log = one_row(asked, _ZONE)
     if is_overridden or os.environ.get("PGTZ"):
         # initdb writes the zone of the log and that of the sessions alike.
         ours = of_database or of_log
-    return _known_zone(ours)
+    return known_zone(ours)
 
 
-def _known_zone(name: str) -> str:
+def known_zone(name: str) -> str:
+    """A zone as Python knows it; PostgreSQL writes a fixed offset as `<+03>-03`."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -10,6 +10,7 @@ import psycopg
 from incremental_assets.core.facts import SourceFacts, TableFacts, Wanted
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql_batch import one_row
+from incremental_assets.engine.dialects.postgresql_bound import database_zone
 from incremental_assets.engine.dialects.postgresql_sql import identifier
 
 _SOURCE = """
@@ -17,7 +18,7 @@ SELECT current_setting('server_version'), current_user, current_setting('server_
        (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), pg_has_role('pg_read_all_stats', 'USAGE'),
        current_setting('track_activities')::boolean,
        has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'),
-       pg_is_in_recovery()
+       pg_is_in_recovery(), clock_timestamp()
 """
 
 # Asked of pg_class by name, as a cast to regclass fails on what may not be seen.
@@ -34,12 +35,12 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 _CURSORS = """
 SELECT w.place, c.relkind IN ('r', 'p', 'm') AND NOT EXISTS (
            SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL),
-       coalesce((SELECT max(s.seqcache) FROM pg_depend AS d JOIN pg_sequence AS s ON s.seqrelid = d.objid
-                 WHERE d.classid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid = a.attnum), 1),
        c.relkind IN ('r', 'p') AND NOT EXISTS (
            SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
            AND pg_get_expr(e.adbin, e.adrelid) ~* '(now[(]|(current_|local|clock_|statement_|transaction_)timestamp|current_date|nextval[(])') AND a.attidentity = '' AND NOT EXISTS (
-           SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0)
+           SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0),
+       EXISTS (SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
+               AND pg_get_expr(e.adbin, e.adrelid) ~* 'statement_timestamp[(]')
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
 JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
@@ -48,7 +49,7 @@ JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND
 
 def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> SourceFacts:
     """The source as this user finds it, with one entry per wanted table, in their order."""
-    version, user, encoding, is_superuser, sees, tracks, says, is_replica = one_row(asked, _SOURCE)
+    version, user, encoding, is_superuser, sees, tracks, says, is_replica, clock = one_row(asked, _SOURCE)
     names = [each.table for each in wanted]
     found = {
         row[0]: row[1:]
@@ -61,7 +62,19 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
         TableFacts(each) if place not in found else _table(each, found[place], fitted)
         for place, each in enumerate(wanted, 1)
     ]
-    return SourceFacts(version, user, encoding, is_superuser, sees, tracks, says, is_replica, tuple(tables))
+    return SourceFacts(
+        version=version,
+        user=user,
+        encoding=encoding,
+        is_superuser=is_superuser,
+        sees_transactions=sees,
+        tracks_activities=tracks,
+        says_which=says,
+        is_replica=is_replica,
+        zone=database_zone(asked),
+        clock=clock,
+        tables=tuple(tables),
+    )
 
 
 def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None) -> str:
@@ -101,7 +114,7 @@ def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts |
 
 def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]]) -> TableFacts:
     usable, readable, writable, filtered, rows, size = row
-    fits = {column: fitted.get((wanted.table, column), (False, 1, False)) for column in wanted.cursors}
+    fits = {column: fitted.get((wanted.table, column), (False, False, False)) for column in wanted.cursors}
     return TableFacts(
         wanted=wanted,
         exists=True,
@@ -110,9 +123,9 @@ def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]
         writable=writable,
         filtered=filtered,
         unindexed=tuple(column for column, (missing, _, _) in fits.items() if missing),
-        cached_sequence=max((cache for _, cache, _ in fits.values()), default=1),
         # The fallback only stands in where the cursor is NULL.
-        unstamped=next((unstamped for _, _, unstamped in fits.values()), False),
+        unstamped=next((unstamped for _, unstamped, _ in fits.values()), False),
+        by_statement=any(by_statement for _, _, by_statement in fits.values()),
         rows=rows,
         bytes=size,
     )

@@ -38,12 +38,15 @@ def check_unaltered(asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
 
 def _difference(planned: TableShape, found: TableShape) -> str:
     was, now = (
-        {column.name: (column.source_type, column.nullable) for column in shape.columns} for shape in (planned, found)
+        {column.name: (column.source_type, column.nullable, column.sequence) for column in shape.columns}
+        for shape in (planned, found)
     )
     columns = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     told = [f"columns {', '.join(columns)}"] if columns else []
     if _keys(planned) != _keys(found):
         told.append("its keys")
+    if planned.arrivals != found.arrivals:
+        told.append("how its rows come into it")
     if planned.filtered != found.filtered:
         told.append("its row-level security, for which the reading user needs BYPASSRLS")
     return ", ".join(told)

@@ -1,0 +1,98 @@
+"""What keeps a run from `settled`, whoever is open: how rows arrive, who draws the numbers, in which zone a role stamps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from incremental_assets.core.bound import Bound, Guarantee, settle
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.doubts import alike, of_numbers
+from incremental_assets.core.state import Settling
+from incremental_assets.core.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
+from tests.scenario import orders
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+BY_ID = orders(Strategy.APPEND, cursor="id")
+FORTY = CursorValue(CursorType.INTEGER, "40")
+
+
+def bound(oldest: datetime | None = None) -> Bound:
+    return Bound(NOON, oldest, "", None, "", "UTC", None)
+
+
+def drawn(sequence: Sequence | None, holdback: Span = 0) -> TableSpec:
+    columns = tuple(replace(each, sequence=sequence) if each.name == "id" else each for each in BY_ID.columns)
+    return replace(BY_ID, shape=replace(BY_ID.shape, columns=columns), holdback=holdback)
+
+
+@pytest.mark.parametrize("arrival", list(Arrival))
+def test_rows_that_arrive_apart_from_their_stamping_are_a_best_effort(arrival: Arrival) -> None:
+    spec = replace(orders(), shape=replace(orders().shape, arrivals=(arrival,)))
+    assert spec.cursor is not None
+    found = settle(spec, spec.cursor, bound(), None, None)
+    assert (found.guarantee, str(found.value)) == (Guarantee.BEST_EFFORT, "2024-01-31T11:59:58Z")
+    assert str(arrival) in found.reason
+    held_back = replace(spec, holdback=timedelta(hours=1))
+    found = settle(held_back, spec.cursor, bound(NOON - timedelta(hours=2)), None, None)
+    assert (found.guarantee, str(found.value)) == (Guarantee.HOLDBACK, "2024-01-31T09:59:58Z"), (
+        "a transaction that can be seen still counts"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sequence", "told"),
+    [
+        (None, "no default draws it"),
+        (Sequence("public.ids", cache=10), "CACHE 10"),
+        (Sequence("public.ids", step=-1), "counts down"),
+        (Sequence("public.ids", cycles=True), "CYCLE"),
+    ],
+)
+def test_numbers_that_may_come_from_below_are_a_best_effort_that_still_waits_for_who_is_open(
+    sequence: Sequence | None, told: str
+) -> None:
+    spec = drawn(sequence)
+    assert spec.cursor is not None
+    quiet = settle(spec, spec.cursor, bound(), FORTY, None)
+    assert (quiet.guarantee, str(quiet.value)) == (Guarantee.BEST_EFFORT, "41")
+    assert told in quiet.reason
+    busy = settle(spec, spec.cursor, bound(NOON - timedelta(minutes=1)), FORTY, None)
+    assert (busy.value, busy.settling) == (None, Settling(FORTY, NOON))
+    held_back = settle(drawn(sequence, holdback=10), spec.cursor, bound(), FORTY, None)
+    assert (held_back.guarantee, str(held_back.value)) == (Guarantee.HOLDBACK, "31")
+
+
+def test_a_fallback_draws_too_where_the_cursor_may_be_null() -> None:
+    by_fallback = replace(BY_ID, cursor=Cursor("id", CursorType.INTEGER, fallback="customer"))
+    assert of_numbers(by_fallback) == "", "the cursor is never NULL"
+    columns = tuple(replace(each, nullable=True) if each.name == "id" else each for each in BY_ID.columns)
+    nullable = replace(by_fallback, shape=replace(BY_ID.shape, columns=columns))
+    assert "no default draws it" in of_numbers(nullable)
+    same = tuple(replace(each, sequence=Sequence("public.ids"), nullable=True) for each in BY_ID.columns)
+    assert of_numbers(replace(nullable, shape=replace(BY_ID.shape, columns=same))) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "guarantee"),
+    [
+        (CursorType.DATETIME, "Asia/Tokyo", Guarantee.BEST_EFFORT),
+        (CursorType.DATE, "Asia/Tokyo", Guarantee.BEST_EFFORT),
+        (CursorType.DATETIME, "no such zone", Guarantee.BEST_EFFORT),
+        (CursorType.DATETIME, "Etc/UTC", Guarantee.SETTLED),
+        (CursorType.TIMESTAMP, "Asia/Tokyo", Guarantee.SETTLED),
+    ],
+)
+def test_a_role_that_stamps_in_another_zone_is_named(kind: CursorType, zone: str, guarantee: Guarantee) -> None:
+    cursor = Cursor("updated_at", kind)
+    spec = replace(orders(), shape=replace(orders().shape, zones=(RoleZone("clerk", zone),)), cursor=cursor)
+    found = settle(spec, cursor, bound(), None, None)
+    assert found.guarantee is guarantee
+    assert ("clerk" in found.reason) is (guarantee is Guarantee.BEST_EFFORT)
+
+
+def test_zones_are_alike_that_read_alike_all_year() -> None:
+    assert alike("Europe/Paris", "Europe/Berlin", NOON)
+    assert not alike("Europe/Paris", "Africa/Algiers", NOON), "alike in winter"
