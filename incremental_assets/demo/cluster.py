@@ -35,16 +35,15 @@ def create(folder: Path) -> ServerState:
         )  # fmt: skip
     if made.returncode != 0:
         raise SetupError(f"The demo's PostgreSQL could not be created in {home.data}: {made.stderr.strip()}.")
-    with (home.data / "postgresql.conf").open("a") as file:
-        file.write("include 'embedded.conf'\n")
+    given = home.read(home.data / "postgresql.conf") or ""
+    home.write(home.data / "postgresql.conf", f"{given}include 'embedded.conf'\n")
     return state
 
 
 def launch(home: Home, settings: Mapping[str, str]) -> bool:
     """False when it did not come up; its log says why."""
     lines = (f"{name} = '{value.replace(chr(39), chr(39) * 2)}'" for name, value in settings.items())
-    (home.data / "embedded.conf").write_text("\n".join(lines) + "\n")
-    home.give(home.data / "embedded.conf")
+    home.write(home.data / "embedded.conf", "\n".join(lines) + "\n")
     home.log.unlink(missing_ok=True)
     return home.run("pg_ctl", "-D", home.data, "-l", home.log, "-w", "-t", "60", "start").returncode == 0
 
@@ -53,8 +52,8 @@ def forget_dead_server(home: Home) -> None:
     """After a crash of the machine the pid in postmaster.pid may be anybody's, and PostgreSQL would wait for them to go."""
     pid_file = home.data / "postmaster.pid"
     try:
-        pid = int(pid_file.read_text().split("\n", 1)[0])
-    except (FileNotFoundError, ValueError):
+        pid = int((home.read(pid_file) or "").split("\n", 1)[0])
+    except ValueError:
         return
     try:
         ours = psutil.Process(pid).cwd() == str(home.data)  # a postmaster always stands in its data folder
@@ -65,12 +64,12 @@ def forget_dead_server(home: Home) -> None:
 
 
 def port_was_busy(home: Home) -> bool:
-    return home.log.exists() and "could not bind" in home.log.read_text(errors="replace")
+    return "could not bind" in (home.read(home.log) or "")
 
 
 def last_words(home: Home) -> str:
     """Why it gave up: the fatal message and the one before it, which often holds the reason."""
-    lines = home.log.read_text(errors="replace").splitlines() if home.log.exists() else []
+    lines = (home.read(home.log) or "").splitlines()
     fatal = next((number for number, line in enumerate(lines) if "FATAL:" in line), None)
     if fatal is None:
         return "it left no message"

