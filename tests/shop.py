@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -86,9 +87,13 @@ class Shop:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the product's process sees: its own Dagster home, and the secret."""
+        """What the product's process sees: its own Dagster home, the secret, and the engine of `--engine`."""
         home = self.folder / "dagster"
         home.mkdir(exist_ok=True)
+        here = home / "engine" / socket.gethostname()
+        if (engine := os.environ.get("TEST_ENGINE")) and not here.is_symlink():
+            here.parent.mkdir(exist_ok=True)
+            here.symlink_to(engine)
         return {
             **os.environ,
             "INCREMENTAL_ASSETS_CONFIG": str(self.config),

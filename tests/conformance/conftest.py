@@ -5,6 +5,8 @@ Without it those marked `long` are left out, so that `make test` stays short.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +19,27 @@ from tests.shop import PASSWORD, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--engine`."""
+    parser.addoption("--engine", action="store_true", help="play every scenario through an engine of this run's own")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Under `--engine` the session of this process is one of an engine's, and processes that a scenario starts find it, too."""
+    if not request.config.getoption("--engine", default=False):
+        yield
+        return
+    from incremental_assets.engine import server
+
+    folder = tmp_path_factory.mktemp("engine")
+    server.start(folder)
+    os.environ["TEST_ENGINE"] = str(folder)
+    yield
+    del os.environ["TEST_ENGINE"]
+    server.stop(folder)
 
 
 class OpenStand(Protocol):

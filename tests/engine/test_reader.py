@@ -93,6 +93,17 @@ def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
         read()
 
 
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_the_server_sees_who_reads_and_that_it_only_reads(source: Source, spark: SparkSession) -> None:
+    source.execute(
+        "CREATE VIEW seen AS SELECT current_setting('application_name') AS name, current_setting('transaction_read_only') AS reads"
+    )
+    plan = planned(source.open(), source.spec("seen", strategy=Strategy.FULL_REFRESH))
+    with SparkSource(source.open(), source.address(), lambda: spark).snapshot(plan) as snapshot:
+        assert [tuple(row)[:2] for row in snapshot.frame.collect()] == [("incremental-assets", "on")]
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "told"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from incremental_assets.engine import server
 from incremental_assets.engine.announced import Announced, read
+from tests.engine.source import Source
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -79,6 +81,29 @@ print(sorted(row.id for row in second.read.format("delta").load(lake).collect())
 def test_settings_of_one_session_never_reach_another(folder: Path, tmp_path: Path) -> None:
     done = python(ISOLATED, folder, tmp_path / "lake")
     assert done.stdout.strip() == "[0, 1, 2]", done.stderr
+
+
+NAMED = """
+import json, sys
+from pathlib import Path
+from incremental_assets.engine.announced import read
+from incremental_assets.engine.dialects.base import Address
+from incremental_assets.engine.dialects.postgresql import PostgreSQL
+from incremental_assets.engine.remote import open_remote
+
+session, address, dialect = open_remote(read(Path(sys.argv[1])), lambda: True), Address(**json.loads(sys.argv[2])), PostgreSQL()
+query = "(SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS q"
+print(session.read.jdbc(dialect.jdbc_url(address), query, properties=dialect.jdbc_properties(address)).first()[0])
+"""
+
+
+@pytest.mark.postgres
+def test_a_reader_of_the_engines_is_known_as_one_of_ours(folder: Path, source: Source) -> None:
+    """Else it would be taken for the oldest transaction, which is what it is."""
+    here = source.address()
+    fields = {name: getattr(here, name) for name in ("dialect", "host", "port", "database", "user", "password")}
+    done = python(NAMED, folder, json.dumps(fields))
+    assert done.stdout.strip() == "incremental-assets", done.stderr
 
 
 MEANING = """

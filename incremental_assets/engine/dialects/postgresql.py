@@ -20,11 +20,11 @@ class PostgreSQL:
         return postgresql_read.read_query(plan, parts, clean=clean)
 
     def jdbc_url(self, address: Address) -> str:
-        """Without user and password."""
+        """With deadlines and TLS, without user and password."""
         return postgresql_connect.jdbc_url(address)
 
     def jdbc_properties(self, address: Address) -> dict[str, str]:
-        """Driver, credentials, deadlines, TLS, fetch size."""
+        """Driver, credentials, fetch size."""
         return postgresql_connect.jdbc_properties(address)
 
     def session_init(self, snapshot_id: str | None = None, statement_timeout: timedelta = timedelta(minutes=15)) -> str:

@@ -6,7 +6,7 @@ import os
 import re
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from incremental_assets.engine.dialects.base import Address
 
@@ -80,18 +80,27 @@ def driver_arguments(address: Address) -> dict[str, str | int | None]:
 
 
 def jdbc_url(address: Address) -> str:
-    """Without user and password, which are properties: an address ends up in logs and plans."""
+    """With everything that the driver must know, but for user and password: an address ends up in logs and plans.
+
+    In the address a name keeps its case. Spark Connect sends the options of a reader in lower case, which the driver does not know.
+    """
     host = f"[{address.host}]" if ":" in address.host else address.host
-    return f"jdbc:postgresql://{host}:{address.port}/{quote(address.database, safe='')}"
+    settings = urlencode(_jdbc_settings(address), quote_via=quote, safe="")
+    return f"jdbc:postgresql://{host}:{address.port}/{quote(address.database, safe='')}?{settings}"
 
 
 def jdbc_properties(address: Address) -> dict[str, str]:
-    """Options of Spark's reader that go to the JDBC driver."""
+    """Options of Spark's reader: what Spark itself must know, and the credentials. Their names are in lower case, as they arrive."""
     return {
         "driver": "org.postgresql.Driver",
         "user": address.user,
         "password": address.password,
         "fetchsize": str(max(1, address.fetch_size)),
+    }
+
+
+def _jdbc_settings(address: Address) -> dict[str, str]:
+    return {
         "ApplicationName": READER,
         # The name then comes with the connection: a nameless session would hold the bound back for a moment.
         "assumeMinServerVersion": str(OLDEST_VERSION // 10_000),
