@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.clock import ClockedPostgres, ClockMissing
 from tests.conformance.mart import Marts
 from tests.conformance.stand import Stand
 from tests.shop import PASSWORD, Shop
@@ -64,6 +65,18 @@ def stand(postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: Spar
 def marts(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Marts:
     """Marts at work, which the faults of a module strike one after the other."""
     return Marts(postgres, spark, lambda: tmp_path_factory.mktemp("mart"))
+
+
+@pytest.fixture
+def clocked(tmp_path: Path) -> Iterator[ClockedPostgres]:
+    """A server whose clock the test may set. Where there can be none, the scenario says that it was not played."""
+    try:
+        server = ClockedPostgres(tmp_path / "clocked", settings={"fsync": "off", "shared_buffers": "32MB"})
+    except ClockMissing as reason:
+        pytest.skip(f"no clock that can be set: {reason}")
+    server.start()
+    yield server
+    server.remove()
 
 
 @pytest.fixture(autouse=True)

@@ -195,11 +195,29 @@ def _soak(file: Path) -> Iterable[str]:
     found = json.loads(file.read_text(encoding="utf-8"))
     yield "## Soak"
     yield ""
+    lost, weak, doubled = (
+        sum(told[name] for told in found["tables"].values()) for name in ("lost_settled", "lost_otherwise", "doubled")
+    )
     yield (
-        f"`make soak`, {found['minutes']:.0f} minutes: {found['rows']:,} rows lived a fixed life of steps under {found['transactions']:,} transactions of pgbench, "
-        f"one in fifty slow and one in fifty undone, while the syncing process was killed with its JVM {found['kills']} times. {found['syncs']:,} syncs landed; "
-        f"they read {found['rows_read']:,} rows, {found['rows_read_twice']:,} of them a second time, and {found['rows_late']:,} had committed late. "
-        f"The copy was looked at {found['looks']} times: **{len(found['faults'])} steps lost, undone or doubled**. Seed {found['seed']}."
+        f"`make soak`, {found['minutes']:.0f} minutes: rows lived under {found['transactions']:,} transactions of pgbench, one in fifty slow and one in fifty undone, "
+        f"and beside them every writer of the table below. The syncing process was killed {found['kills']} times, every third time it synced through an engine, which another "
+        f"user attacked {found['attacks']} times; the source's clock was set {len(found['clock_steps'])} times, back by up to {-min(found['clock_steps'], default=0)} s. "
+        f"{found['syncs']:,} syncs landed; they read {found['rows_read']:,} rows, {found['rows_read_twice']:,} of them a second time, and {found['rows_late']:,} had committed late. "
+        f"The copies were looked at {found['looks']} times. **Lost under `settled`: {lost}; doubled: {doubled}; lost under a weaker guarantee, which the runs had stated: {weak}; "
+        f"faults of every kind: {len(found['faults'])}.** Seed {found['seed']}."
+    )
+    yield ""
+    yield from _table(
+        ("table", "rows", "runs by guarantee", "lost under `settled`", "lost otherwise", "doubled"),
+        [
+            (
+                name,
+                f"{told['rows']:,}",
+                ", ".join(f"{count} {word}" for word, count in told["runs"].items()),
+                *(str(told[key]) for key in ("lost_settled", "lost_otherwise", "doubled")),
+            )
+            for name, told in found["tables"].items()
+        ],
     )
     yield ""
 

@@ -16,8 +16,10 @@ from resources.runtime import Runtime
 def main(config: str) -> None:
     """Until the end of its process."""
     runtime = Runtime(load(Path(config)))
-    specs, ports = runtime.specs("shop").specs, runtime.ports("shop")
+    ports = runtime.ports("shop")
     while True:
+        # As every sync does: the source's catalogue may have changed.
+        specs = runtime.specs("shop").specs
         request = Request(str(uuid.uuid4()))
         sync_many(specs, lambda _, request=request: request, ports, parallel=len(specs), on_report=_tell)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.conformance.report import renew_soak
-from tests.conformance.soak import Result
+from tests.conformance.soak.result import Result, Told
 
 REPORT = "# Fault report\n\n## Scenarios\n\n| late | holds |\n\n## Bugs we do not have\n\n| none |\n"
 
@@ -16,10 +16,21 @@ def test_a_soak_takes_the_place_of_the_one_before_and_leaves_the_rest_as_it_is(t
     report, soak = tmp_path / "conformance.md", tmp_path / "soak.json"
     report.write_text(REPORT)
     for kills, faults in ((7, []), (90, ["life 3 is there 2 times"])):
-        soak.write_text(json.dumps(asdict(Result(minutes=30.0, kills=kills, faults=faults))))
+        soak.write_text(
+            json.dumps(
+                asdict(
+                    Result(
+                        minutes=30.0,
+                        kills=kills,
+                        faults=faults,
+                        tables={"lives": Told("settled", lost_settled=len(faults))},
+                    )
+                )
+            )
+        )
         renew_soak(report)
         before, _, after = report.read_text().partition("## Soak\n")
         told, bugs, rest = after.partition("## Bugs")
         assert before + bugs + rest == REPORT
-        assert f"killed with its JVM {kills} times" in told
-        assert f"**{len(faults)} steps lost, undone or doubled**" in told
+        assert f"was killed {kills} times" in told
+        assert f"**Lost under `settled`: {len(faults)}; doubled: 0;" in told

@@ -1,0 +1,114 @@
+"""A clock of a server's own that can be set while the server runs, as NTP, a resumed machine or a failover sets it.
+
+A small library (`clock.c`) is compiled with the machine's C compiler and preloaded into PostgreSQL; it shifts the time of day by what a
+file says at that moment. Nothing else of the server changes: what it measures with the monotonic clock goes on, and `pg_sleep`, which waits
+for a time of day, waits longer by what the clock was put back meanwhile.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+from incremental_assets.demo.postgres import EmbeddedPostgres
+
+_SOURCE = Path(__file__).with_name("clock.c")
+
+
+class ClockMissing(Exception):
+    """No such clock can be made here, with the reason."""
+
+
+class Clock:
+    """What a server that is started `within` it reads. Its folder is one that the server's account may enter, without a space in its name."""
+
+    def __init__(self) -> None:
+        self._library = _library()
+        self._folder = Path(tempfile.mkdtemp(prefix="clock-", dir="/var/tmp"))
+        self._folder.chmod(0o755)
+        self._file = self._folder / "offset"
+        self._file.write_bytes(bytes(8))
+
+    @property
+    def offset(self) -> float:
+        """Seconds by which it is ahead of the machine's clock; below 0 it is behind."""
+        return struct.unpack("=q", self._file.read_bytes())[0] / 1e6
+
+    def set(self, offset: float) -> None:
+        """From now on it is ahead of the machine's clock by so many seconds."""
+        with self._file.open("r+b") as file:  # in place: the server has mapped this very file
+            file.write(struct.pack("=q", round(offset * 1e6)))
+
+    def step(self, seconds: float) -> None:
+        """Set forward, or back with a number below 0. It takes effect at once, in transactions that are open as well."""
+        self.set(self.offset + seconds)
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """Processes that are begun meanwhile read this clock, and so do theirs."""
+        ours = {"LD_PRELOAD": str(self._library), "CLOCK_OFFSET_FILE": str(self._file)}
+        before = {name: os.environ.get(name) for name in ours}
+        os.environ.update(ours)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+    def remove(self) -> None:
+        """Its files. A server that still runs keeps its last offset."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class ClockedPostgres(EmbeddedPostgres):
+    """An embedded server with a clock of its own, which it keeps when it is started again."""
+
+    def __init__(self, folder: str | Path, *, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__(folder, settings=settings)
+        self.clock = Clock()
+
+    def start(self) -> Self:
+        with self.clock.within():
+            return super().start()
+
+    def remove(self) -> None:
+        super().remove()
+        self.clock.remove()
+
+
+@cache
+def _library() -> Path:
+    """The compiled library, once per process."""
+    if sys.platform != "linux":
+        raise ClockMissing(f"a library is preloaded for it, which is done on Linux and not on {sys.platform}")
+    compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise ClockMissing("it is compiled when the test runs, and this machine has no C compiler")
+    folder = Path(tempfile.mkdtemp(prefix="clock-library-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    library = folder / "clock.so"
+    made = subprocess.run(
+        [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, _SOURCE],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        shutil.rmtree(folder)
+        raise ClockMissing(f"{compiler} does not compile it: {made.stderr.strip()}")
+    library.chmod(0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return library

@@ -1,0 +1,144 @@
+"""Rows live under load while syncs are killed: `make soak MINUTES=30`, or `python -m tests.conformance.soak MINUTES FILE`.
+
+Each life goes 1 -> 2 -> … a step per transaction of `pgbench`, and its steps are kept one by one in two tables that only grow; beside it
+every hazard of `hazards.py` writes its own table, and the source's clock is put back and forward. A process syncs all of them without a
+pause, in a session of its own or through an engine that another user attacks, and is killed at random moments. Nothing is stamped anew at
+the end: what a copy lacks then was lost, and the runs that passed it say whether that was under `settled`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from incremental_assets.core.bound import GUARD
+from tests.conformance.clock import Clock, ClockedPostgres
+from tests.conformance.report import renew_soak
+from tests.conformance.soak.hazards import HAZARDS, Hazard, Writing
+from tests.conformance.soak.judge import judge, look
+from tests.conformance.soak.load import MAKE, pgbench, processed
+from tests.conformance.soak.result import SEED, Result
+from tests.conformance.stand import Stand
+from tests.shop import PASSWORD, Shop
+
+_LOG = logging.getLogger("soak")
+
+ROOT = Path(__file__).parents[3]
+LIFETIME = (20.0, 100.0)
+"""Seconds that a syncing process lives."""
+STEADY, STEP, AWRY = (120.0, 300.0), (5, 60), (30.0, 90.0)
+"""Seconds that the source's clock is left alone, by how many it is then put back, and after how many forward again."""
+THROUGH_ENGINE = 3
+"""Every so many-th process syncs through the engine."""
+
+
+def main(minutes: float, result_file: Path) -> int:
+    """Exit status 1 when a life was told wrongly."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    os.environ["SHOP_PASSWORD"] = PASSWORD
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
+        server = ClockedPostgres(folder / "server", settings={"max_connections": "100", "fsync": "off"})
+        stack.callback(server.remove)
+        server.start().create_database("soak")
+        shop = Shop.open(server, "soak", folder, "\n".join(each.listed for each in HAZARDS), options="unlisted: ignore")
+        shop.execute(*(statement for hazard in HAZARDS for statement in hazard.make), *MAKE)
+        stack.callback(shop.run, "engine", "stop")
+        shop.run("engine", "start")
+        soak = Soak(shop, server.clock)
+        soak.play(minutes)
+        soak.judge()
+    result_file.write_text(json.dumps(asdict(soak.result), indent=1) + "\n")
+    report = result_file.with_name("conformance.md")
+    if report.is_file():
+        renew_soak(report)
+    _LOG.info("%s", json.dumps(asdict(soak.result)))
+    return 1 if soak.result.faults else 0
+
+
+class Soak:
+    """One database, its writers, and one process after the other that syncs it."""
+
+    def __init__(self, shop: Shop, clock: Clock) -> None:
+        self.result = Result()
+        self._shop, self._clock, self._chance = shop, clock, random.Random(SEED)
+        self._desk = Stand(shop, None)  # type: ignore[arg-type] - every sync is a process of its own, and every copy is read without Spark
+        self._seen: dict[int, int] = {}
+
+    def play(self, minutes: float) -> None:
+        """Load, hazards and kills, until the time is over and every writer has ended."""
+        begun, stop = time.monotonic(), threading.Event()
+        load = pgbench(self._shop, round(minutes * 60))
+        actors = [threading.Thread(target=self._step_the_clock, args=(stop,))]
+        for hazard in HAZARDS:
+            for number in range(hazard.sessions if hazard.write else 0):
+                writing = Writing(self._shop, stop, random.Random(f"{SEED} {hazard.table} {number}"))
+                actors.append(threading.Thread(target=self._write, args=(hazard, writing)))
+        for actor in actors:
+            actor.start()
+        while time.monotonic() - begun < minutes * 60:
+            self._live_and_die()
+            look(self._desk, HAZARDS, self._seen, self.result)
+            _LOG.info("%d kills, %d looks, %d faults", self.result.kills, self.result.looks, len(self.result.faults))
+        stop.set()
+        for actor in actors:
+            actor.join()
+        out, _ = load.communicate(timeout=120)
+        self.result.transactions = processed(out)
+        self.result.minutes = round((time.monotonic() - begun) / 60, 1)
+
+    def judge(self) -> None:
+        """Sync until all has settled, without a word to any row; then look at every copy and at what the runs had said."""
+        for _ in range(3):
+            ended = self._shop.run("sync", "--json")
+            time.sleep(GUARD.total_seconds())
+        if ended.returncode:
+            self.result.faults.append(f"the last sync ended with {ended.returncode}: {ended.stderr[-500:]}")
+        look(self._desk, HAZARDS, self._seen, self.result)
+        for hazard in HAZARDS:
+            judge(self._desk, hazard, self.result)
+            self._desk.assert_tidy(hazard.table)
+
+    def _live_and_die(self) -> None:
+        through_engine = self.result.kills % THROUGH_ENGINE == 0
+        apart = {} if through_engine else {"DAGSTER_HOME": str(self._shop.folder / "apart")}
+        syncing = subprocess.Popen(
+            [sys.executable, "-m", "tests.conformance.syncing", str(self._shop.config)],
+            cwd=ROOT,
+            env=self._shop.environment | apart,
+            start_new_session=True,
+        )
+        # How long a process may live is the experiment; nothing is waited for.
+        time.sleep(self._chance.uniform(*LIFETIME))
+        os.killpg(syncing.pid, signal.SIGKILL)
+        syncing.wait()
+        self.result.kills += 1
+
+    def _step_the_clock(self, stop: threading.Event) -> None:
+        while not stop.wait(self._chance.uniform(*STEADY)):
+            back = self._chance.randint(*STEP)
+            for step, leave in ((-back, AWRY), (back, (0.0, 0.0))):
+                self._clock.step(step)
+                self.result.clock_steps.append(step)
+                stop.wait(self._chance.uniform(*leave))
+
+    def _write(self, hazard: Hazard, writing: Writing) -> None:
+        try:
+            hazard.write(writing)  # type: ignore[misc]
+        except Exception as error:  # noqa: BLE001 - a writer that ended would make the soak tame
+            self.result.faults.append(f"the writer of {hazard.table} ended: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]), Path(sys.argv[2])))
