@@ -8,19 +8,19 @@ for a time of day, waits longer by what the clock was put back meanwhile.
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Self
 
+from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from incremental_assets.demo.state import ServerState
 
 _SOURCE = Path(__file__).with_name("clock.c")
 
@@ -30,7 +30,7 @@ class ClockMissing(Exception):
 
 
 class Clock:
-    """What a server that is started `within` it reads. Its folder is one that the server's account may enter, without a space in its name."""
+    """What a server that is started under its `variables` reads. Its folder is one that the server's account may enter, without a space in its name."""
 
     def __init__(self) -> None:
         self._library = _library()
@@ -53,20 +53,10 @@ class Clock:
         """Set forward, or back with a number below 0. It takes effect at once, in transactions that are open as well."""
         self.set(self.offset + seconds)
 
-    @contextmanager
-    def within(self) -> Iterator[None]:
-        """Processes that are begun meanwhile read this clock, and so do theirs."""
-        ours = {"LD_PRELOAD": str(self._library), "CLOCK_OFFSET_FILE": str(self._file)}
-        before = {name: os.environ.get(name) for name in ours}
-        os.environ.update(ours)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Under which a process, and every one that it starts, reads this clock: `NAME=value`."""
+        return f"LD_PRELOAD={self._library}", f"CLOCK_OFFSET_FILE={self._file}"
 
     def remove(self) -> None:
         """Its files. A server that still runs keeps its last offset."""
@@ -80,13 +70,22 @@ class ClockedPostgres(EmbeddedPostgres):
         super().__init__(folder, settings=settings)
         self.clock = Clock()
 
-    def start(self) -> Self:
-        with self.clock.within():
-            return super().start()
-
     def remove(self) -> None:
         super().remove()
         self.clock.remove()
+
+    def _home(self, state: ServerState) -> Home:
+        return _ClockedHome(super()._home(state).folder, self.clock.variables)
+
+
+@dataclass(frozen=True)
+class _ClockedHome(Home):
+    """The same home, whose programs read another clock."""
+
+    variables: tuple[str, ...]
+
+    def run(self, program: str, *arguments: str | Path, timeout: float = 90) -> subprocess.CompletedProcess[str]:
+        return super().run("/usr/bin/env", *self.variables, self.programs / program, *arguments, timeout=timeout)
 
 
 @cache

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from incremental_assets.core.bound import Guarantee
+from tests.conformance.clock import ClockedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
+from tests.shop import Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
 EVENTS = "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text)"
@@ -74,23 +83,23 @@ def test_a_prepared_transaction(stand: OpenStand) -> None:
 
 @scenario(
     "T24",
-    "A session is left idle in a transaction for the whole day",
+    "A session is left idle in a transaction for a whole day of the source's clock, while rows are written and synced every eight hours",
     holds="rows land at every sync, the watermark stays before that transaction and the run names the session that holds it back; "
     "what it commits in the end lands",
     long=True,
 )
-def test_an_idle_transaction(stand: OpenStand) -> None:
-    desk = stand(TABLES, ORDERS, EVENTS)
+def test_an_idle_transaction(clocked: ClockedPostgres, tmp_path: Path, spark: SparkSession) -> None:
+    clocked.create_database("shop")
+    desk = Stand(Shop.open(clocked, "shop", tmp_path, TABLES, options="unlisted: ignore"), spark)
+    desk.execute(ORDERS, EVENTS)
     idle = desk.shop.connect()
     began = idle.execute("SELECT now()").fetchone()
     assert began is not None
     idle.execute("INSERT INTO orders VALUES (1, 'from the idle one')")
     idle.execute("INSERT INTO events (what) VALUES ('from the idle one')")
     pid = idle.info.backend_pid
-    for number in (2, 3):
-        # Shorter ones than the guard of two seconds are nobody's fault and not named.
-        old = f"clock_timestamp() - '{began[0]}'::timestamptz"
-        desk.execute(f"SELECT pg_sleep(greatest(0, 2.1 - extract(epoch FROM {old})))")
+    for number in (2, 3, 4):
+        clocked.clock.step(8 * 3600)
         desk.execute(
             f"INSERT INTO orders VALUES ({number}, 'quick')", f"INSERT INTO events (what) VALUES ('quick {number}')"
         )
@@ -100,6 +109,8 @@ def test_an_idle_transaction(stand: OpenStand) -> None:
         assert watermark is not None
         assert watermark.moment() < began[0]
         assert reports["events"].new_watermark is None
+        assert reports["orders"].lag is not None
+        assert reports["orders"].lag > (number - 1) * 8 * 3600
     assert f"pid {pid}" in reports["orders"].guarantee_reason
     idle.commit()
     idle.close()
