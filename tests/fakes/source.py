@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import TableMissing
+from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.measure import Measure
 from incremental_assets.core.parts import joined
 from incremental_assets.core.plan import Observation, Parts, Request, SyncPlan
@@ -150,7 +150,10 @@ class FakeSource:
         """One snapshot."""
         if plan.spec.id not in self._database.tables:
             raise TableMissing(plan.spec.id)
-        table = dict(self._database.tables[plan.spec.id].rows)
+        found = self._database.tables[plan.spec.id]
+        if not found.members.issuperset(plan.members or ()):
+            raise SourceRefused(f"{plan.spec.id}: a partition left it")
+        table = dict(found.rows)
         yield self.take(plan, table)
 
     def take(self, plan: SyncPlan, table: dict[int, Stored]) -> FakeSnapshot:
