@@ -38,9 +38,10 @@ def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) 
     if before is None or after is None or before.zones == after.zones:
         return ()
     was, now = before.zones[0], after.zones[0]
+    rewound = f", so that the watermark went from {before.watermark} to {after.watermark}"
     told = (
-        f"stamps without a zone were read in {was} and are now in {now}, so that the watermark went from {before.watermark} to "
-        f"{after.watermark}; should {now} have been right all along, `incremental-assets reset --select {spec.id}` reads what was missed"
+        f"stamps without a zone were read in {was} and are now in {now}{rewound if after.watermark != before.watermark else ''}; "
+        f"should {now} have been right all along, `incremental-assets reset --select {spec.id}` reads what was missed"
     )
     return (told,)
 

@@ -102,7 +102,6 @@ def test_the_zone_of_the_host(stand: OpenStand, monkeypatch: pytest.MonkeyPatch)
 
 WANDERING = """
 - "public.later:at:datetime!upsert"
-- "public.visits:at:datetime!append"
 - {table: public.named, cursor: {column: at, type: datetime, zone: ZONE}, strategy: append}
 """
 
@@ -111,13 +110,14 @@ WANDERING = """
     "T8",
     "After a sync the database, and the `cursor.zone` of a table, go from UTC to New York's time and then to Tokyo's; new sessions stamp in the new zone while an old one goes on in UTC",
     holds="every row lands with the next sync, once; the runs say `best_effort`, name the zones and warn, until a reset says that the old sessions are gone; then a role with a zone of its own is named",
+    long=True,
 )
 def test_a_zone_that_changes(stand: OpenStand) -> None:
-    names, numbers = ("later", "visits", "named"), itertools.count(1)
+    names, numbers = ("later", "named"), itertools.count(1)
     desk = stand(
         WANDERING.replace("ZONE", "UTC"),
         "CREATE TABLE later (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now())",
-        *(f"CREATE TABLE {name} (id int, at timestamp NOT NULL DEFAULT now())" for name in ("visits", "named")),
+        "CREATE TABLE named (id int, at timestamp NOT NULL DEFAULT now())",
     )
 
     def inserted() -> list[str]:
@@ -129,14 +129,14 @@ def test_a_zone_that_changes(stand: OpenStand) -> None:
         for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
             desk.execute(f"ALTER DATABASE {desk.shop.database} SET TimeZone = '{zone}'")
             desk.shop.configure(WANDERING.replace("ZONE", zone), "unlisted: ignore\n")
-            for turn in range(2):
+            for turn in range(1 if zone == "UTC" else 2):
                 desk.execute(*inserted())
                 for statement in inserted():
                     old.execute(statement.encode())
                 for name, report in desk.land().items():
                     assert report.guarantee == ("settled" if zone == "UTC" else "best_effort"), name
                     assert ("UTC" in report.guarantee_reason and zone in report.guarantee_reason) is (zone != "UTC")
-                    assert any("the watermark went from" in told for told in report.warnings) is (
+                    assert any("stamps without a zone were read in" in told for told in report.warnings) is (
                         zone != "UTC" and turn == 0
                     )
                     assert (report.rows.inserted, report.rows.updated) == (2, 0), (name, zone, turn)
@@ -154,7 +154,6 @@ def test_a_zone_that_changes(stand: OpenStand) -> None:
         desk.execute("DROP OWNED BY clerk", "DROP ROLE clerk")
     assert {name: report.guarantee for name, report in reports.items()} == {
         "later": "best_effort",
-        "visits": "settled",
         "named": "settled",
     }
     assert "clerk" in reports["later"].guarantee_reason
