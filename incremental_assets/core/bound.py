@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles
+from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles, of_zones
 from incremental_assets.core.state import Identity, Settling, State
 from incremental_assets.core.table import Cursor, TableSpec
 
@@ -68,7 +68,10 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
     # A holdback stands for what cannot be seen, and for nothing that can.
     instant = bound.clock if holdback and bound.blind else oldest - GUARD
     instant = min(instant, bound.clock - holdback)
-    return Settled(lowest_reading(cursor, bound, instant), guarantee, reason)
+    # Sessions that began before a change of the zone may go on to stamp in the old one.
+    zones = (zone_of(cursor, bound), *(state.zones if state else ()))
+    value = min(lowest_reading(replace(cursor, zone=zone), bound, instant) for zone in zones)
+    return Settled(value, guarantee, reason)
 
 
 def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
@@ -101,10 +104,15 @@ def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
     return highest.minus(holdback if spec.repeats else holdback - 1)
 
 
-def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:  # noqa: ARG001 - each reason looks at what it needs
+def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
     """Why a run of this table cannot be `settled`, for people; empty where nothing stands against it."""
+    zone = zone_of(spec.cursor, bound)
     return (
-        bound.blind or of_arrival(spec) or of_numbers(spec) or of_roles(spec, zone_of(spec.cursor, bound), bound.clock)
+        bound.blind
+        or of_arrival(spec)
+        or of_numbers(spec)
+        or of_roles(spec, zone, bound.clock)
+        or of_zones(spec, zone, state.zones if state else (), bound.clock)
     )
 
 

@@ -58,6 +58,18 @@ def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
     )
 
 
+def of_zones(spec: TableSpec, zone: str, known: tuple[str, ...], clock: datetime) -> str:
+    """Another zone in which stamps were read before: sessions that began then may go on to stamp in it."""
+    cursor = spec.cursor
+    others = [each for each in known if not alike(each, zone, clock)]
+    if cursor is None or not cursor.is_zoneless or not others:
+        return ""
+    return (
+        f"{cursor.column!r} was read in {', '.join(others)} and now is in {zone}: what sessions stamp in any of them is read, until "
+        f"`incremental-assets reset --select {spec.id}` says that none of the old ones is left"
+    )
+
+
 def alike(one: str, other: str, clock: datetime) -> bool:
     """Whether two zones read the same all year, such as UTC and Etc/UTC: a day of the last and the next year at a time."""
     if one == other:

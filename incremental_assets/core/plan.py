@@ -44,6 +44,17 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """The partitions and inheritance children in which a table's rows lie, by the source's own numbers."""
+
+    members: tuple[int, ...]
+    joined: tuple[int, ...] = ()
+    """Those of them that the state did not know."""
+    lowest: CursorValue | None = None
+    """The smallest cursor in these; None where they are empty."""
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What the source said of one table, in this order: highest integer, bound, fingerprint over what the next sync would read."""
 
@@ -52,6 +63,8 @@ class Observation:
     fingerprint: Fingerprint | None = None
     narrowed: Fingerprint | None = None
     """Of what would be read now, where the kept one reaches further down; asked just before it, so that an equal one vouches for it."""
+    parts: Parts | None = None
+    """Members both before all other questions and after them; None where nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,9 @@ class SyncPlan:
     """What first lands from below this was committed late: an earlier sync had read that far."""
     future_above: CursorValue | None
     """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
+    members: tuple[int, ...] | None = None
+    """What the snapshot must show at least, and its state then knows."""
+    zones: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -132,10 +148,14 @@ class SyncPlan:
             due=due,
             rows=rows if whole else None,
             coverage=merge((*covered, *self._covered())),
+            members=self.members,
+            zones=self.zones,
         )
         if self.request.mode is not Mode.BACKFILL or whole:
             return state
-        kept = before or replace(state, watermark=None, settling=None, fingerprint=None, clock=None, due=None)
+        kept = before or replace(
+            state, watermark=None, settling=None, fingerprint=None, clock=None, due=None, members=None
+        )
         return replace(
             state,
             watermark=kept.watermark,
@@ -143,6 +163,7 @@ class SyncPlan:
             fingerprint=kept.fingerprint,
             clock=kept.clock,
             due=kept.due,
+            members=kept.members,
         )
 
     def _covered(self) -> tuple[Window, ...]:

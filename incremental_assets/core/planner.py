@@ -15,22 +15,25 @@ from incremental_assets.core.continuity import (
     timeline_turned,
 )
 from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.parts import changed_parts, reaching
 from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.state import State
 from incremental_assets.core.table import FuturePolicy, TableSpec
 from incremental_assets.core.window import Window, merge
+from incremental_assets.core.zones import rezoned, rezoned_warning, zones_of
 
 _FEW = 1_000
 """Rows that PostgreSQL counts in a third of a millisecond: about what another question costs."""
 
 
 def plan(
-    spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation
+    spec: TableSpec, request: Request, landed: State | None, ticket: Ticket, observation: Observation
 ) -> SyncPlan | Nothing:
     """The plan of one sync, or Nothing; stops if the source or the terms are not those that landed."""
     bound, cursor = observation.bound, spec.cursor
-    check_identity(spec, request, state, bound)
-    check_terms(spec, request, state)
+    check_identity(spec, request, landed, bound)
+    check_terms(spec, request, landed)
+    state = rezoned(spec, landed, bound)
     if cursor is None or not spec.is_incremental:
         return _plan_whole(spec, request, state, ticket, observation)
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
@@ -49,7 +52,10 @@ def plan(
         *highest_fell(spec, known, observation.highest),
         *identity_hidden(bound),
         *never_read(spec, known),
+        *rezoned_warning(spec, landed, state),
+        *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )
+    members = observation.parts.members if observation.parts else known.members if known else None
     if request.mode is Mode.SYNC and state is not None:
         idle = replace(
             state,
@@ -60,9 +66,15 @@ def plan(
             coverage=merge((*state.coverage, window.clamp_upper(settled.value)))
             if settled.value is not None
             else state.coverage,
+            members=members,
+            zones=zones_of(cursor, bound, state.zones),
         )
         if window.is_empty or not (_has_moved(state, window, observation) or _is_due(state, future)):
-            changed = watermark != previous or settled.settling != state.settling or observation.narrowed is not None
+            changed = (
+                watermark != previous
+                or (settled.settling, members) != (state.settling, state.members)
+                or observation.narrowed is not None
+            )
             return Nothing(
                 "nothing moved",
                 settled.guarantee,
@@ -84,6 +96,8 @@ def plan(
         fingerprint_lower=_lower(spec, watermark),
         late_below=_late_below(spec, request, state, bound),
         future_above=future,
+        members=members,
+        zones=zones_of(cursor, bound, known.zones if known else ()),
         warnings=warnings,
     )
 
@@ -135,8 +149,10 @@ def reading(spec: TableSpec, request: Request, state: State | None, observation:
         if request.window is None:
             raise ValueError("a backfill of an incremental table names its window")
         return request.window.clamp_upper(upper)
-    lower = spec.start if request.mode is Mode.FULL_REFRESH else _lower(spec, state.watermark if state else None)
-    return Window(lower, None).clamp_upper(upper)
+    if request.mode is Mode.FULL_REFRESH:
+        return Window(spec.start, None).clamp_upper(upper)
+    lower = _lower(spec, state.watermark if state else None)
+    return Window(reaching(lower, spec.start, state, observation.parts), None).clamp_upper(upper)
 
 
 def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None:

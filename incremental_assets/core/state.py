@@ -67,6 +67,10 @@ class State:
     rows: int | None = None
     """Rows of the last whole read, against which a shrunken source is noticed."""
     coverage: tuple[Window, ...] = ()
+    members: tuple[int, ...] | None = None
+    """The partitions and children whose rows have been read, by the source's own numbers; None: not known."""
+    zones: tuple[str, ...] = ()
+    """In which zone stamps without one are read, and behind it every other in which they were since the last reset."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -91,6 +95,7 @@ class State:
             due=None,
             rows=None,
             coverage=merge(covered),
+            zones=(),
         )
 
     def forgotten(self, seq: int) -> State:
@@ -129,6 +134,8 @@ class State:
             "due": _dump(self.due),
             "rows": self.rows,
             "coverage": [[_dump(window.lower), _dump(window.upper)] for window in self.coverage],
+            "members": None if self.members is None else list(self.members),
+            "zones": list(self.zones),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -160,6 +167,8 @@ class State:
             due=_load(document.get("due")),
             rows=document["rows"],
             coverage=tuple(Window(_load(lower), _load(upper)) for lower, upper in document["coverage"]),
+            members=None if document.get("members") is None else tuple(document["members"]),
+            zones=tuple(document.get("zones", ())),
         )
 
 

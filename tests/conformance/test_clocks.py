@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime, timedelta
 
 import pytest
 
 from incremental_assets.core.report import SyncReport
+from incremental_assets.core.state import State
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
@@ -98,6 +100,67 @@ def test_the_zone_of_the_host(stand: OpenStand, monkeypatch: pytest.MonkeyPatch)
     _assert_same_instants(desk)
 
 
+WANDERING = """
+- "public.later:at:datetime!upsert"
+- {table: public.named, cursor: {column: at, type: datetime, zone: ZONE}, strategy: append}
+"""
+
+
+@scenario(
+    "T8",
+    "After a sync the database, and the `cursor.zone` of a table, go from UTC to New York's time and then to Tokyo's; new sessions stamp in the new zone while an old one goes on in UTC",
+    holds="every row lands with the next sync, once; the runs say `best_effort`, name the zones and warn, until a reset says that the old sessions are gone; then a role with a zone of its own is named",
+    long=True,
+)
+def test_a_zone_that_changes(stand: OpenStand) -> None:
+    names, numbers = ("later", "named"), itertools.count(1)
+    desk = stand(
+        WANDERING.replace("ZONE", "UTC"),
+        "CREATE TABLE later (id int PRIMARY KEY, at timestamp NOT NULL DEFAULT now())",
+        "CREATE TABLE named (id int, at timestamp NOT NULL DEFAULT now())",
+    )
+
+    def inserted() -> list[str]:
+        number = next(numbers)
+        return [f"INSERT INTO {name} VALUES ({number})" for name in names]
+
+    with desk.shop.connect() as old:
+        old.autocommit = True
+        for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
+            desk.execute(f"ALTER DATABASE {desk.shop.database} SET TimeZone = '{zone}'")
+            desk.shop.configure(WANDERING.replace("ZONE", zone), "unlisted: ignore\n")
+            for turn in range(1 if zone == "UTC" else 2):
+                desk.execute(*inserted())
+                for statement in inserted():
+                    old.execute(statement.encode())
+                for name, report in desk.land().items():
+                    assert report.guarantee == ("settled" if zone == "UTC" else "best_effort"), name
+                    assert ("UTC" in report.guarantee_reason and zone in report.guarantee_reason) is (zone != "UTC")
+                    assert any("stamps without a zone were read in" in told for told in report.warnings) is (
+                        zone != "UTC" and turn == 0
+                    )
+                    assert (report.rows.inserted, report.rows.updated) == (2, 0), (name, zone, turn)
+                    desk.assert_equal(name)
+    for name in names:
+        desk.reset(name, _state(desk, name).watermark)
+    desk.execute(*inserted())
+    assert {report.guarantee for report in desk.land().values()} == {"settled"}
+
+    desk.execute("CREATE ROLE clerk LOGIN", "ALTER ROLE clerk SET TimeZone = 'America/New_York'")
+    try:
+        desk.execute("GRANT INSERT ON later TO clerk", *inserted())
+        reports = desk.land()
+    finally:
+        desk.execute("DROP OWNED BY clerk", "DROP ROLE clerk")
+    assert {name: report.guarantee for name, report in reports.items()} == {
+        "later": "best_effort",
+        "named": "settled",
+    }
+    assert "clerk" in reports["later"].guarantee_reason
+    for name in names:
+        desk.assert_equal(name)
+
+
 FUTURE = ("land", "quarantine", "wait")
 
 
@@ -159,6 +222,10 @@ def test_stamps_that_no_clock_has_reached(stand: OpenStand) -> None:
     )
     assert {name: report.rows.inserted for name, report in desk.land(*late).items()} == dict.fromkeys(late, 1)
     assert [desk.copy(name, "id") for name in late] == [[(1,), (5,), (6,)]] * 2
+
+
+def _state(desk: Stand, name: str) -> State:
+    return next(event.state for event in reversed(desk.events(name)) if event.state is not None)
 
 
 def _moment(report: SyncReport) -> datetime:

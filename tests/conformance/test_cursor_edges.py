@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from tests.conformance.scenario import scenario
 from tests.conformance.stand import statuses
 
 ONE_STAMP = 1_000_000
+SESSIONS = 16
 
 
 # --- T2: numbers --------------------------------------------------------------------------------------
@@ -64,35 +66,51 @@ def test_ids_commit_out_of_order(stand: OpenStand) -> None:
 
 @scenario(
     "T2",
-    "A sequence with CACHE 10 gives ids 1 to 10 to one session and 11 to 20 to another, which writes first; the table has `lookback: 100`",
-    holds="ids that come later from the lower block land; without the lookback they stay away, as the documentation says",
-    long=True,
+    f"{SESSIONS} sessions draw blocks of ten numbers from a sequence with CACHE 10, owned by its column and not; the first goes on to write below all others. "
+    "Beside it sequences that count down and that begin again",
+    holds="every run says `best_effort`, names the sequence and why, beforehand; a `lookback` wider than what all sessions hold lands the rows, and one of a default of CACHE 1 stays `settled`",
 )
 def test_ids_drawn_in_blocks(stand: OpenStand) -> None:
+    told = {"owned": "CACHE 10", "unowned": "CACHE 10", "down": "counts down", "again": "CYCLE", "plain": ""}
     desk = stand(
-        """
-        - {table: public.calls, cursor: {column: id, type: integer}, strategy: append, lookback: 100}
-        - "public.unwary:id:integer!append"
-        """,
+        "\n".join(
+            f"- {{table: public.{name}, cursor: {{column: id, type: integer}}, strategy: append, lookback: {10 * SESSIONS}}}"
+            for name in told
+        ),
         "CREATE SEQUENCE numbers CACHE 10",
-        "CREATE TABLE calls (id bigint PRIMARY KEY DEFAULT nextval('numbers'), what text)",
-        "CREATE TABLE unwary (LIKE calls)",
+        "CREATE SEQUENCE falling INCREMENT -1 MINVALUE 1 MAXVALUE 1000 START 1000",
+        "CREATE SEQUENCE circle MAXVALUE 3 CYCLE",
+        "CREATE TABLE owned (id bigserial PRIMARY KEY, what text)",
+        "ALTER SEQUENCE owned_id_seq CACHE 10",
+        "CREATE TABLE unowned (id bigint PRIMARY KEY DEFAULT nextval('numbers'), what text)",
+        "CREATE TABLE down (id bigint PRIMARY KEY DEFAULT nextval('falling'), what text)",
+        "CREATE TABLE again (id bigint NOT NULL DEFAULT nextval('circle'), what text)",
+        "CREATE TABLE plain (id bigserial PRIMARY KEY, what text)",
     )
-    with desk.shop.connect() as early, desk.shop.connect() as late:
-        for session, what in ((early, "of the first block"), (late, "of the second block")):
+    with contextlib.ExitStack() as held:
+        sessions = [held.enter_context(desk.shop.connect()) for _ in range(SESSIONS)]
+        for session in sessions:
             session.autocommit = True
-            session.execute("INSERT INTO calls (what) VALUES (%s)", [what])
-        desk.execute("INSERT INTO unwary SELECT * FROM calls")
-        desk.land()
-        assert desk.copy("calls", "id") == [(1,), (11,)]
-        assert {str(desk.settled(name)) for name in ("calls", "unwary")} == {"12"}, "no transaction is open"
-        early.execute("INSERT INTO calls (what) VALUES ('late in the first block')")
-        desk.execute("INSERT INTO unwary SELECT * FROM calls WHERE id = 2")
+            for name in ("owned", "unowned"):
+                session.execute(f"INSERT INTO {name} (what) VALUES ('first of its block')")
+        for name in ("down", "again", "plain"):
+            desk.execute(*[f"INSERT INTO {name} (what) VALUES ('early')"] * 3)
+        first = desk.land()
+        marks = {name: desk.settled(name) for name in told}
+        for name in told:
+            sessions[0].execute(f"INSERT INTO {name} (what) VALUES ('late')")
     second = desk.land()
 
-    assert (second["calls"].rows.inserted, second["calls"].rows.late, second["calls"].rows.unchanged) == (1, 1, 2)
-    desk.assert_equal("calls")
-    assert desk.copy("unwary", "id") == [(1,), (11,)]
+    assert str(marks["unowned"]) == str(10 * (SESSIONS - 1) + 2), "no transaction is open"
+    assert desk.source("SELECT id FROM unowned WHERE what = 'late'") == [(2,)]
+    assert desk.source("SELECT id FROM down WHERE what = 'late'") == [(997,)]
+    assert desk.source("SELECT id FROM again WHERE what = 'late'") == [(1,)]
+    for name, why in told.items():
+        for report in (first[name], second[name]):
+            assert report.guarantee == ("best_effort" if why else "settled"), name
+            assert why in report.guarantee_reason, (name, report.guarantee_reason)
+        assert second[name].rows.inserted == 1, name
+        desk.assert_equal(name)
 
 
 @scenario(

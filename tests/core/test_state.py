@@ -61,6 +61,14 @@ def test_a_clock_in_another_offset_is_the_same_moment() -> None:
     assert State.from_json(state.to_json()).clock == moment
 
 
+def test_a_state_of_the_first_version_says_nothing_of_partitions_and_zones() -> None:
+    told = replace(LANDED, members=(7, 9), zones=("Asia/Tokyo", "UTC"))
+    assert State.from_json(told.to_json()) == told
+    document = json.loads(told.to_json())
+    first = {name: value for name, value in document.items() if name not in ("members", "zones")} | {"version": 1}
+    assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=())
+
+
 def test_a_state_of_a_later_version_is_refused_rather_than_half_understood() -> None:
     document = json.loads(State("app", 1, "batch", Terms(Strategy.UPSERT, ("id",), "")).to_json())
     with pytest.raises(CheckpointsTooNew, match="upgrade"):

@@ -88,6 +88,22 @@ def test_numbers_that_commit_out_of_order_all_land() -> None:
     assert_equal(world)
 
 
+def test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle() -> None:
+    by_batch = replace(BY_ID, shape=replace(BY_ID.shape, primary_key=()), key=(), key_enforced=False)
+    world = World(shop())
+    for number in (1, 1, 2):
+        order(world.database, "ada", world.database.stamp(), number=number)
+    world.database.tick(60)
+    first = world.sync(by_batch)
+    assert (first.rows.inserted, first.guarantee, str(first.new_watermark)) == (3, Guarantee.SETTLED, "2")
+    order(world.database, "grace", world.database.stamp(), number=2)
+    world.database.tick(60)
+    again = world.sync(by_batch)
+    assert (again.rows.read, again.rows.inserted, again.rows.unchanged) == (2, 1, 1)
+    assert_equal(world)
+    assert [world.sync(by_batch).status for _ in range(2)] == [Status.IDLE, Status.IDLE]
+
+
 def test_a_stamp_taken_just_before_its_transaction_shows_is_behind_the_guard() -> None:
     world = opened()
     unseen = world.database.begin(shown=False)

@@ -27,6 +27,8 @@ class Stored:
 
     values: Row
     version: int
+    member: int = 0
+    """The partition in which it lies, by its number; 0 for the table's own."""
 
 
 @dataclass
@@ -35,6 +37,10 @@ class Table:
 
     shape: TableShape
     rows: dict[int, Stored] = field(default_factory=dict)
+    members: set[int] = field(default_factory=set)
+    """Partitions that are attached."""
+    apart: dict[int, dict[int, Stored]] = field(default_factory=dict)
+    """Rows of partitions that are not."""
 
 
 class Transaction:
@@ -191,7 +197,30 @@ class SimulatedDatabase:
             if values is None:
                 self.tables[table].rows.pop(identity, None)
             else:
-                self.tables[table].rows[identity] = Stored(values, next(self.versions))
+                rows = self.tables[table].rows
+                member = rows[identity].member if identity in rows else 0
+                rows[identity] = Stored(values, next(self.versions), member)
+
+    def fill(self, table: TableId, member: int, **values: object) -> None:
+        """A row in a partition that is not attached: nobody who asks the table sees it."""
+        names = self.tables[table].shape.names
+        row = {name: values.get(name) for name in names}
+        self.tables[table].apart.setdefault(member, {})[next(self.identities)] = Stored(
+            row, next(self.versions), member
+        )
+
+    def attach(self, table: TableId, member: int) -> None:
+        """All rows of a partition appear at once, with the stamps that they have."""
+        found = self.tables[table]
+        found.members.add(member)
+        found.rows |= found.apart.pop(member, {})
+
+    def detach(self, table: TableId, member: int) -> None:
+        """They are gone from the table, and kept."""
+        found = self.tables[table]
+        found.members.discard(member)
+        found.apart[member] = {identity: stored for identity, stored in found.rows.items() if stored.member == member}
+        found.rows = {identity: stored for identity, stored in found.rows.items() if stored.member != member}
 
     # --- what its administrators do -----------------------------------------------------------------
 

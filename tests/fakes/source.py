@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import TableMissing
+from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.measure import Measure
-from incremental_assets.core.plan import Observation, Request, SyncPlan
+from incremental_assets.core.parts import joined
+from incremental_assets.core.plan import Observation, Parts, Request, SyncPlan
 from incremental_assets.core.planner import narrower, reading
 from incremental_assets.core.ports import Look
 from incremental_assets.core.state import Fingerprint
@@ -50,7 +51,7 @@ class FakeProbe:
         bound = self._database.bound()
         seen = [Observation(bound, highest) for highest in maxima]
         return tuple(
-            Observation(bound, each.highest, self._kept(look, each), self._narrowed(look, each))
+            Observation(bound, each.highest, self._kept(look, each), self._narrowed(look, each), self._parts(look))
             for look, each in zip(looks, seen, strict=True)
         )
 
@@ -80,6 +81,14 @@ class FakeProbe:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
         return fingerprint(look.spec, Window(lower, None).clamp_upper(upper), self._table(look.spec))
+
+    def _parts(self, look: Look) -> Parts | None:
+        if look.spec.id not in self._database.tables:
+            return None
+        members = Parts(tuple(sorted(self._database.tables[look.spec.id].members)))
+        new = joined(look.state, members)
+        rows = [stored.values for stored in self._table(look.spec).values() if stored.member in new]
+        return replace(members, joined=new, lowest=_lowest(look.spec, rows))
 
     def _highest_integer(self, spec: TableSpec) -> CursorValue | None:
         if spec.cursor is None or not spec.is_incremental or spec.cursor.type is not CursorType.INTEGER:
@@ -141,7 +150,10 @@ class FakeSource:
         """One snapshot."""
         if plan.spec.id not in self._database.tables:
             raise TableMissing(plan.spec.id)
-        table = dict(self._database.tables[plan.spec.id].rows)
+        found = self._database.tables[plan.spec.id]
+        if not found.members.issuperset(plan.members or ()):
+            raise SourceRefused(f"{plan.spec.id}: a partition left it")
+        table = dict(found.rows)
         yield self.take(plan, table)
 
     def take(self, plan: SyncPlan, table: dict[int, Stored]) -> FakeSnapshot:

@@ -300,6 +300,16 @@ MUTANTS = [
         without_the_thought(lake, "FakeLake.written", (" or not (table.landed or table.cleaned)", "")),
     ),
     Mutant(
+        "a number that repeats settles above itself",
+        "loses a row that gets the highest number after that has settled",
+        without_the_thought(bound, "_after", ("holdback if spec.repeats else holdback - 1", "holdback - 1")),
+    ),
+    Mutant(
+        "a partition that joins is read from the watermark on",
+        "loses its rows that were stamped before",
+        instead(planner, "reaching", lambda lower, *_: lower),
+    ),
+    Mutant(
         "a fingerprint outlives a reset",
         "never reads what the reset asked for",
         without_the_thought(planner, "_has_moved", ("return kept.lower is not None and", "return False and")),

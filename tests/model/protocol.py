@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, StageBroken
+from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
 from incremental_assets.core.first_load import WORTH_IT
 from incremental_assets.core.maintain import Maintained, maintain
 from incremental_assets.core.plan import Mode, Request
@@ -35,6 +36,9 @@ TERMS = {
     "append by a stamp, looking back": orders(Strategy.APPEND, lookback=timedelta(minutes=5)),
     "upsert by a sequence": orders(Strategy.UPSERT, cursor="id"),
     "append by a sequence": orders(Strategy.APPEND, cursor="id"),
+    "append by a number that repeats": replace(
+        orders(Strategy.APPEND, cursor="id"), shape=replace(ORDERS_SHAPE, primary_key=()), key=(), key_enforced=False
+    ),
     "upsert by a stamp, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT),
     "append by a stamp, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }
@@ -145,6 +149,41 @@ class Protocol(RuleBasedStateMachine):
         for transaction in self.world.database.open:
             transaction.show()
         self.world.database.clock = max(self.world.database.clock - timedelta(seconds=span), self.latest - PUT_BACK)
+
+    @precondition(lambda self: self.spec.repeats and not self.by_stamp and self.open)
+    @rule(which=st.integers(0, 3))
+    def the_highest_number_comes_again(self, which: int) -> None:
+        numbers = [row["id"] for row in self.world.database.rows(ORDERS)]
+        if numbers:
+            self.pick(which).insert(ORDERS, id=max(numbers), status=self.version())  # type: ignore[type-var]
+
+    # --- its partitions ----------------------------------------------------------------------------
+
+    @rule(member=st.integers(1, 2))
+    def a_partition_that_is_not_attached_is_filled(self, member: int) -> None:
+        table = self.world.database.tables[ORDERS]
+        if member not in table.members:
+            row = {
+                "id": self.world.database.nextval(),
+                "status": self.version(),
+                "updated_at": self.world.database.stamp(),
+            }
+            self.world.database.fill(ORDERS, member, **row)
+            self.committed.append({name: row.get(name) for name in table.shape.names})
+
+    @rule(member=st.integers(1, 2))
+    def a_partition_is_attached(self, member: int) -> None:
+        self.world.database.attach(ORDERS, member)
+
+    @rule(member=st.integers(1, 2))
+    def a_partition_is_detached(self, member: int) -> None:
+        """It waits for all who write to it."""
+        table = self.world.database.tables[ORDERS]
+        held = {identity for identity, stored in table.rows.items() if stored.member == member}
+        if member in table.members and not any(
+            (ORDERS, each) in other.pending for other in self.world.database.open for each in held
+        ):
+            self.world.database.detach(ORDERS, member)
 
     # --- syncs -------------------------------------------------------------------------------------
 
@@ -301,6 +340,8 @@ class Protocol(RuleBasedStateMachine):
             sleeper.wake()
         for transaction in list(self.world.database.open):
             self.finish(transaction)
+        for member in (1, 2):
+            self.world.database.attach(ORDERS, member)
         self.time_passes(600)
         self.run(self.world.process(), quiet=True)
         here, there = self.world.database.rows(ORDERS), self.world.rows(ORDERS)
@@ -331,6 +372,9 @@ class Protocol(RuleBasedStateMachine):
         except CommitMissing:
             # The sleeper of a checkpoint table that was lost had announced the same number, and woke first.
             assert self.forgot
+            assert not quiet
+        except SourceRefused:
+            # A partition left between the plan and its snapshot.
             assert not quiet
         except StageBroken:
             # A sleeper that woke before it had looked around took this run for a dead one and discarded its batch; or a row was lost.

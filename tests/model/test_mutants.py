@@ -36,6 +36,7 @@ STORIES: dict[str, Callable[[], None]] = {
     "keys are compared with =": test_sync.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
     "the highest number is settled when it is seen": test_sync.test_numbers_that_commit_out_of_order_all_land,
     "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
+    "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,
     "no fence at takeover": test_recover.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,
     "the fence carries the state from before": lambda: (
         test_recover.test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(

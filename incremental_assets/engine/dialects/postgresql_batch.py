@@ -20,7 +20,7 @@ _LIGHT = "30s"
 """How long the tables of one statement may take together."""
 
 
-def one_row(asked: psycopg.RawCursor[Any], sql: str, values: Sequence[str] = ()) -> tuple[Any, ...]:
+def one_row(asked: psycopg.RawCursor[Any], sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
     """The answer to a question that has exactly one."""
     row = asked.execute(sql, values or None).fetchone()
     if row is None:

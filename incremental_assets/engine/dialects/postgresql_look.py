@@ -1,4 +1,4 @@
-"""Has anything moved? Asked of many tables at once: the integer maxima, then the bound, then the fingerprints."""
+"""Has anything moved? Asked of many tables at once: the integer maxima, then the bound, then the fingerprints; partitions at both ends."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from incremental_assets.engine.dialects.postgresql_numbers import (
     highest_sql,
     parse_cursor,
 )
+from incremental_assets.engine.dialects.postgresql_parts import members, parts
 from incremental_assets.engine.dialects.postgresql_sql import (
     Parameters,
     cursor_of,
@@ -37,6 +38,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
 
 def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Observation, ...]:
     """One observation per look, in their order."""
+    before = members(asked, looks)
     maxima = _maxima(asked, looks)
     bound = take_bound(asked)
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
@@ -44,8 +46,10 @@ def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Obser
     # The narrower ones before the kept ones: an equal kept one then vouches for what they have seen.
     narrowed = _fingerprints(asked, looks, [_narrowed_window(*pair) for pair in zip(looks, partial, strict=True)])
     marks = _fingerprints(asked, looks, [_kept_window(*pair) for pair in zip(looks, partial, strict=True)])
+    made_of = parts(asked, looks, before)
     return tuple(
-        Observation(bound, seen.highest, mark, less) for seen, mark, less in zip(partial, marks, narrowed, strict=True)
+        Observation(bound, seen.highest, mark, less, made)
+        for seen, mark, less, made in zip(partial, marks, narrowed, made_of, strict=True)
     )
 
 

@@ -28,7 +28,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     relation,
     without_cursor,
 )
-from incremental_assets.engine.dialects.postgresql_unaltered import check_unaltered
+from incremental_assets.engine.dialects.postgresql_unaltered import check_members, check_unaltered
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSess
     sql = numbers_sql(plan, values)
     rows, rejected_rows, highest, lowest, due, nulls, *marks = one_row(asked, sql, values.values)
     check_unaltered(asked, spec)
+    check_members(asked, plan)
     return SnapshotSession(
         snapshot_id=snapshot_id,
         rows=rows,

@@ -12,9 +12,11 @@ from typing import Any
 import psycopg
 
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.table import TableShape, TableSpec
 from incremental_assets.engine.dialects.postgresql_batch import one_row
 from incremental_assets.engine.dialects.postgresql_catalogue import read_catalogue
+from incremental_assets.engine.dialects.postgresql_sql import identifier
 
 # pg_class tells the files as the snapshot shows them, the function tells them as they are; whatever the first question read is locked.
 _REWRITTEN = """
@@ -22,6 +24,13 @@ SELECT EXISTS (
     SELECT FROM pg_locks AS l LEFT JOIN pg_class AS c ON c.oid = l.relation
     WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation'
       AND (c.oid IS NULL OR c.relkind IN ('r', 'm') AND c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_relation_filenode(c.oid)))
+"""
+
+# The function tells the partitions as they are, where a query would tell those of the snapshot. What was read is locked, and stays.
+_GONE = """
+SELECT count(*) FROM unnest($2::oid[]) AS o
+WHERE o NOT IN (SELECT p.relid FROM pg_partition_tree($1::regclass) AS p)
+  AND o NOT IN (SELECT l.relation FROM pg_locks AS l WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation')
 """
 
 
@@ -34,6 +43,16 @@ def check_unaltered(asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
     told = _difference(spec.shape, found[0]) if found else "it is gone"
     if told:
         raise _altered(spec, told)
+
+
+def check_members(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
+    """In the same transaction: every partition and child that the plan counts on is in the table. Raises SourceRefused."""
+    if not plan.members:
+        return
+    table = f"{identifier(plan.spec.id.schema)}.{identifier(plan.spec.id.name)}"
+    (gone,) = one_row(asked, _GONE, (table, list(plan.members)))
+    if gone:
+        raise _altered(plan.spec, "a partition or child left it")
 
 
 def _difference(planned: TableShape, found: TableShape) -> str:

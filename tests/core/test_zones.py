@@ -1,0 +1,118 @@
+"""Stamps without a zone after a change of the zone: nothing that is stamped from now on lies below what is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incremental_assets.core.bound import Bound, Guarantee, lowest_reading
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planner import plan
+from incremental_assets.core.state import Fingerprint, State
+from incremental_assets.core.table import Cursor, TableSpec
+from incremental_assets.core.zones import rezoned
+from tests.scenario import orders
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+ZONES = ["UTC", "America/New_York", "Europe/Paris", "Asia/Tokyo", "Pacific/Apia", "Australia/Lord_Howe"]
+LOCAL = Cursor("updated_at", CursorType.DATETIME)
+
+
+def spec(kind: CursorType = CursorType.DATETIME, zone: str | None = None) -> TableSpec:
+    return replace(orders(), cursor=Cursor("updated_at", kind, zone=zone))
+
+
+def bound(zone: str, clock: datetime = NOON) -> Bound:
+    return Bound(clock, None, "", None, "", zone, None)
+
+
+def landed(watermark: CursorValue | None, zones: tuple[str, ...], kind: CursorType = CursorType.DATETIME) -> State:
+    mark = Fingerprint(watermark, 1, "x", "17")
+    return State(
+        "app", 3, "b", spec(kind).terms, watermark=watermark, clock=NOON, fingerprint=mark, zones=zones, members=()
+    )
+
+
+def planned(terms: TableSpec, state: State, found: Bound) -> SyncPlan:
+    decision = plan(terms, Request("run"), state, Ticket("app", 4, "n"), Observation(found, None, state.fingerprint))
+    assert isinstance(decision, SyncPlan), decision
+    return decision
+
+
+def local(text: str) -> CursorValue:
+    return CursorValue(CursorType.DATETIME, text)
+
+
+def test_to_the_west_the_read_begins_by_the_hours_lower_and_says_so() -> None:
+    state = landed(local("2024-01-31T11:59:58"), ("UTC",))
+    found = planned(spec(), state, bound("America/New_York", NOON + timedelta(minutes=1)))
+    assert str(found.window.lower) == "2024-01-31T06:59:58"
+    assert str(found.new_watermark) == "2024-01-31T07:00:58"
+    assert found.settled.guarantee is Guarantee.BEST_EFFORT
+    assert "read in UTC and now is in America/New_York" in found.settled.reason
+    assert [told for told in found.warnings if "went from 2024-01-31T11:59:58 to 2024-01-31T06:59:58" in told]
+    after = found.landed(1, None, None)
+    assert after.zones == ("America/New_York", "UTC")
+    again = planned(spec(), replace(after, fingerprint=None), bound("America/New_York", NOON + timedelta(minutes=2)))
+    assert (str(again.window.lower), again.warnings[:1]) == ("2024-01-31T07:00:58", found.warnings[:1])
+    assert again.settled.guarantee is Guarantee.BEST_EFFORT
+
+
+def test_to_the_east_old_sessions_keep_the_watermark_back() -> None:
+    state = replace(landed(local("2024-01-31T11:59:58"), ("UTC",)), fingerprint=None)
+    found = planned(spec(zone="Asia/Tokyo"), state, bound("UTC", NOON + timedelta(minutes=1)))
+    assert (str(found.window.lower), str(found.new_watermark)) == ("2024-01-31T11:59:58", "2024-01-31T12:00:58")
+    assert found.landed(1, None, None).zones == ("Asia/Tokyo", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("kind", "zones", "zone"),
+    [
+        (CursorType.DATETIME, ("UTC",), "Etc/UTC"),
+        (CursorType.DATETIME, (), "Asia/Tokyo"),
+        (CursorType.TIMESTAMP, (), "Asia/Tokyo"),
+    ],
+)
+def test_what_reads_alike_or_is_not_known_changes_nothing(kind: CursorType, zones: tuple[str, ...], zone: str) -> None:
+    text = "2024-01-31T11:59:58" + ("Z" if kind is CursorType.TIMESTAMP else "")
+    state = landed(CursorValue(kind, text), zones, kind)
+    assert rezoned(spec(kind), state, bound(zone)) == state
+
+
+def test_a_reset_forgets_the_zones() -> None:
+    mark = local("2024-01-31T11:59:58")
+    assert landed(mark, ("UTC", "Asia/Tokyo")).rewound(spec().terms, mark).zones == ()
+
+
+def test_a_watermark_outside_of_the_calendar_is_reread_from_the_beginning() -> None:
+    found = rezoned(spec(), landed(local("0001-01-01T00:00:00"), ("UTC",)), bound("Asia/Tokyo"))
+    assert found is not None
+    assert found.watermark is not None
+    assert found.watermark <= local("0001-01-01T00:00:00")
+
+
+@given(
+    st.datetimes(datetime(2023, 1, 1), datetime(2025, 12, 31), timezones=st.just(UTC)),  # noqa: DTZ001 - hypothesis adds the zone
+    st.timedeltas(timedelta(0), timedelta(hours=40)),
+    st.sampled_from(ZONES),
+    st.sampled_from(ZONES),
+    st.sampled_from([CursorType.DATETIME, CursorType.DATE]),
+)
+def test_nothing_stamped_later_in_either_zone_lies_below_what_is_read(
+    settled: datetime, later: timedelta, was: str, now: str, kind: CursorType
+) -> None:
+    terms = spec(kind)
+    assert terms.cursor is not None
+    state = landed(lowest_reading(terms.cursor, bound(was), settled), (was,), kind)
+    found = rezoned(terms, state, bound(now, settled + timedelta(hours=1)))
+    assert found is not None
+    assert found.watermark is not None
+    for zone in (was, now):
+        stamp = (settled + later).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        assert found.watermark <= CursorValue.of(kind, stamp)
