@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 Answer = TypeVar("Answer")
 
 
+_HEARS_WITHIN = 0.25
+"""Seconds. A signal that comes just before a wait begins does not wake it, and its handler runs only afterwards."""
+
 Left = Callable[[Collection[Future[Any]], BaseException], None]
 """What is done about works that were begun when nobody waits for them any more, and why."""
 
@@ -22,7 +25,11 @@ def forsake(_: Collection[Future[Any]], __: BaseException) -> None:
 def beside(work: Callable[[], Answer]) -> Future[Answer]:
     """Begin it; what it raises is raised where the result is asked for."""
     answer: Future[Answer] = Future()
+    _begin(work, answer)
+    return answer
 
+
+def _begin(work: Callable[[], Answer], answer: Future[Answer]) -> None:
     def run() -> None:
         try:
             answer.set_result(work())
@@ -30,7 +37,6 @@ def beside(work: Callable[[], Answer]) -> Future[Answer]:
             answer.set_exception(error)
 
     Thread(target=run, name="beside", daemon=True).start()
-    return answer
 
 
 def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int, left: Left = forsake) -> Generator[Answer]:
@@ -39,8 +45,11 @@ def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int, left: Left
     try:
         while ahead or begun:
             while ahead and len(begun) < max(1, parallel):
-                begun.add(beside(ahead.popleft()))
-            ended, _ = wait(begun, return_when=FIRST_COMPLETED)
+                # Known before it begins: a signal may come at any step of this.
+                answer = Future[Answer]()
+                begun.add(answer)
+                _begin(ahead.popleft(), answer)
+            ended, _ = wait(begun, _HEARS_WITHIN, FIRST_COMPLETED)
             for answer in ended:
                 begun.remove(answer)
                 yield answer.result()
