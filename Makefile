@@ -35,7 +35,7 @@ check: setup ## style, types, and who may import whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-conformance: setup ## play every fault and write docs/conformance.md (ARGS="-k kill")
+conformance: setup ## play every fault and write docs/conformance.md (ARGS="-k kill", ARGS=--engine)
 	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(WORKERS) $(ARGS)
 
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
+
+
+_HEARS_WITHIN = 0.25
+"""Seconds. A signal that comes just before a wait begins does not wake it, and its handler runs only afterwards."""
+
+Left = Callable[[Collection[Future[Any]], BaseException], None]
+"""What is done about works that were begun when nobody waits for them any more, and why."""
+
+
+def forsake(_: Collection[Future[Any]], __: BaseException) -> None:
+    """What was begun goes on by itself."""
 
 
 def beside(work: Callable[[], Answer]) -> Future[Answer]:
     """Begin it; what it raises is raised where the result is asked for."""
     answer: Future[Answer] = Future()
+    _begin(work, answer)
+    return answer
 
+
+def _begin(work: Callable[[], Answer], answer: Future[Answer]) -> None:
     def run() -> None:
         try:
             answer.set_result(work())
@@ -22,15 +37,22 @@ def beside(work: Callable[[], Answer]) -> Future[Answer]:
             answer.set_exception(error)
 
     Thread(target=run, name="beside", daemon=True).start()
-    return answer
 
 
-def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int) -> Iterator[Answer]:
+def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int, left: Left = forsake) -> Generator[Answer]:
     """The answers in the order in which they are reached, `parallel` works at a time. Whoever stops listening begins no other."""
     ahead, begun = deque(works), set[Future[Answer]]()
-    while ahead or begun:
-        while ahead and len(begun) < max(1, parallel):
-            begun.add(beside(ahead.popleft()))
-        ended, begun = wait(begun, return_when=FIRST_COMPLETED)
-        for answer in ended:
-            yield answer.result()
+    try:
+        while ahead or begun:
+            while ahead and len(begun) < max(1, parallel):
+                # Known before it begins: a signal may come at any step of this.
+                answer = Future[Answer]()
+                begun.add(answer)
+                _begin(ahead.popleft(), answer)
+            ended, _ = wait(begun, _HEARS_WITHIN, FIRST_COMPLETED)
+            for answer in ended:
+                begun.remove(answer)
+                yield answer.result()
+    except BaseException as why:
+        left(begun, why)
+        raise

@@ -107,6 +107,13 @@ class LeaseLost(IncrementalAssetsError):
         )
 
 
+class Interrupted(IncrementalAssetsError):
+    """Its process was told to end, or its run was."""
+
+    def __init__(self, table: object) -> None:
+        super().__init__(f"{table}: interrupted before it landed; the next sync goes on where this one stopped")
+
+
 class EngineLost(IncrementalAssetsError):
     """The engine that a run worked on has ended, or was told to, in the middle of something."""
 
@@ -195,6 +202,10 @@ class LakeRefused(IncrementalAssetsError):
 
 class CommitMissing(IncrementalAssetsError):
     """The log does not hold the commit that was asked for."""
+
+
+class Overtaken(CommitMissing):
+    """Another commit came to the table's log while this one was being written, which was refused for it."""
 
 
 # --- stop and decide ------------------------------------------------------------------------------

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 
+from incremental_assets.core.beside import as_they_end
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.plan import Request
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.report import SyncReport
@@ -27,25 +30,38 @@ def sync_many(
 ) -> tuple[SyncReport, ...]:
     """Sync every table, `parallel` at a time. `on_report` is called in the caller's own thread; the reports come back in the order of `specs`."""
     reports = {}
-    for report in as_they_land(specs, request_for, ports, parallel):
-        on_report(report)
-        reports[report.table] = report
+    with listening(as_they_land(specs, request_for, ports, parallel)) as landing:
+        for report in landing:
+            on_report(report)
+            reports[report.table] = report
     return tuple(reports[spec.id] for spec in specs)
 
 
 def as_they_land(
     specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
-) -> Iterator[SyncReport]:
+) -> Generator[SyncReport]:
     """One report per table, in the order in which they finish. Whoever stops listening lets the begun ones finish and begins no other."""
     # A big table begun last would run alone at the end.
     ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
-    pool = ThreadPoolExecutor(max_workers=max(1, min(parallel, len(specs))), thread_name_prefix="sync")
-    try:
-        futures: list[Future[SyncReport]] = [pool.submit(_told, spec, request_for, ports) for spec in ordered]
-        for future in as_completed(futures):
-            yield future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    # Not in a pool: a process that is told to end would wait for its threads, whatever they wait for.
+    yield from as_they_end(
+        [partial(_told, spec, request_for, ports) for spec in ordered], parallel, this_process.see_out
+    )
+
+
+@contextmanager
+def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
+    """Until the end of the block. A run that is ended from outside meanwhile cancels what is at work."""
+    with closing(reports):
+        try:
+            yield reports
+        except Exception:
+            raise
+        except BaseException:
+            this_process.ask()
+            reports.close()
+            this_process.go_on()
+            raise
 
 
 def _told(spec: TableSpec, request_for: RequestFor, ports: Ports) -> SyncReport:

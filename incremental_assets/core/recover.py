@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
-from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.errors import Overtaken, TargetChanged
 from incremental_assets.core.plan import Mode, Request, Ticket
 from incremental_assets.core.ports import Commit, Event, EventKind, Lease, OpenIntent, Ports, Position, Target
 from incremental_assets.core.report import Status, SyncReport
@@ -99,15 +99,28 @@ def _take_over(spec: TableSpec, request: Request, position: Position, lease: Lea
         # An older copy of the checkpoint table. The lake has gone on since, and what landed there fences.
         position, _ = agree(spec, request, position, lease, ports)
     elif left.staged:
-        fence = Ticket(position.app_id, 1 + position.last_seq, uuid.uuid4().hex)
-        lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
-        # It carries no state: the newest in the log is the one in force, and the sleeping run may write that at this moment.
-        ports.lake.fence(spec, fence, None)
+        _fence(spec, request, position, lease, ports)
     commit = ports.lake.find(spec, left.batch_id)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))
     return ports.checkpoints.position(spec.id)
+
+
+def _fence(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> None:
+    """What the dead run has not committed, it never will. An engine may still be at its last operation, whose commit can come first, once."""
+    for seq in (1 + position.last_seq, 2 + position.last_seq):
+        fence = Ticket(position.app_id, seq, uuid.uuid4().hex)
+        # Only while the lease is ours: else it is no dead run that commits.
+        lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
+        try:
+            # It carries no state: the newest in the log is the one in force, and the sleeping run may write that at this moment.
+            ports.lake.fence(spec, fence, None)
+        except Overtaken:
+            if seq > 1 + position.last_seq:
+                raise
+        else:
+            return
 
 
 def _closing(spec: TableSpec, request: Request, position: Position, left: OpenIntent, commit: Commit | None) -> Event:

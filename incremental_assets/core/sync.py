@@ -7,8 +7,9 @@ import time
 import uuid
 from dataclasses import replace
 
-from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Refused
+from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Interrupted, Refused
 from incremental_assets.core.first_load import loads_directly
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.persist import persist
 from incremental_assets.core.plan import Mode, Nothing, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan
@@ -21,6 +22,7 @@ from incremental_assets.core.table import NullPolicy, TableId, TableSpec
 def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     """Bring one table up to date. Raises the errors of `core.errors`; what had landed stays landed."""
     watch = Stopwatch(spec.id, ports)
+    this_process.refuse(spec.id)
     with ports.checkpoints.lease(spec.id, request.run_id) as lease:
         try:
             watch.enter("plan")
@@ -38,7 +40,9 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
                 if isinstance(decision, SyncPlan)
                 else _idle(spec, request, decision, lease, watch)
             )
-        except BaseException as error:
+        except BaseException as met:
+            # Of what was cancelled, any port may say anything.
+            error = Interrupted(spec.id) if this_process.asked else met
             # A staged intent stays open: its commit may be on its way, and the next run looks.
             with contextlib.suppress(IncrementalAssetsError):
                 lease.record(
@@ -50,7 +54,9 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
                         detail=sentence(error),
                     )
                 )
-            raise
+            if error is met:
+                raise
+            raise error from None
 
 
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:

@@ -5,8 +5,7 @@ tag reads their windows again.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from dagster import (
     AssetExecutionContext,
@@ -22,7 +21,7 @@ from dagster import (
 )
 
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
-from incremental_assets.core.many import as_they_land
+from incremental_assets.core.many import as_they_land, listening
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.ports import Lake, Ports
 from incremental_assets.core.report import Status, SyncReport
@@ -81,7 +80,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             runtime.foresee(spec.id for spec in chosen if not spec.is_incremental)
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, list[TableSpec]()
-            with closing(_reports(context, view, scheme, chosen, ports)) as reports:  # type: ignore[type-var]
+            with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
                     yield from _told(context, report, spec, ports.lake, failures)
@@ -109,7 +108,7 @@ def selected(resolved: Resolved, keys: Iterable[AssetKey]) -> tuple[list[TableSp
 
 def _reports(
     context: AssetExecutionContext, view: View, scheme: Scheme, specs: Sequence[TableSpec], ports: Ports
-) -> Iterator[SyncReport]:
+) -> Generator[SyncReport]:
     """One report per table, as they land."""
     mode = Mode(context.run.tags.get(MODE_TAG, Mode.BACKFILL))
     if mode is Mode.BACKFILL and scheme.grid is not None:

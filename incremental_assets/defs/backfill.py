@@ -6,13 +6,13 @@ Each part is one commit, and announced once it has landed: a run that is stopped
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import astuple, replace
 from time import sleep
 
 from dagster import AssetExecutionContext, AssetMaterialization
 
-from incremental_assets.core.many import RequestFor, as_they_land
+from incremental_assets.core.many import RequestFor, as_they_land, listening
 from incremental_assets.core.partition import Grid, parts, window_of
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.ports import Lake, Ports
@@ -26,7 +26,7 @@ from incremental_assets.defs.tables import View
 
 def read_again(
     context: AssetExecutionContext, view: View, grid: Grid, specs: Sequence[TableSpec], ports: Ports
-) -> Iterator[SyncReport]:
+) -> Generator[SyncReport]:
     """One report per table over all of its windows, as the last of them lands. A table that fails is asked for no later one."""
     terms, done = view.config.backfill, defaultdict[TableId, list[SyncReport]](list)
     request = Request(context.run.run_id, Mode.BACKFILL, connections=terms.connections)
@@ -34,17 +34,18 @@ def read_again(
     for keys in asked:
         if keys is not asked[0]:
             sleep(terms.pause.total_seconds())
-        for report in as_they_land(left, _asking(request, grid, keys), ports, view.config.parallel.tables):
-            done[report.table].append(report)
-            if report.status is Status.LANDED:
-                (spec,) = (spec for spec in left if spec.id == report.table)
-                held = _held(spec, grid, keys, ports.lake)
-                if keys is not asked[-1]:
-                    _announce(context, spec, report, held)
-                for key, rows in held.items():
-                    context.add_asset_metadata(metadata.of_partition(rows), asset_key(spec.id), key)
-            if report.status is not Status.LANDED or keys is asked[-1]:
-                yield together(done[report.table])
+        with listening(as_they_land(left, _asking(request, grid, keys), ports, view.config.parallel.tables)) as landing:
+            for report in landing:
+                done[report.table].append(report)
+                if report.status is Status.LANDED:
+                    (spec,) = (spec for spec in left if spec.id == report.table)
+                    held = _held(spec, grid, keys, ports.lake)
+                    if keys is not asked[-1]:
+                        _announce(context, spec, report, held)
+                    for key, rows in held.items():
+                        context.add_asset_metadata(metadata.of_partition(rows), asset_key(spec.id), key)
+                if report.status is not Status.LANDED or keys is asked[-1]:
+                    yield together(done[report.table])
         left = [spec for spec in left if done[spec.id][-1].status is Status.LANDED]
 
 

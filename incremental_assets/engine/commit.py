@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
 from incremental_assets.core.contract import Difference
-from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import KeyRange
 from incremental_assets.engine.dialects.base import LATE
@@ -94,7 +94,7 @@ def empty(session: SparkSession) -> DataFrame:
 
 
 def write(rows: DataFrame, to: Write) -> None:
-    """One commit. Raises CommitMissing where another writer was first; whether it landed, only the log can tell."""
+    """One commit. Raises Overtaken where another writer was first; whether it landed, only the log can tell."""
     writer = rows.alias("s").write.format("delta").mode("overwrite" if to.overwrites or to.replacing else "append")
     options = {"txnAppId": to.note.app_id, "txnVersion": str(to.note.seq), "userMetadata": to.note.to_json()}
     if to.replacing:
@@ -110,7 +110,7 @@ def write(rows: DataFrame, to: Write) -> None:
         writer.options(**options).save(to.path)
     except Exception as error:
         if _is_conflict(error):
-            raise CommitMissing(
+            raise Overtaken(
                 f"{to.path}: another writer changed this table while sequence {to.note.seq} was being written, so nothing of it landed; run the sync again"
             ) from error
         raise

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import EngineLost, SetupError
+from incremental_assets.core.interruption import this_process
 from incremental_assets.engine import session as own
 from incremental_assets.engine.announced import Announced, read, still_announced
 from incremental_assets.engine.java import require_java
@@ -47,6 +48,8 @@ class Session:
                 self._session = self._of_engine()
             if self._session is None:
                 self._session = own.open_session(replace(self._settings, work=work or self._settings.work))
+            this_process.remove(self._cancel)
+            this_process.add(self._cancel)
             return self._session
 
     @property
@@ -56,6 +59,7 @@ class Session:
 
     def close(self) -> None:
         """Stop what was opened, if anything was; an engine goes on. What another thread is still opening ends with the process."""
+        this_process.remove(self._cancel)
         if not self._lock.acquire(timeout=_PATIENCE):
             return
         try:
@@ -68,6 +72,16 @@ class Session:
             self._session = self._engine = None
         finally:
             self._lock.release()
+
+    def _cancel(self) -> None:
+        """End whatever is at work in the session, which stays."""
+        session = self._session
+        if session is None:
+            return
+        if own.is_remote(session):
+            session.interruptAll()
+        else:
+            session.sparkContext.cancelAllJobs()
 
     def _of_engine(self) -> SparkSession | None:
         """A session of the engine, if there is one that this process can use; why not is told."""

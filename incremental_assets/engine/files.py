@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.errors import Busy
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.naming import is_local, lock_path
 from incremental_assets.core.table import TableId
 
@@ -66,6 +67,7 @@ def _acquire(descriptor: int, table: TableId, path: Path, patience: timedelta) -
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            this_process.refuse(table)
             if time.monotonic() > deadline:
                 owner = path.read_text(encoding="utf-8").strip() or "unknown"
                 raise Busy(

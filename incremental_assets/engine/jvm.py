@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from contextlib import suppress
+
+import psutil
 
 from incremental_assets.core.errors import SparkEnded
 from incremental_assets.core.table import TableId
 
+_OF_GATEWAY = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""A variable that pyspark sets for what it starts."""
 _ENDS_WITHIN = 10.0
 """Seconds. A JVM that is asked to end stops Spark first, whose jobs tell of it while it is still there."""
+_ASKED_FOR = 0.5
+"""Seconds, of a process that has to end soon."""
 _STOPPED = ("SparkContext was shut down", "stopped SparkContext")
 """Words of jobs that are cancelled so, and of calls that come after."""
 
@@ -30,6 +38,22 @@ def is_gone(error: BaseException) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
+
+
+def end() -> None:
+    """Of a process that ends: its JVM, be it at its very beginning, when nobody else knows it. Asked first, so that it removes its files."""
+    ours = [each for each in psutil.Process().children(recursive=True) if _is_of_gateway(each)]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in ours:
+            with suppress(psutil.Error):
+                process.send_signal(number)
+        _, ours = psutil.wait_procs(ours, _ASKED_FOR)
+
+
+def _is_of_gateway(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return _OF_GATEWAY in process.environ()
+    return False
 
 
 def _tells_of_an_end(error: BaseException) -> bool:

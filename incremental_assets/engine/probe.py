@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import sqlalchemy
+from psycopg import pq
 from sqlalchemy import event
 
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.facts import SourceFacts, Wanted
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.measure import Measure
 from incremental_assets.core.plan import Observation, SyncPlan
 from incremental_assets.core.ports import Look
@@ -110,11 +112,16 @@ class SqlProbe:
         # A raw cursor takes `$1` for a value, so that a `%` or `:` in a name is nothing special.
         with explained(self._address):
             pooled = self._engine.connect()
-        with pooled, psycopg.RawCursor(pooled.connection.driver_connection) as asked:  # type: ignore[arg-type]
+        driver = cast(Patient, pooled.connection.driver_connection)
+        with pooled, psycopg.RawCursor(driver) as asked:
             try:
-                yield asked
+                with this_process.cancelling(driver.abort):
+                    yield asked
             finally:
-                if asked.connection.closed:
+                # A signal may have come in the middle of a question, whose answer nobody waits for any more.
+                if driver.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+                    driver.close()
+                if driver.closed:
                     pooled.invalidate()
 
     def _begin_session(self, driver: Patient, _: object) -> None:

@@ -122,17 +122,21 @@ def this_machine(settings: SparkSettings) -> Machine:
 def beside(session: SparkSession) -> Iterator[SparkSession]:
     """Another session on the same engine, until the end of the block: what is set in it reaches nobody else."""
     theirs: Any = session
-    is_remote = type(session).__module__.startswith("pyspark.sql.connect")
     # Over the same way to the engine. `cloneSession` would copy that way, locks included, which Python cannot.
-    own = type(theirs)(connection=theirs.client._builder) if is_remote else theirs.newSession()
+    own = type(theirs)(connection=theirs.client._builder) if is_remote(session) else theirs.newSession()
     try:
         for name, value in _meaning().items():
             own.conf.set(name, value)
         yield own
     finally:
         # One of this process's own would stop the engine.
-        if is_remote:
+        if is_remote(session):
             own.stop()
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Whether it is one of a server's."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None = None) -> SparkSession:

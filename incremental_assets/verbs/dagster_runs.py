@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, RunsFilter, in_process_executor
 
 from incremental_assets.core.errors import Busy, SetupError
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.moved import Moved
 from incremental_assets.core.plan import Request
 from incremental_assets.core.report import Status, SyncReport
@@ -120,6 +121,8 @@ class DagsterRuns:
                 run_id=run_id,
                 raise_on_error=False,
             )
+        if this_process.asked:
+            raise KeyboardInterrupt
         return (
             ""
             if result.success

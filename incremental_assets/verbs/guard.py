@@ -16,15 +16,10 @@ import click
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.verbs.answer import DONE, FAILED, INTERRUPTED, WRONG, Answer, error_document, exit_code_of
+from incremental_assets.verbs.ending import TERMINATED, Terminated, sentence
 
 if TYPE_CHECKING:
     from types import FrameType
-
-TERMINATED = 143
-
-
-class Terminated(BaseException):
-    """SIGTERM: like Ctrl-C, so that leases are let go and children end."""
 
 
 def run(commands: click.Group, arguments: Sequence[str]) -> int:
@@ -52,16 +47,16 @@ def _tell(answer: Answer, out: TextIO, *, as_json: bool) -> int:
 
 
 def _fail(error: BaseException, out: TextIO, *, as_json: bool) -> int:
-    sentence, code = _sentence(error)
-    sys.stderr.write(f"{sentence}\n")
+    told, code = _told(error)
+    sys.stderr.write(f"{told}\n")
     if as_json:
         document = error_document(error, code)
-        document["error"]["message"] = sentence
+        document["error"]["message"] = told
         _print_document(document, out)
     return code
 
 
-def _sentence(error: BaseException) -> tuple[str, int]:
+def _told(error: BaseException) -> tuple[str, int]:
     """What people read, and the exit status."""
     match error:
         case IncrementalAssetsError():
@@ -72,9 +67,9 @@ def _sentence(error: BaseException) -> tuple[str, int]:
         case click.ClickException():
             return error.format_message(), WRONG
         case click.Abort() | KeyboardInterrupt():
-            return "interrupted; what had landed stays landed, the next call goes on from there", INTERRUPTED
+            return sentence(INTERRUPTED), INTERRUPTED
         case Terminated():
-            return "terminated; what had landed stays landed, the next call goes on from there", TERMINATED
+            return sentence(TERMINATED), TERMINATED
     return (
         f"unexpected {type(error).__name__}, which is a mistake of this program; its traceback is in {_log(error)}",
         FAILED,

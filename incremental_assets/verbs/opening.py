@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.config import Configuration, load
+from incremental_assets.verbs.ending import ended_by_signals
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
@@ -34,14 +35,15 @@ def configured(config: Path | None) -> Configuration:
 
 @contextmanager
 def opened(configuration: Configuration) -> Iterator[Runtime]:
-    """A runtime that is closed at the end, whatever happens; it has opened nothing yet."""
+    """A runtime that is closed at the end, whatever happens, a signal included; it has opened nothing yet."""
     from resources.runtime import Runtime
 
     runtime = Runtime(configuration)
-    try:
-        yield runtime
-    finally:
-        runtime.close()
+    with ended_by_signals():
+        try:
+            yield runtime
+        finally:
+            runtime.close()
 
 
 def dagster_home() -> Path:

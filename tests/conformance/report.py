@@ -1,6 +1,6 @@
 """The fault report: what was done, what must hold, and whether it did. Loaded by `make conformance`, which names the file.
 
-`python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`, in one process
+`--engine` plays the same through an engine, and writes that section of the report. `python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`, in one process
 or, with `-n 2`, in two.
 """
 
@@ -73,8 +73,9 @@ class Row:
 class Report:
     """Listens to the run, whoever plays the tests, and writes at its end."""
 
-    def __init__(self, path: Path, *, is_whole: bool) -> None:
+    def __init__(self, path: Path, *, is_whole: bool, through_engine: bool) -> None:
         self._path, self._begun, self._is_whole = path, time.monotonic(), is_whole
+        self._through_engine = through_engine
         self._rows: dict[str, Row] = {}
         self._mutants: dict[str, Case] = {}
         self._cases: dict[str, Case] = {}
@@ -97,6 +98,9 @@ class Report:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the file."""
         self._is_whole &= exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if self._through_engine:
+            self._keep()
+            return
         text = "\n".join(self._lines()) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(text, encoding="utf-8")
@@ -106,10 +110,31 @@ class Report:
         held = sum(row.outcome == "holds" for row in self._rows.values())
         terminalreporter.write_line(f"{self._path}: {held} of {len(self._rows)} scenarios hold")
 
-    def _lines(self) -> Iterable[str]:
+    def _keep(self) -> None:
+        """What was played through an engine has a section of its own, in a report that was written without one."""
         rows = [
+            (row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases))
+            for row in self._sorted()
+        ]
+        kept = {
+            "date": f"{datetime.now(UTC):%Y-%m-%d}",
+            "minutes": round((time.monotonic() - self._begun) / 60),
+            "is_whole": self._is_whole,
+            "held": sum(row.outcome == "holds" for row in self._rows.values()),
+            "rows": rows,
+        }
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        _engine_file(self._path).write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if self._path.is_file():
+            renew_engine(self._path)
+
+    def _sorted(self) -> list[Row]:
+        return [
             row for _, row in sorted(self._rows.items(), key=lambda item: (_number(item[1].mark["number"]), item[0]))
         ]
+
+    def _lines(self) -> Iterable[str]:
+        rows = self._sorted()
         held, minutes = sum(row.outcome == "holds" for row in rows), (time.monotonic() - self._begun) / 60
         killed = sum(case.outcome == "holds" for case in self._mutants.values())
         yield "# Fault report"
@@ -129,6 +154,7 @@ class Report:
             [(row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases)) for row in rows],
         )
         yield ""
+        yield from _engine(_engine_file(self._path))
         yield from _soak(self._path.with_name("soak.json"))
         yield _AFTER_SOAK
         yield ""
@@ -154,7 +180,9 @@ class Report:
         )
 
 
+_SOAK = "## Soak"
 _AFTER_SOAK = "## Bugs we do not have"
+_ENGINE = "## Through an engine"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -166,7 +194,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin to listen, but for workers, whose results come to whoever began them."""
     path = config.getoption("--report")
     if path is not None and not hasattr(config, "workerinput"):
-        report = Report(Path(path), is_whole=not config.getoption("keyword"))
+        through_engine = bool(config.getoption("--engine", default=False))
+        report = Report(Path(path), is_whole=not config.getoption("keyword"), through_engine=through_engine)
         config.pluginmanager.register(report, "fault-report")
 
 
@@ -188,12 +217,41 @@ def _bugs(rows: Sequence[Row]) -> Iterable[tuple[str, str, str]]:
         yield bug, scenarios, min((row.outcome for row in restated), key=_WORST.index)
 
 
+def _engine_file(report: Path) -> Path:
+    return report.with_name(f"{report.stem}-engine.json")
+
+
+def _engine(file: Path) -> Iterable[str]:
+    """What `make conformance ARGS=--engine` last came to."""
+    if not file.is_file():
+        return
+    found = json.loads(file.read_text(encoding="utf-8"))
+    yield _ENGINE
+    yield ""
+    played = "every scenario" if found["is_whole"] else "**a part** of the scenarios"
+    yield (
+        f"`make conformance ARGS=--engine` plays {played} with the sessions of an engine that runs share, instead of a session of the run's own: "
+        f"**{found['held']} of {len(found['rows'])} hold**, in {found['minutes']} minutes, {found['date']}."
+    )
+    yield ""
+    yield from _table(("", "what was done", "what must hold", "result", "seconds"), found["rows"])
+    yield ""
+
+
+def renew_engine(report: Path) -> None:
+    """Put what was just played through an engine into a report that is there."""
+    text = report.read_text(encoding="utf-8")
+    end = min(text.index(heading) for heading in (_SOAK, _AFTER_SOAK) if heading in text)
+    section = "".join(f"{line}\n" for line in _engine(_engine_file(report)))
+    report.write_text(text[:end].partition(_ENGINE)[0] + section + text[end:], encoding="utf-8")
+
+
 def _soak(file: Path) -> Iterable[str]:
     """What `make soak` last came to."""
     if not file.is_file():
         return
     found = json.loads(file.read_text(encoding="utf-8"))
-    yield "## Soak"
+    yield _SOAK
     yield ""
     lost, weak, doubled = (
         sum(told[name] for told in found["tables"].values()) for name in ("lost_settled", "lost_otherwise", "doubled")
@@ -225,7 +283,7 @@ def _soak(file: Path) -> Iterable[str]:
 def renew_soak(report: Path) -> None:
     """Put what `make soak` has just come to into a report that is there."""
     before, following, after = report.read_text(encoding="utf-8").partition(_AFTER_SOAK)
-    before = before.partition("## Soak\n")[0]
+    before = before.partition(f"{_SOAK}\n")[0]
     soak = "".join(f"{line}\n" for line in _soak(report.with_name("soak.json")))
     report.write_text(before + soak + following + after, encoding="utf-8")
 

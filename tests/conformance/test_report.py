@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.conformance.report import renew_soak
+from tests.conformance.report import renew_engine, renew_soak
 from tests.conformance.soak.result import Result, Told
 
 REPORT = "# Fault report\n\n## Scenarios\n\n| late | holds |\n\n## Bugs we do not have\n\n| none |\n"
@@ -34,3 +34,24 @@ def test_a_soak_takes_the_place_of_the_one_before_and_leaves_the_rest_as_it_is(t
         assert before + bugs + rest == REPORT
         assert f"was killed {kills} times" in told
         assert f"**Lost under `settled`: {len(faults)}; doubled: 0;" in told
+
+
+def test_what_was_played_through_an_engine_takes_the_place_of_the_section_before_it_and_leaves_the_soak(
+    tmp_path: Path,
+) -> None:
+    report, played = tmp_path / "conformance.md", tmp_path / "conformance-engine.json"
+    report.write_text(REPORT)
+    (tmp_path / "soak.json").write_text(json.dumps(asdict(Result(minutes=30.0, kills=7))))
+    renew_soak(report)
+    with_soak = report.read_text()
+    for held, result in ((0, "**FAILS**"), (1, "holds")):
+        row = ["T10", "killed", "all equal", result, "7"]
+        kept = {"date": "2024-01-01", "minutes": 3, "is_whole": False, "held": held, "rows": [row]}
+        played.write_text(json.dumps(kept))
+        renew_engine(report)
+        before, _, after = report.read_text().partition("## Through an engine\n")
+        told, soak, rest = after.partition("## Soak")
+        assert before + soak + rest == with_soak
+        assert f"| T10 | killed | all equal | {result} | 7 |" in told
+        assert f"**{held} of 1 hold**" in told
+        assert "**a part** of the scenarios" in told

@@ -5,14 +5,21 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import CommitMissing, SourceExchanged, StageBroken, TargetChanged, TermsChanged
+from incremental_assets.core.errors import (
+    CommitMissing,
+    Overtaken,
+    SourceExchanged,
+    StageBroken,
+    TargetChanged,
+    TermsChanged,
+)
 from incremental_assets.core.plan import Mode, Ticket
 from incremental_assets.core.ports import EventKind
 from incremental_assets.core.recover import FORGOTTEN
 from incremental_assets.core.report import Status
 from incremental_assets.core.reset import reset_table
 from incremental_assets.core.table import Strategy, TableSpec
-from tests.fakes import Killed, Memory, World, ordered
+from tests.fakes import Killed, Memory, Sleeper, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
@@ -96,6 +103,51 @@ def test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_
     process.at["after abandoned"] = sleeper.wake
     world.sync(APPEND, process=process)
     assert isinstance(sleeper.error, CommitMissing)
+    assert_equal(world)
+
+
+def engine_at_work(world: World, spec: TableSpec) -> Sleeper:
+    """A killed run whose engine is at its commit: it goes on for as long as the test says."""
+    sleeper = world.asleep(spec, "before commit")
+    world.pass_time(61)
+    return sleeper
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "moment", ["before fence commit", "after fence", "after abandoned", "before apply", "after commit"]
+)
+def test_a_commit_that_an_engine_makes_for_a_dead_run_needs_no_second_sync(spec: TableSpec, moment: str) -> None:
+    world = three_orders()
+    world.sync(spec)
+    one_more(world)
+    engine = engine_at_work(world, spec)
+    order(world.database, "mary", world.database.stamp())
+    process = world.process()
+    process.at[moment] = engine.wake
+    assert world.sync(spec, process=process).status is Status.LANDED
+    engine.wake()
+    assert_equal(world)
+    assert "failed" not in [
+        str(event.kind) for event in world.memory.events if event.run_id == world.memory.events[-1].run_id
+    ]
+
+
+def test_a_fence_that_others_overtake_twice_says_so() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    one_more(world)
+    die(world, UPSERT, "before commit")
+    process = world.process()
+
+    def overtake() -> None:
+        world.lake.foreign(ORDERS, "OPTIMIZE")
+        process.at["before fence commit"] = lambda: world.lake.foreign(ORDERS, "OPTIMIZE")
+
+    process.at["before fence commit"] = overtake
+    with pytest.raises(Overtaken):
+        world.sync(UPSERT, process=process)
+    world.sync(UPSERT)
     assert_equal(world)
 
 

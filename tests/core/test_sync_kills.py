@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.errors import EngineLost
+from incremental_assets.core.errors import EngineLost, Overtaken
 from incremental_assets.core.first_load import WORTH_IT
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.report import Status
@@ -176,12 +176,15 @@ def test_an_error_of_any_port_is_made_good_by_the_next_sync(
             return
 
 
+@pytest.mark.parametrize(
+    "met", [EngineLost(4711, "engine.log"), Overtaken("another writer")], ids=["lost", "overtaken"]
+)
 @pytest.mark.parametrize(("spec", "situation"), CASES)
-def test_a_run_that_loses_its_engine_at_any_moment_comes_to_its_end(
-    spec: TableSpec, situation: Callable[[TableSpec], Story]
+def test_a_run_that_loses_its_engine_or_is_overtaken_at_any_moment_comes_to_its_end(
+    spec: TableSpec, situation: Callable[[TableSpec], Story], met: Exception
 ) -> None:
     def lose() -> None:
-        raise EngineLost(4711, "engine.log")
+        raise met
 
     for number in itertools.count():
         story = situation(spec)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
+from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.maintenance import How, Layout
 from incremental_assets.core.measure import Comparison, Duplicates, Measure
 from incremental_assets.core.plan import SyncPlan, Ticket
@@ -79,7 +79,7 @@ class DeltaTable:
 
 @dataclass
 class FakeLake:
-    """Every table of the lake, and its quarantine. `moment` is told "before commit" and "after commit" of each apply."""
+    """Every table of the lake, and its quarantine. `moment` is told "before commit" and "after commit" of each apply, and "before fence commit"."""
 
     stage: FakeStage
     tables: dict[TableId, DeltaTable] = field(default_factory=dict)
@@ -114,6 +114,12 @@ class FakeLake:
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
         """An empty commit; the table is made if there is none, since a sleeping run may be about to make it."""
         table = self._opened(spec, ticket)
+        seen = table.version
+        self.moment("before fence commit")
+        if table.version != seen:
+            raise Overtaken(
+                f"{spec.id}: another writer changed this table while sequence {ticket.seq} was being written"
+            )
         table.commit(LogEntry(table.rows, "FENCE", ours=True, ticket=ticket, state=state, changes_rows=False))
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:

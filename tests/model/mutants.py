@@ -203,14 +203,19 @@ MUTANTS = [
     Mutant(
         "no fence at takeover",
         "lands the sleeper's batch beside its successor's",
-        without_the_thought(recover, "_take_over", ("ports.lake.fence(spec, fence, None)", "pass")),
+        without_the_thought(recover, "_fence", ("ports.lake.fence(spec, fence, None)", "None")),
+    ),
+    Mutant(
+        "a fence that a dead run's last commit overtakes is not written again",
+        "needs a second sync after a kill -9 under the engine",
+        without_the_thought(recover, "_fence", ("except Overtaken:", "except ZeroDivisionError:")),
     ),
     Mutant(
         "the fence carries the state from before",
         "rebuilds a lost checkpoint table from the wrong position",
         without_the_thought(
             recover,
-            "_take_over",
+            "_fence",
             ("ports.lake.fence(spec, fence, None)", "ports.lake.fence(spec, fence, position.state)"),
         ),
     ),

@@ -38,6 +38,11 @@ STORIES: dict[str, Callable[[], None]] = {
     "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
     "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,
     "no fence at takeover": test_recover.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,
+    "a fence that a dead run's last commit overtakes is not written again": lambda: (
+        test_recover.test_a_commit_that_an_engine_makes_for_a_dead_run_needs_no_second_sync(
+            APPEND, "before fence commit"
+        )
+    ),
     "the fence carries the state from before": lambda: (
         test_recover.test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(
             APPEND

@@ -1,0 +1,106 @@
+"""A process, or a run in it, that is told to end: what is at work is cancelled, nothing else begins, and nobody waits for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from incremental_assets.core.errors import Interrupted
+from incremental_assets.core.table import TableId
+
+GRACE = 2.5
+"""Seconds for what was cancelled to record that it failed, and to let its lease go."""
+_AGAIN = 0.25
+"""Seconds after which it is cancelled once more: between two steps there is nothing to cancel, and the next step may have begun."""
+
+Cancel = Callable[[], object]
+
+
+class Interruption:
+    """Knows how to cancel whatever works at this moment. A cancel is called in a thread of its own, may be called again, and may fail."""
+
+    def __init__(self) -> None:
+        self._asked, self._lock = threading.Event(), threading.Lock()
+        self._cancels: list[Cancel] = []
+        self._lasts = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether whatever works is to end."""
+        return self._asked.is_set()
+
+    def ask(self) -> None:
+        """Cancel what is at work; returns at once."""
+        self._asked.set()
+        with self._lock:
+            cancels = tuple(self._cancels)
+        for cancel in cancels:
+            threading.Thread(target=_quietly, args=(cancel,), name="cancel", daemon=True).start()
+
+    def ask_for_good(self) -> None:
+        """The same, of a process that ends: nothing begins any more."""
+        self._lasts = True
+        self.ask()
+
+    def reset(self) -> None:
+        """As if nothing had been asked: the process goes on after all."""
+        self._lasts = False
+        self._asked.clear()
+
+    def refuse(self, table: TableId) -> None:
+        """Raises Interrupted where nothing may begin."""
+        if self.asked:
+            raise Interrupted(table)
+
+    @contextmanager
+    def cancelling(self, cancel: Cancel) -> Iterator[None]:
+        """What is at work inside of the block is ended by this."""
+        self.add(cancel)
+        try:
+            yield
+        finally:
+            self.remove(cancel)
+
+    def add(self, cancel: Cancel) -> None:
+        """From now on this ends something that is at work."""
+        with self._lock:
+            self._cancels.append(cancel)
+
+    def remove(self, cancel: Cancel) -> None:
+        """It has come to its end."""
+        with self._lock, suppress(ValueError):
+            self._cancels.remove(cancel)
+
+    def see_out(self, begun: Collection[Future[Any]], why: BaseException) -> None:
+        """Wait for the end of what nobody listens to any more: for as long as it takes, or not for long once it was cancelled.
+
+        `why`: an end that came from outside, in the middle of the wait, cancels it.
+        """
+        if not isinstance(why, Exception | GeneratorExit):
+            self.ask()
+        begun = [future for future in begun if not future.done()]
+        while begun and not self.asked:
+            begun = list(wait(begun, timeout=_AGAIN).not_done)
+        deadline = time.monotonic() + GRACE
+        while begun and time.monotonic() < deadline:
+            self.ask()
+            begun = list(wait(begun, timeout=_AGAIN).not_done)
+
+    def go_on(self) -> None:
+        """The run that was told to end has ended, and its process goes on, unless that is to end, too."""
+        if not self._lasts:
+            self._asked.clear()
+
+
+def _quietly(cancel: Cancel) -> None:
+    # What it was to cancel may have just ended, with all that belonged to it.
+    with suppress(Exception):
+        cancel()
+
+
+this_process = Interruption()
+"""A signal is for all of a process, and so is a Spark session."""

@@ -1,0 +1,106 @@
+"""T10: what a killed run has asked of an engine goes on there for a moment, and may commit while the next run takes over."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from incremental_assets.core.report import Status
+from incremental_assets.engine import commit
+from incremental_assets.engine.dialects.postgresql import PostgreSQL
+from resources.source import address
+from tests.conformance.mart import Marts, assert_healed
+from tests.conformance.scenario import scenario
+from tests.conformance.stand import Stand
+
+TABLE = "visits"
+
+
+class Died(BaseException):
+    """The client is gone: what it has asked for is left to the engine."""
+
+
+@scenario(
+    "T10",
+    "kill -9 of a run through an engine, whose commit is made for the dead run: before the next run's fence, while that is being written, or after it",
+    holds="the next sync lands and asks for no second one; nothing is there twice, no staged batch, lease or open sequence is left",
+)
+@pytest.mark.parametrize("when", ["before the fence", "in the middle of it", "after it"])
+def test_a_commit_that_an_engine_makes_for_a_dead_run(marts: Marts, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    with marts.running("incremental") as desk:
+        on_its_way = left_to_the_engine(desk, monkeypatch)
+        if when == "before the fence":
+            on_its_way()
+        elif when == "in the middle of it":
+            in_the_middle_of_the_fence(desk, monkeypatch, on_its_way)
+        desk.execute("INSERT INTO visits VALUES ('afterwards', 'x')")
+
+        landed = desk.sync(TABLE)[TABLE]
+
+        assert (landed.status, landed.error) == (Status.LANDED, None)
+        if when == "after it":
+            on_its_way()
+        monkeypatch.undo()
+        monkeypatch.setenv("SHOP_PASSWORD", "s3cret-of-the-reader")
+        desk.assert_equal(TABLE)
+        assert_healed(desk)
+
+
+def left_to_the_engine(desk: Stand, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """A run that dies in its commit; what makes that commit after all."""
+    asked: list[tuple[Any, Any]] = []
+
+    def die(rows: Any, to: Any) -> None:
+        asked.append((rows, to))
+        raise Died
+
+    write = commit.write
+    with monkeypatch.context() as only:
+        only.setattr(commit, "write", die)
+        with pytest.raises(Died):
+            desk.sync(TABLE)
+
+    def go_on() -> None:
+        try:
+            write(*asked[0])
+        except commit.Overtaken:
+            assert desk.kinds(TABLE)[-1] != "staged", "nobody was there to overtake it"
+
+    return go_on
+
+
+def in_the_middle_of_the_fence(desk: Stand, monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    """The fence's own query waits for a lock in the source, which is held until the other commit is made: Delta looked at the log before."""
+    desk.execute("CREATE TABLE IF NOT EXISTS gate (_sync_run_id text)")
+    empty, shut = commit.empty, []
+
+    def gated(session: Any) -> Any:
+        if shut:
+            return empty(session)
+        with desk.runtime() as runtime:
+            here = address(runtime.configuration.source("shop"), desk.shop.config)
+        dialect = PostgreSQL()
+        frame = session.read.jdbc(dialect.jdbc_url(here), "gate", properties=dialect.jdbc_properties(here))
+        holder = desk.shop.connect()
+        holder.execute("LOCK TABLE gate IN ACCESS EXCLUSIVE MODE")
+        shut.append(threading.Thread(target=open_again, args=(desk, holder, then)))
+        shut[0].start()
+        return frame
+
+    monkeypatch.setattr(commit, "empty", gated)
+
+
+def open_again(desk: Stand, holder: psycopg.Connection, then: Callable[[], None]) -> None:
+    deadline = time.monotonic() + 60
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    try:
+        while not desk.shop.truth(waiting):
+            assert time.monotonic() < deadline
+        then()
+    finally:
+        holder.close()
