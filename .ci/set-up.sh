@@ -77,6 +77,7 @@ main() {
   make_archive
   # Dagster wants its dagster.yaml in the folder where it stores: the link keeps the file at the root and the storage out of it.
   mkdir -p .dagster
+  chmod 700 .dagster
   ln -sfn ../dagster.yaml .dagster/dagster.yaml
   printf '%s\n' "$wanted" >"$STAMP"
   say "done"
