@@ -1,9 +1,11 @@
-"""Another user of the machine tries every port and every file of ours, and gets nothing; a group gets the tables where the lake's folder lets it in."""
+"""T30: another user of the machine tries every port and every file of ours, and gets nothing; a group gets the tables where the lake's folder lets it in."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -14,13 +16,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from incremental_assets.core.errors import SetupError
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.engine import server
 from tests.conformance.attacker import STRANGER, Messages, as_stranger, attack, ports, readable
+from tests.conformance.scenario import scenario
 from tests.shop import MAKE_THREE, THREE_STRATEGIES, Shop, kill
 
 pytestmark = [
-    pytest.mark.e2e,
     pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user"),
 ]
@@ -97,6 +100,11 @@ def session_of_ones_own(scratch: Path) -> Iterator[subprocess.Popen[str]]:
         kill(process)
 
 
+@scenario(
+    "T30",
+    "Another user of the machine sends noise, half a frame and Spark's own messages to every port of a run's session, and tries to read its files",
+    holds="no port does as it is asked, no file can be read, and the session works on",
+)
 def test_a_session_of_one_s_own_does_nothing_for_a_stranger(public: Path, messages: Messages) -> None:
     with session_of_ones_own(public) as process:
         found = ports(process.pid)
@@ -106,6 +114,11 @@ def test_a_session_of_one_s_own_does_nothing_for_a_stranger(public: Path, messag
         assert process.communicate(timeout=120)[0] == "1000\n"
 
 
+@scenario(
+    "T30",
+    "The same with the engine",
+    holds="no port does as it is asked, no file can be read, and the engine runs jobs",
+)
 def test_an_engine_does_nothing_for_a_stranger_and_works_on(public: Path, messages: Messages) -> None:
     engine, _ = server.start(public / "engine")
     try:
@@ -120,6 +133,11 @@ def test_an_engine_does_nothing_for_a_stranger_and_works_on(public: Path, messag
         server.stop(public / "engine")
 
 
+@scenario(
+    "T30",
+    "The executor of an engine has ended, and its process has not",
+    holds="`engine status` and `doctor` say so; a run goes on in a session of its own",
+)
 def test_an_engine_whose_executor_is_dead_is_done_without(
     postgres: EmbeddedPostgres, database: str, public: Path, messages: Messages
 ) -> None:
@@ -143,6 +161,11 @@ def test_an_engine_whose_executor_is_dead_is_done_without(
         server.stop(folder)
 
 
+@scenario(
+    "T30",
+    "Another user of the machine tries the demo's database and its folder",
+    holds="it asks for a password, and no file can be read",
+)
 def test_the_demo_s_database_asks_for_a_password_and_its_folder_is_closed(public: Path) -> None:
     database = EmbeddedPostgres(public / ".demo", settings={"fsync": "off", "shared_buffers": "16MB"}).start()
     try:
@@ -170,6 +193,11 @@ def shop(postgres: EmbeddedPostgres, database: str, public: Path) -> Shop:
     return shop
 
 
+@scenario(
+    "T30",
+    "Another user of the machine tries to read a lake, its checkpoints and Dagster's folder, under the usual umask",
+    holds="nothing can be read or listed",
+)
 def test_a_lake_and_all_beside_it_are_closed_to_strangers(shop: Shop) -> None:
     home = shop.folder / "made by us"
     done = shop.run("sync", "--json", DAGSTER_HOME=str(home))
@@ -180,6 +208,11 @@ def test_a_lake_and_all_beside_it_are_closed_to_strangers(shop: Shop) -> None:
     assert leaks(shop.folder) == [str(shop.folder / "dagster")]
 
 
+@scenario(
+    "T30",
+    "The lake's folder lets a group in",
+    holds="the group reads the tables, and neither locks, batches nor checkpoints",
+)
 def test_a_group_reads_the_tables_of_a_lake_whose_folder_lets_it_in(shop: Shop) -> None:
     lake = shop.folder / "lake"
     lake.mkdir()
@@ -192,3 +225,37 @@ def test_a_group_reads_the_tables_of_a_lake_whose_folder_lets_it_in(shop: Shop) 
         assert any(f"/{table}/" in path and path.endswith(".parquet") for path in found)
     assert [path for path in found if "/_locks/" in path or "/_staging/" in path] == []
     assert readable(*shop.folder.glob("checkpoints.db*")) == []
+
+
+@scenario(
+    "T30",
+    "The account that the demo's database runs as puts a link to a file of root's in the place of one that root has written",
+    holds="root's file keeps its content, its owner and its mode",
+)
+def test_a_link_of_the_server_s_account_leads_root_nowhere(public: Path) -> None:
+    folder, victim = public / ".demo", public / "victim"
+    settings = {"fsync": "off", "shared_buffers": "16MB"}
+    database = EmbeddedPostgres(folder, settings=settings).start()
+    try:
+        victim.write_text("root's own\n")
+        victim.chmod(0o600)
+        database.stop()
+        (folder / "postgres" / "embedded.conf").unlink()
+        (folder / "postgres" / "embedded.conf").symlink_to(victim)
+        with pytest.raises(SetupError, match=r"embedded\.conf"):
+            EmbeddedPostgres(folder, settings=settings).start()
+        assert victim.read_text() == "root's own\n"
+        assert (victim.stat().st_uid, stat.S_IMODE(victim.stat().st_mode)) == (0, 0o600)
+    finally:
+        database.remove()
+
+
+@scenario(
+    "T30",
+    "`PGHOSTADDR` and `PGTARGETSESSIONATTRS`, which one driver knows and the other does not, name another server",
+    holds="both drivers ask the server of the configuration, and every table lands",
+)
+def test_variables_of_one_driver_lead_nowhere_else(shop: Shop) -> None:
+    done = shop.run("sync", "--json", PGHOSTADDR="127.0.0.2", PGTARGETSESSIONATTRS="standby")
+    assert done.returncode == 0, done.stderr
+    assert {table["status"] for table in json.loads(done.stdout)["tables"]} == {"landed"}
