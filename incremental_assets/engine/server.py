@@ -28,7 +28,7 @@ from incremental_assets.engine.door import find_engine
 from incremental_assets.engine.java import require_java
 from incremental_assets.engine.owner import Owner
 from incremental_assets.engine.permissions import strict
-from incremental_assets.engine.session import Machine, SparkSettings, Work, made_from, this_machine
+from incremental_assets.engine.session import Machine, SparkSettings, Work, made_from, temporary_in, this_machine
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - a name
@@ -157,7 +157,7 @@ def _spawn(folder: Path, machine: Machine, log: Path, environment: Mapping[str, 
     _scratch(folder).mkdir(mode=0o700)
     conf = {**machine.conf, **_SERVED, "spark.local.dir": str(_scratch(folder))}
     # Out of memory is said once and ends it; a run that worked there then goes on by itself.
-    conf["spark.driver.extraJavaOptions"] += " -XX:+ExitOnOutOfMemoryError"
+    conf["spark.driver.extraJavaOptions"] += f" -XX:+ExitOnOutOfMemoryError {temporary_in(_scratch(folder))}"
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     program = spark_home() / "bin" / "spark-submit"
     command = [str(program), "--class", SERVER, "--name", "incremental-assets", "--master", machine.master, *settings]

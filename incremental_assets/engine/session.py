@@ -229,7 +229,7 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.driver.memory": settings.memory or f"{_heap_megabytes()}m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": " ".join(_java_options(settings.work)),
+        "spark.driver.extraJavaOptions": " ".join((*_java_options(settings.work), temporary_in(scratch_folder()))),
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.databricks.delta.snapshotPartitions": "1",
@@ -241,6 +241,11 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.hadoop.fs.permissions.umask-mode": f"{UMASK:03o}",
         "spark.sql.artifact.isolation.enabled": "false",
     }
+
+
+def temporary_in(folder: Path) -> str:
+    """Java's own choice is /tmp for everybody. In quotes, as a path may hold spaces; of two the later one counts."""
+    return f'"-Djava.io.tmpdir={folder}"'
 
 
 def _java_options(work: Work) -> tuple[str, ...]:

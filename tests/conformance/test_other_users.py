@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -110,6 +111,7 @@ def test_a_session_of_one_s_own_does_nothing_for_a_stranger(public: Path, messag
         found = ports(process.pid)
         assert found
         assert attack(found, messages) == {}
+        assert {"blockmgr", "spark"} <= {path.name.split("-")[0] for path in public.glob("incremental-assets-*/*")}
         assert leaks(public) == []
         assert process.communicate(timeout=120)[0] == "1000\n"
 
@@ -128,6 +130,8 @@ def test_an_engine_does_nothing_for_a_stranger_and_works_on(public: Path, messag
         seen = server.look(public / "engine")
         assert seen is not None
         assert seen.unusable == ""
+        scratch = public / "engine" / "scratch"
+        assert {"blockmgr", "spark", "artifacts"} <= {path.name.split("-")[0] for path in scratch.iterdir()}
         assert leaks(public) == []
     finally:
         server.stop(public / "engine")
@@ -215,9 +219,8 @@ def test_a_lake_and_all_beside_it_are_closed_to_strangers(shop: Shop) -> None:
 )
 def test_a_group_reads_the_tables_of_a_lake_whose_folder_lets_it_in(shop: Shop) -> None:
     lake = shop.folder / "lake"
-    lake.mkdir()
-    os.chown(lake, -1, STRANGER)
-    lake.chmod(0o2750)
+    (made,) = re.findall(r"^install .*$", (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8"), re.MULTILINE)
+    subprocess.run(made.replace("analysts", str(STRANGER)).replace("/srv/lake", str(lake)).split(), check=True)
     shop.sync()
     found = readable(lake)
     for table in ("orders", "events", "prices"):
