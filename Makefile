@@ -2,6 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+unexport PYTHONPATH PYTHONHOME
 export DAGSTER_HOME ?= $(CURDIR)/.dagster
 
 DEMO_ARGS := $(if $(SCALE),--scale $(SCALE)) $(ARGS)

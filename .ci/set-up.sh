@@ -4,6 +4,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# What else this machine's Python would import, or where else pip would install to, is not for this environment.
+unset PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX
+export PIP_USER=0
+
 readonly VENV=.venv LOCK=requirements.lock JARS_LOCK=incremental_assets/engine/jars.lock
 readonly STAMP=$VENV/.set-up DISK_GIB=5
 
@@ -38,6 +42,8 @@ install_dependencies() {
   local python=$VENV/bin/python
   locked setuptools uv | "$python" -m pip install --quiet --no-deps --require-hashes -r /dev/stdin
   # uv takes half of pip's time. Where only pip knows the way to the registry (a mirror in pip.conf), pip does it all.
+  # It keeps what it fetched in the home, and gives up where that cannot be written.
+  [[ -w ${UV_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-}}} ]] || export UV_NO_CACHE=1
   # No build isolation: whatever builds pyspark's source distribution comes from the lock too, hash included.
   # Bytecode is compiled here because PYTHONDONTWRITEBYTECODE, set in many containers, would make every start compile.
   "$VENV/bin/uv" pip install --quiet --python "$python" --require-hashes --no-build-isolation --compile-bytecode -r "$LOCK" ||
@@ -77,6 +83,7 @@ main() {
   make_archive
   # Dagster wants its dagster.yaml in the folder where it stores: the link keeps the file at the root and the storage out of it.
   mkdir -p .dagster
+  chmod 700 .dagster
   ln -sfn ../dagster.yaml .dagster/dagster.yaml
   printf '%s\n' "$wanted" >"$STAMP"
   say "done"

@@ -37,11 +37,11 @@ class Checkout:
         (self.tools / tool).write_text(f"#!{shutil.which('bash')}\n{script}\n")
         (self.tools / tool).chmod(0o755)
 
-    def set_up(self) -> str:
+    def set_up(self, **variables: str) -> str:
         """What it says when it refuses."""
         result = subprocess.run(
             [self.root / ".ci" / "set-up.sh"],
-            env={"PATH": str(self.tools)},
+            env={"PATH": str(self.tools), **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -68,6 +68,13 @@ def test_a_missing_python_is_named(checkout: Checkout) -> None:
 def test_a_missing_java_is_named(checkout: Checkout) -> None:
     (checkout.tools / "java").unlink()
     assert checkout.set_up().startswith("set-up: Java is missing: install a Java runtime")
+
+
+@pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX"])
+def test_packages_of_the_machine_s_have_no_say(checkout: Checkout, variable: str) -> None:
+    checkout.give("python3.11", f'[[ -z ${{{variable}-}} && $PIP_USER == 0 ]] || exit 1; exec {sys.executable} "$@"')
+    (checkout.tools / "java").unlink()
+    assert "Java is missing" in checkout.set_up(PIP_USER="1", **{variable: "/somewhere"})
 
 
 def test_an_old_java_is_named(checkout: Checkout) -> None:

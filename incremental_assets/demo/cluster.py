@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -16,7 +17,8 @@ from incremental_assets.demo.state import SUPERUSER, ServerState
 
 def create(folder: Path) -> ServerState:
     """An empty cluster with a random password for its superuser."""
-    folder.mkdir(parents=True, exist_ok=True)
+    # To be entered by the server's account, and not to be listed.
+    folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
     home = choose_home(folder)
     # A data folder whose state is gone, killed before it was written or deleted since: nobody knows its password.
     if home.data.exists():

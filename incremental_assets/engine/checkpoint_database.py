@@ -21,6 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from incremental_assets.core.errors import CheckpointsUnreachable, SetupError
 from incremental_assets.engine.checkpoint_schema import SHIPPED, Schema, check, migrate
 from incremental_assets.engine.checkpoint_tables import Instant
+from incremental_assets.engine.permissions import own_file, own_folder
 
 WAIT = 30
 """Seconds that a statement waits for another writer. Transactions here last milliseconds, so more is a fault."""
@@ -112,7 +113,8 @@ class Database:
             if not self.is_postgresql:
                 # Connections to a file that was deleted since would go on writing to nowhere.
                 self._engine.dispose()
-                self._file.parent.mkdir(parents=True, exist_ok=True)
+                own_folder(self._file.parent)
+                own_file(self._file)
             with self._begin() as connection:
                 current = check(connection, self._schema, self.name)
             if not current:

@@ -16,6 +16,7 @@ from incremental_assets.core.errors import Busy
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.naming import is_local, lock_path
 from incremental_assets.core.table import TableId
+from incremental_assets.engine.permissions import own_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,12 @@ def remove_folder(path: str, session: Callable[[], SparkSession]) -> None:
     system, place = _hadoop(path, session)
     recursive = True
     system.delete(place, recursive)
+
+
+def make_own_folder(path: str) -> None:
+    """A folder that a JVM will write to, kept to this user; a store has its own ways."""
+    if is_local(path):
+        own_folder(Path(path))
 
 
 def names_in(path: str, session: Callable[[], SparkSession]) -> tuple[str, ...]:
@@ -52,7 +59,7 @@ def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> It
         yield
         return
     path = Path(lock_path(lake, table))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    own_folder(path.parent)
     with path.open("a+", encoding="utf-8") as file:
         _acquire(file.fileno(), table, path, patience)
         file.truncate(0)

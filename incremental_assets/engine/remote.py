@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,7 +11,7 @@ import grpc
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-from incremental_assets.core.errors import EngineLost
+from incremental_assets.core.errors import EngineLost, SetupError
 from incremental_assets.engine.announced import Announced
 
 if TYPE_CHECKING:
@@ -21,10 +22,12 @@ _MODE = "SPARK_CONNECT_MODE_ENABLED"
 _RELEASE = "SPARK_CONNECT_RELEASE_SESSION_ON_EXIT"
 _ANSWERS_WITHIN = 10
 """Seconds; a living engine is there in a few milliseconds, a stopped process takes connections and says nothing."""
+_RUNS_WITHIN = 10
+"""Seconds for the smallest of jobs. One that takes longer waits for others to end, as it fails at once where nothing can run."""
 
 
 def open_remote(engine: Announced, is_there: Callable[[], bool]) -> SparkSession:
-    """A new session of the engine's, apart from every other one; raises EngineLost where it does not answer.
+    """A new session of the engine's, apart from every other one; raises EngineLost where it does not answer, SetupError where it runs nothing.
 
     `is_there`: whether the engine is still meant to be used. Asked when a call fails, and then turns the failure into EngineLost.
     """
@@ -33,10 +36,38 @@ def open_remote(engine: Announced, is_there: Callable[[], bool]) -> SparkSession
     os.environ[_RELEASE] = "true"
     try:
         channel: Any = _Channel(engine, is_there)
-        return cast("SparkSession", ConnectSession.builder.channelBuilder(channel).create())
+        session = cast("SparkSession", ConnectSession.builder.channelBuilder(channel).create())
     except BaseException:
         del os.environ[_MODE]
         raise
+    try:
+        _require_executor(session, engine)
+    except BaseException:
+        leave(session)
+        raise
+    return session
+
+
+def _require_executor(session: SparkSession, engine: Announced) -> None:
+    """An engine can answer, and plan queries, whose executor has ended: a job of one row goes all the way."""
+    failed: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            session.range(0, 1, 1, 1).collect()
+        except Exception as error:  # noqa: BLE001 - judged below
+            failed.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(_RUNS_WITHIN)
+    if failed and isinstance(failed[0], EngineLost):
+        raise failed[0]
+    if failed:
+        raise SetupError(
+            f"the engine (pid {engine.process.pid}) is not used, as it answers and runs no job: its executor has ended; start it again with "
+            f"`incremental-assets engine stop` and `incremental-assets engine start`, its log is {engine.log}"
+        ) from None
 
 
 def leave(session: SparkSession) -> None:
@@ -82,21 +113,27 @@ class _Channel(ChannelBuilder):
 
 
 class _Watch(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor, grpc.StreamUnaryClientInterceptor):
-    """Fails a call with EngineLost once the engine is gone: pyspark would go on calling it for ten minutes."""
+    """Fails a call with EngineLost once the engine is gone: pyspark would go on calling it for ten minutes.
+
+    Asked before each call, too: whoever takes the port of an engine that has ended would be sent the token and the sources' passwords.
+    """
 
     def __init__(self, engine: Announced, is_there: Callable[[], bool]) -> None:
         self._engine, self._is_there = engine, is_there
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         """A question with one answer."""
+        self._raise_if_lost()
         return self._judged(continuation(details, request))
 
     def intercept_stream_unary(self, continuation: Any, details: Any, requests: Any) -> Any:
         """An upload."""
+        self._raise_if_lost()
         return self._judged(continuation(details, requests))
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
         """A query."""
+        self._raise_if_lost()
         return self._each(continuation(details, request))
 
     def _judged(self, outcome: Any) -> Any:

@@ -15,18 +15,20 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import psutil
 
-from incremental_assets.core.errors import SetupError
-from incremental_assets.engine.announced import Announced, read, withdraw, write
+from incremental_assets.core.errors import EngineLost, SetupError
+from incremental_assets.engine.announced import Announced, read, still_announced, withdraw, write
 from incremental_assets.engine.archive import spark_home
 from incremental_assets.engine.door import find_engine
 from incremental_assets.engine.java import require_java
 from incremental_assets.engine.owner import Owner
-from incremental_assets.engine.session import Machine, SparkSettings, Work, made_from, this_machine
+from incremental_assets.engine.permissions import strict
+from incremental_assets.engine.session import Machine, SparkSettings, Work, made_from, temporary_in, this_machine
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - a name
@@ -129,8 +131,9 @@ def look(folder: Path) -> Health | None:
         return None
     try:
         find_engine(folder)
+        _ask(folder, engine)
         unusable = ""
-    except SetupError as error:
+    except (SetupError, EngineLost) as error:
         unusable = str(error)
     try:
         resident = psutil.Process(engine.process.pid).memory_info().rss
@@ -139,14 +142,22 @@ def look(folder: Path) -> Health | None:
     return Health(engine, resident, unusable)
 
 
+def _ask(folder: Path, engine: Announced) -> None:
+    """As a run does. Raises EngineLost or SetupError."""
+    from incremental_assets.engine import remote
+
+    remote.close(remote.open_remote(engine, partial(still_announced, folder, engine)))
+
+
 # --- the process ----------------------------------------------------------------------------------------
 
 
 def _spawn(folder: Path, machine: Machine, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """In a session of its own, so that a Ctrl-C is not for it. The token is in its environment, which only its user can read."""
+    _scratch(folder).mkdir(mode=0o700)
     conf = {**machine.conf, **_SERVED, "spark.local.dir": str(_scratch(folder))}
     # Out of memory is said once and ends it; a run that worked there then goes on by itself.
-    conf["spark.driver.extraJavaOptions"] += " -XX:+ExitOnOutOfMemoryError"
+    conf["spark.driver.extraJavaOptions"] += f" -XX:+ExitOnOutOfMemoryError {temporary_in(_scratch(folder))}"
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     program = spark_home() / "bin" / "spark-submit"
     command = [str(program), "--class", SERVER, "--name", "incremental-assets", "--master", machine.master, *settings]
@@ -160,6 +171,7 @@ def _spawn(folder: Path, machine: Machine, log: Path, environment: Mapping[str, 
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=strict(),
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from incremental_assets.core.errors import SetupError
 from incremental_assets.engine.archive import DRIVER_OPTIONS, LAUNCHER_VARIABLE, find_archive, fingerprint
 from incremental_assets.engine.jars import verified_jars
 from incremental_assets.engine.java import Java, require_java
+from incremental_assets.engine.permissions import UMASK, scratch_folder, strictly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,8 +26,6 @@ LOGGING = Path(__file__).with_name("log4j2.json")
 AUTO = "auto"
 _UTC = "-Duser.timezone=UTC"
 _QUIET = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
-_NO_WAREHOUSE = str(Path(tempfile.gettempdir()) / "incremental-assets-warehouse")
-"""Never used, and not to appear in the folder of whoever runs this."""
 _LAUNCHER = "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that lives a quarter of a second."""
 _LATE_C2 = (
@@ -40,6 +38,13 @@ _LATE_C2 = (
 
 
 LOAD_BYTES = 256 * 2**20
+
+GUARDED = {
+    # Its ports on loopback are everybody's on this machine. Of a local master, Spark draws the secret itself and keeps it in memory.
+    "spark.authenticate": "true",
+    "spark.ui.enabled": "false",
+}
+"""How a session here is kept from other users of the machine: the same for the engine and for a session of one's own."""
 
 
 class Work(StrEnum):
@@ -71,7 +76,7 @@ class SparkSettings:
 
 def made_from(java: Java) -> str:
     """What an engine and the runs that use it must have in common."""
-    settings = sorted((_meaning() | _delta()).items())
+    settings = sorted((_meaning() | _delta() | GUARDED).items())
     return sha256(f"{fingerprint(java)} {settings}".encode()).hexdigest()
 
 
@@ -107,7 +112,7 @@ def this_machine(settings: SparkSettings) -> Machine:
     java, theirs = require_java(), dict(settings.conf)
     archive = find_archive(java)
     cores = len(os.sched_getaffinity(0))
-    ours = _meaning() | _delta() | _local(settings, cores)
+    ours = _meaning() | _delta() | _local(settings, cores) | GUARDED
     if archive.driver_options:
         ours[DRIVER_OPTIONS] = archive.driver_options
     environment = {
@@ -149,7 +154,8 @@ def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None
         builder = builder.config(name, value)
     quieten()
     try:
-        return builder.getOrCreate()
+        with strictly():
+            return builder.getOrCreate()
     except PySparkException as error:
         where = remote or master
         first = next(iter(str(error).splitlines()), type(error).__name__)
@@ -202,8 +208,13 @@ def _shipped() -> dict[str, str]:
         "spark.driver.defaultJavaOptions": f"{_UTC} {_QUIET}",
         "spark.executor.defaultJavaOptions": _UTC,
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.warehouse.dir": _NO_WAREHOUSE,
+        "spark.sql.warehouse.dir": _no_warehouse(),
     }
+
+
+def _no_warehouse() -> str:
+    """Never used, and not to appear in the folder of whoever runs this."""
+    return str(scratch_folder() / "warehouse")
 
 
 def _on_class_path(theirs: dict[str, str]) -> dict[str, str]:
@@ -222,16 +233,23 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.driver.memory": settings.memory or f"{_heap_megabytes()}m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": " ".join(_java_options(settings.work)),
-        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": " ".join((*_java_options(settings.work), temporary_in(scratch_folder()))),
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.databricks.delta.snapshotPartitions": "1",
         # A tick needs up to fifty generated classes, others for each shape of table; of Spark's hundred the next tick would find few.
         "spark.sql.codegen.cache.maxEntries": "1000",
-        "spark.sql.warehouse.dir": _NO_WAREHOUSE,
+        "spark.sql.warehouse.dir": _no_warehouse(),
+        "spark.local.dir": str(scratch_folder()),
+        # Hadoop gives each file a mode of its own, whatever the umask of the process.
+        "spark.hadoop.fs.permissions.umask-mode": f"{UMASK:03o}",
         "spark.sql.artifact.isolation.enabled": "false",
     }
+
+
+def temporary_in(folder: Path) -> str:
+    """Java's own choice is /tmp for everybody. In quotes, as a path may hold spaces; of two the later one counts."""
+    return f'"-Djava.io.tmpdir={folder}"'
 
 
 def _java_options(work: Work) -> tuple[str, ...]:

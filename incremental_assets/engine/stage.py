@@ -10,7 +10,7 @@ from incremental_assets.core.naming import staging_path
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Snapshot
 from incremental_assets.core.table import FuturePolicy, Strategy, TableId, TableSpec
-from incremental_assets.engine.files import names_in, remove_folder
+from incremental_assets.engine.files import make_own_folder, names_in, remove_folder
 from incremental_assets.engine.lake_errors import explained
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class ParquetStage:
         path = staging_path(self._lake, table, batch_id)
         with explained(table, self._lake):
             self._sweep(table)
+            make_own_folder(staging_path(self._lake, table))
             staged = write_counted(plan, snapshot.frame, path)
         if staged.rows != snapshot.rows:
             raise StageBroken(

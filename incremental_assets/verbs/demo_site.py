@@ -13,6 +13,7 @@ from incremental_assets.core.config_values import Configuration, Reference, Sour
 from incremental_assets.core.errors import Refused, SelectionError
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.tpch import READER
+from incremental_assets.engine.permissions import own_folder
 
 FOLDER = ".demo"
 MARK = ".made-by-demo"
@@ -92,7 +93,7 @@ class Site:
 
     def claim(self) -> None:
         """Mark a lake without tables as the demo's."""
-        self.lake.mkdir(parents=True, exist_ok=True)
+        own_folder(self.lake)
         if not self._found():
             words = "incremental-assets demo removes this folder when it begins anew\n"
             (self.lake / MARK).write_text(words, encoding="utf-8")
@@ -107,7 +108,7 @@ class Site:
 
     def remember(self, days: Days) -> None:
         """For the next `--keep`."""
-        (self.folder / _DAYS).write_text(json.dumps(asdict(days)), encoding="utf-8")
+        _write(self.folder / _DAYS, json.dumps(asdict(days)))
 
     def _refuse_foreign(self) -> None:
         found = self._found()

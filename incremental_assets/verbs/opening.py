@@ -48,10 +48,11 @@ def opened(configuration: Configuration) -> Iterator[Runtime]:
 
 def dagster_home() -> Path:
     """The folder where Dagster stores, made and named in the environment so that every process of ours stores there."""
+    from incremental_assets.engine.permissions import own_folder
     from resources.home import home_folder
 
     home = home_folder()
-    home.mkdir(parents=True, exist_ok=True)
+    own_folder(home)
     _link_settings(home, _PACKAGE.parent / "dagster.yaml")
     os.environ[HOME_VARIABLE] = str(home)
     return home

@@ -149,20 +149,6 @@ def test_programs_below_a_folder_of_root_s_own_are_copied_with_all_that_they_nee
         server.remove()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes into a folder of another account's")
-def test_a_link_of_the_server_s_account_leads_root_nowhere(server: EmbeddedPostgres, folder: Path) -> None:
-    victim, told = folder.parent / "victim", "FATAL:  root's own\n"
-    victim.write_text(told)
-    victim.chmod(0o600)
-    server.stop()
-    (data_of(folder) / "embedded.conf").unlink()
-    (data_of(folder) / "embedded.conf").symlink_to(victim)
-    with pytest.raises(SetupError, match=r"embedded\.conf"):
-        EmbeddedPostgres(folder, settings={"fsync": "off", "shared_buffers": "16MB"}).start()
-    assert victim.read_text() == told
-    assert (victim.stat().st_uid, stat.S_IMODE(victim.stat().st_mode)) == (0, 0o600)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root reads what the server's account may not")
 def test_a_log_that_is_a_link_tells_nothing_of_root_s(server: EmbeddedPostgres, folder: Path) -> None:
     secret = folder.parent / "secret"

@@ -264,6 +264,18 @@ def test_a_cluster_is_sent_the_jars_and_a_server_nothing(
     assert archive.LAUNCHER_VARIABLE not in os.environ
 
 
+def test_a_session_here_answers_nobody_else_and_one_elsewhere_is_as_its_cluster_says(
+    opened: Callable[[SparkSettings], dict[str, str]],
+) -> None:
+    for work in Work:
+        conf = opened(SparkSettings(work=work))
+        assert (conf["spark.authenticate"], conf["spark.ui.enabled"]) == ("true", "false")
+        assert conf["spark.hadoop.fs.permissions.umask-mode"] == "027"
+        assert f'"-Djava.io.tmpdir={conf["spark.local.dir"]}"' in conf["spark.driver.extraJavaOptions"]
+    for elsewhere in (SparkSettings(master="spark://host:7077"), SparkSettings(remote="sc://host")):
+        assert "spark.authenticate" not in opened(elsewhere)
+
+
 def test_ticks_start_soon_and_loads_run_fast(opened: Callable[[SparkSettings], dict[str, str]]) -> None:
     options = {work: opened(SparkSettings(work=work))["spark.driver.extraJavaOptions"] for work in Work}
     assert "-XX:TieredStopAtLevel=1" in options[Work.TICK]

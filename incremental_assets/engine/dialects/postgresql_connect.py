@@ -56,9 +56,11 @@ def session_init(snapshot_id: str | None, statement_timeout: timedelta) -> str:
 
 
 def driver_arguments(address: Address) -> dict[str, str | int | None]:
-    """For psycopg. `options` is set, to nothing, so that a PGOPTIONS of the environment has no say."""
+    """For psycopg. Where libpq would take a setting from a variable or a service, which the JDBC driver does not know, it is set here."""
     return {
         "host": address.host,
+        "hostaddr": "",
+        "target_session_attrs": "any",
         "port": address.port,
         "dbname": address.database,
         "user": address.user,

@@ -1,0 +1,55 @@
+"""Who else on this machine may see what we write: nobody, and a group where the lake's folder lets it in."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+UMASK = 0o027
+"""Of every JVM: a group may read the tables of a lake whose folder it may enter."""
+
+
+def own_folder(path: Path) -> Path:
+    """The folder, made for this user alone where it is missing, as are those above it; one that is there keeps its mode."""
+    for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def own_file(path: Path) -> None:
+    """An empty file for this user alone, unless it is there; where it cannot be made, whatever wants to write it says so."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def scratch_folder() -> Path:
+    """Where Spark keeps what it shuffles and spills: one folder of this user's among the temporary ones."""
+    shared = Path(tempfile.gettempdir()) / f"incremental-assets-{os.geteuid()}"
+    with suppress(FileExistsError):
+        shared.mkdir(mode=0o700)
+    found = shared.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+        return shared
+    # Anybody may have been quicker with that name.
+    return Path(tempfile.mkdtemp(prefix="incremental-assets-"))
+
+
+def strict() -> int:
+    """This process's umask, and ours on top."""
+    current = os.umask(0o077)
+    os.umask(current)
+    return current | UMASK
+
+
+@contextmanager
+def strictly() -> Iterator[None]:
+    """A process that is started in this block writes nothing for everybody."""
+    before = os.umask(strict())
+    try:
+        yield
+    finally:
+        os.umask(before)
