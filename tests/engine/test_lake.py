@@ -116,6 +116,20 @@ def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: D
     assert [name for name, _ in desk.lake.columns(hostile)] == ["${env:HOME}", "at"]
 
 
+@pytest.mark.parametrize("enforced", [True, False], ids=["enforced", "declared"])
+@pytest.mark.parametrize("key", ["s", "t", "times"])
+def test_columns_and_keys_that_are_called_as_aliases_are_themselves(desk: Desk, key: str, *, enforced: bool) -> None:
+    """Of `s.id`, Delta takes a column `s` before the frame that is called so."""
+    others = ", ".join(f"{name} string" for name in ("s", "t", "times", "b", "more", "texts") if name != key)
+    spec = table(f"{key} bigint, {others}, at bigint", key=(key,), enforced=enforced)
+    rest = ("x",) * 5
+    desk.land(spec, [(1, *rest, 10), (2, *rest, 20)])
+    second = desk.land(spec, [(2, *rest, 21), (3, *rest, 30)])
+    assert (second.rows.inserted, second.rows.updated) == (1, 1)
+    assert desk.rows(spec) == [(1, *rest, 10), (2, *rest, 21), (3, *rest, 30)]
+    assert desk.lake.duplicates(spec).rows == 0
+
+
 @pytest.mark.parametrize("there", [2, 9], ids=["others written along", "others left alone"])
 def test_a_batch_that_holds_a_row_twice_does_not_add_up(desk: Desk, there: int) -> None:
     """What every commit is asked, whatever library did it: rows written and rows found unchanged are the rows of the batch."""

@@ -23,7 +23,8 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     relation,
 )
 from incremental_assets.engine.dialects.postgresql_types import as_days, as_micros, as_text, unholdable
-from incremental_assets.engine.measure import HASH, KEY, NULL, SEPARATOR
+from incremental_assets.engine.measure import NULL, SEPARATOR
+from incremental_assets.engine.own import HASH, KEY
 
 
 def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
