@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -107,8 +108,15 @@ def write(rows: DataFrame, to: Write) -> None:
         options["partitionOverwriteMode"] = "static"
     if to.rows_per_file:
         options["maxRecordsPerFile"] = str(to.rows_per_file)
-    try:
+    with conflicts_explained(to):
         writer.options(**options).save(to.path)
+
+
+@contextmanager
+def conflicts_explained(to: Write) -> Iterator[None]:
+    """Raises CommitMissing where another writer was first."""
+    try:
+        yield
     except Exception as error:
         if _is_conflict(error):
             raise CommitMissing(

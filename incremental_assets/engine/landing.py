@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from incremental_assets.core.contract import OWN_PREFIX, TargetColumn
 from incremental_assets.core.overlap import Era, Overlap, eras
 from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Batch
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.engine.expressions import alike, all_of, column, comparable, cursor_column, from_on
 from incremental_assets.engine.own import BATCH, COPY, LATE, REJECT_REASON, SEQ, TARGET, key_part
@@ -34,6 +35,14 @@ def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: boo
     return _largest_of_each_key(spec, rows) if repeated else rows
 
 
+def writable(session: SparkSession, plan: SyncPlan, batch: Batch, staged: str, present: Present | None) -> DataFrame:
+    """What is to be written of a batch; `present` is None where nothing of the target is to stay."""
+    rows = landable(session, staged, plan.spec, repeated=batch.duplicates > 0)
+    if present is None:
+        return rows
+    return with_dropped(session, plan.spec, unseen(session, plan, rows, present), present)
+
+
 def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
     """The rows that the target does not hold as they are, and, of a key that only the configuration declares, does not hold newer."""
     spec = plan.spec
@@ -47,6 +56,26 @@ def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Pres
     if spec.strategy is Strategy.UPSERT and trusts_key(spec) and spec.cursor is not None:
         rows = _without_older(spec, rows, target)
     return rows
+
+
+def withdrawn(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> DataFrame:
+    """Keys of the target's rows whose row in the source cannot land any more, under names of our own, one per row of the target.
+
+    Not those of a key that only the configuration declares where another row with it lands, or where the target holds a newer one.
+    """
+    spec, batch = plan.spec, read_staged(session, staged, plan.spec)
+    lands, target = column(REJECT_REASON).isNull(), session.read.format("delta").load(path)
+    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
+    whole = all_of(column(name).isNotNull() for name in spec.key)
+    rejected = (
+        batch.where(~lands & whole).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
+    )
+    older = matches
+    if trusts_key(spec) and spec.cursor is not None:
+        ours, theirs = cursor_column(spec, BATCH), cursor_column(spec, TARGET)
+        older = matches & (theirs.isNull() | (theirs <= ours))
+    gone = target.alias(TARGET).join(rejected.alias(BATCH), on=older, how="left_semi")
+    return gone.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
 
 
 def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows: DataFrame, path: str) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as sf
 
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.table import NullPolicy, Strategy, TableSpec
 from incremental_assets.core.window import Window, apart, merge
 from incremental_assets.engine.dialects.base import Address
@@ -72,7 +72,7 @@ def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparis
     spec = held.spec
     rows = _rows(held).where(_in_any(spec, windows))
     lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
-    source = _source(held.session, spec, windows, address)
+    source = _source(held.session, PostgreSQL().row_hashes_query(spec, windows), address)
     here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(TIMES)) for side in (source, lake))
     both = here.alias(_SOURCE).join(there.alias(_LAKE), on=_same_row(), how="full_outer")
     more = sf.coalesce(column(TIMES, _SOURCE), sf.lit(0)) - sf.coalesce(column(TIMES, _LAKE), sf.lit(0))
@@ -85,6 +85,17 @@ def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparis
         raise ValueError("an aggregate without a row")
     keys = {side: tuple(sorted(found[own(f"{side}_keys")])) for side in ("missing", "extra")}
     return Comparison(int(found[own("missing")]), int(found[own("extra")]), keys["missing"], keys["extra"])
+
+
+def outdated(held: Held, windows: Sequence[Window], address: Address) -> Outdated:
+    """Keys of the source's rows that cannot land, looked for in the whole of the target: those rows lie there under older cursors."""
+    query = PostgreSQL().unholdable_keys_query(held.spec, windows)
+    if not query:
+        return Outdated(0)
+    keys = _source(held.session, query, address)
+    rows = _rows(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
+    found = rows.orderBy(KEY).limit(_SAMPLES).collect()
+    return Outdated(rows.count() if len(found) == _SAMPLES else len(found), tuple(each[KEY] for each in found))
 
 
 def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
@@ -123,14 +134,12 @@ def _rows(held: Held) -> DataFrame:
     return table.select(*columns, sf.col(SEQ))
 
 
-def _source(session: SparkSession, spec: TableSpec, windows: Sequence[Window], address: Address) -> DataFrame:
+def _source(session: SparkSession, query: str, address: Address) -> DataFrame:
     dialect = PostgreSQL()
     properties = dialect.jdbc_properties(address) | {
         "sessionInitStatement": dialect.session_init(None, address.statement_timeout)
     }
-    return session.read.jdbc(
-        dialect.jdbc_url(address), f"({dialect.row_hashes_query(spec, windows)}) AS q", properties=properties
-    )
+    return session.read.jdbc(dialect.jdbc_url(address), f"({query}) AS q", properties=properties)
 
 
 def _latest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:

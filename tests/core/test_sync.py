@@ -288,6 +288,41 @@ def test_rows_from_the_future_go_to_quarantine_if_that_is_what_was_said() -> Non
     assert world.sync(orders(future=FuturePolicy.QUARANTINE)).rows == RowCounts(read=3, inserted=2, quarantined=1)
 
 
+def test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    world.database.update(ORDERS, {"customer": "ada"}, status="unfit", updated_at=world.database.stamp())
+    assert world.sync(UPSERT).rows == RowCounts(read=1, deleted=1, quarantined=1)
+    assert "ada" not in {row["customer"] for row in world.rows(ORDERS)}
+    assert [row["status"] for row in world.lake.quarantine[ORDERS]] == ["unfit"]
+
+    world.database.update(ORDERS, {"customer": "ada"}, status="paid", updated_at=world.database.stamp())
+    assert world.sync(UPSERT).rows.inserted == 1
+    assert_equal(world)
+
+
+def test_a_row_that_moves_into_the_future_leaves_an_upsert_copy_and_lands_again_when_its_time_has_come() -> None:
+    world, spec = opened(), orders(future=FuturePolicy.QUARANTINE)
+    world.sync(spec)
+    later = world.database.stamp(at=world.database.clock + timedelta(hours=1))
+    world.database.update(ORDERS, {"customer": "ada"}, status="paid", updated_at=later)
+    assert world.sync(spec).rows.deleted == 1
+    assert "ada" not in {row["customer"] for row in world.rows(ORDERS)}
+
+    world.database.tick(2 * 3600)
+    assert world.sync(spec).rows.inserted == 1
+    assert_equal(world)
+
+
+def test_an_append_copy_keeps_the_versions_before_one_that_cannot_land() -> None:
+    world = opened()
+    world.sync(APPEND)
+    before = world.rows(ORDERS)
+    world.database.update(ORDERS, {"customer": "ada"}, status="unfit", updated_at=world.database.stamp())
+    assert world.sync(APPEND).rows.quarantined == 1
+    assert world.rows(ORDERS) == before
+
+
 # --- backfills --------------------------------------------------------------------------------------------------
 
 
