@@ -68,6 +68,9 @@ class State:
     """Rows of the last whole read, against which a shrunken source is noticed."""
     coverage: tuple[Window, ...] = ()
 
+    columns: tuple[tuple[str, str], ...] = ()
+    """Every column that landed, by name, and the source's identity of it; see `Column.identity`."""
+
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
         return gaps(self.coverage, Window(start, upper)) if start is None or upper is None or start <= upper else ()
@@ -91,6 +94,7 @@ class State:
             due=None,
             rows=None,
             coverage=merge(covered),
+            columns=(),
         )
 
     def forgotten(self, seq: int) -> State:
@@ -129,6 +133,7 @@ class State:
             "due": _dump(self.due),
             "rows": self.rows,
             "coverage": [[_dump(window.lower), _dump(window.upper)] for window in self.coverage],
+            "columns": dict(self.columns),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -160,6 +165,7 @@ class State:
             due=_load(document.get("due")),
             rows=document["rows"],
             coverage=tuple(Window(_load(lower), _load(upper)) for lower, upper in document["coverage"]),
+            columns=tuple(document.get("columns", {}).items()),
         )
 
 

@@ -63,6 +63,8 @@ class Column:
     fidelity: Fidelity
     nullable: bool = True
     comment: str = ""
+    identity: str = ""
+    """By which the source knows the column whatever it is called (PostgreSQL: numbers of table and column); empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)

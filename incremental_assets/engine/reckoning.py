@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.table import Column as SourceColumn
 from incremental_assets.core.table import NullPolicy, Strategy, TableSpec
 from incremental_assets.core.window import Window, apart, merge
 from incremental_assets.engine.dialects.base import Address
@@ -101,13 +102,24 @@ def outdated(held: Held, windows: Sequence[Window], address: Address) -> Outdate
 def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     """Keys held more than once: one scan of the key's columns, and another for samples where there are any."""
     rows = session.read.format("delta").load(path)
-    by_key = rows.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(TIMES))
+    by_name = {found.name: found for found in spec.columns}
+    by_key = rows.groupBy(*(_as_key(by_name[name]) for name in spec.key)).agg(sf.count("*").alias(TIMES))
     twice = by_key.where(sf.col(TIMES) > 1)
     found = twice.agg(sf.count("*").alias(own("keys")), sf.sum(sf.col(TIMES) - 1).alias(own("rows"))).first()
     if found is None or not found[own("keys")]:
         return Duplicates(0, 0)
     samples = twice.select(_key(spec).alias(KEY)).orderBy(KEY).limit(_SAMPLES).collect()
     return Duplicates(int(found[own("keys")]), int(found[own("rows")]), tuple(each[KEY] for each in samples))
+
+
+def _as_key(found: SourceColumn) -> Column:
+    """A column of a key so that two texts which the source takes for one key are one: 1.0 and 1.00 as numbers, texts whose case does not count."""
+    value = column(found.name)
+    if found.source_type == "numeric" and found.spark_type == "string":
+        value = sf.when(value.contains("."), sf.rtrim(sf.rtrim(value, sf.lit("0")), sf.lit("."))).otherwise(value)
+    elif found.source_type.endswith("citext"):
+        value = sf.lower(value)
+    return value.alias(found.name)
 
 
 def _tell(name: str, more: Column) -> list[Column]:

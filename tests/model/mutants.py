@@ -329,6 +329,11 @@ MUTANTS = [
         ),
     ),
     Mutant(
+        "columns are known by their names alone",
+        "mixes the values of two columns that exchanged their names",
+        instead(sync, "check_identity", lambda *_: None),
+    ),
+    Mutant(
         "what goes to quarantine leaves the copy as it is",
         "shows a version that the source no longer has",
         instead(lake.FakeLake, "withdrawn", lambda *_: set()),

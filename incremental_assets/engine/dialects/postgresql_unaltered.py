@@ -38,7 +38,8 @@ def check_unaltered(asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
 
 def _difference(planned: TableShape, found: TableShape) -> str:
     was, now = (
-        {column.name: (column.source_type, column.nullable) for column in shape.columns} for shape in (planned, found)
+        {column.name: (column.source_type, column.nullable, column.identity) for column in shape.columns}
+        for shape in (planned, found)
     )
     columns = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     told = [f"columns {', '.join(columns)}"] if columns else []
