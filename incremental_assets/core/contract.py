@@ -95,13 +95,13 @@ def check_identity(spec: TableSpec, landed: Mapping[str, str]) -> None:
     Two columns of one type that exchange their names look as they did, and rows that did not move would go on to show the one's values
     under the other's name. Of a table that was made anew nothing can be told.
     """
-    others = [
+    others = sorted(
         column.name
         for column in spec.columns
         if (was := landed.get(column.name))
         and column.identity not in ("", was)
         and _table_of(column.identity) == _table_of(was)
-    ]
+    )
     if others:
         raise SchemaChanged(
             f"{spec.id}: in the source, {' and '.join(repr(name) for name in others)} now {'names' if len(others) == 1 else 'name'} "
