@@ -228,7 +228,7 @@ def test_columns_exchange_their_names(stand: OpenStand) -> None:
     desk.land("swapped")
     desk.land("again", mode=Mode.FULL_REFRESH)
     desk.assert_equal("swapped")
-    desk.assert_equal("again", "SELECT id, b, at, a FROM again")
+    desk.assert_equal("again", "SELECT id, a, b, at FROM again")
 
 
 @scenario(

@@ -125,10 +125,11 @@ def test_columns_and_keys_that_are_called_as_aliases_are_themselves(desk: Desk, 
     others = ", ".join(f"{name} string" for name in ("s", "t", "times", "b", "more", "texts") if name != key)
     spec = table(f"{key} bigint, {others}, at bigint", key=(key,), enforced=enforced)
     rest = ("x",) * 5
-    desk.land(spec, [(1, *rest, 10), (2, *rest, 20)])
-    second = desk.land(spec, [(2, *rest, 21), (3, *rest, 30)])
+    # Many, so that the others are left where they lie, and Delta finds the one to be replaced.
+    desk.land(spec, [(number, *rest, 10) for number in range(1, 9)])
+    second = desk.land(spec, [(8, *rest, 21), (9, *rest, 30)])
     assert (second.rows.inserted, second.rows.updated) == (1, 1)
-    assert desk.rows(spec) == [(1, *rest, 10), (2, *rest, 21), (3, *rest, 30)]
+    assert desk.rows(spec) == [*((number, *rest, 10) for number in range(1, 8)), (8, *rest, 21), (9, *rest, 30)]
     assert desk.lake.duplicates(spec).rows == 0
 
 
