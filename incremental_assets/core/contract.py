@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
@@ -89,6 +89,27 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
         )
 
 
+def check_identity(spec: TableSpec, landed: Mapping[str, str]) -> None:
+    """Raises SchemaChanged where a name belongs to another column than the one that landed under it; `landed` maps names to identities.
+
+    Two columns of one type that exchange their names look as they did, and rows that did not move would go on to show the one's values
+    under the other's name. Of a table that was made anew nothing can be told.
+    """
+    others = sorted(
+        column.name
+        for column in spec.columns
+        if (was := landed.get(column.name))
+        and column.identity not in ("", was)
+        and _table_of(column.identity) == _table_of(was)
+    )
+    if others:
+        raise SchemaChanged(
+            f"{spec.id}: in the source, {' and '.join(repr(name) for name in others)} now {'names' if len(others) == 1 else 'name'} "
+            f"another column than the one that landed under that name, so that old and new values would be mixed: give the columns their names back, "
+            f"or read everything again with `incremental-assets sync --select {spec.id} --full-refresh`"
+        )
+
+
 def check_names(spec: TableSpec) -> None:
     """Raises NameRefused for names that a Delta table cannot hold side by side, before anything is written."""
     seen: dict[str, str] = {}
@@ -119,6 +140,10 @@ def sql_type(text: str) -> str:
     """The same type in SQL's words: `long` and `bigint` are both `bigint`."""
     plain = delta_type(text)
     return next((word for word, known in _DELTA_WORDS.items() if known == plain and word != "real"), plain)
+
+
+def _table_of(identity: str) -> str:
+    return identity.rpartition(".")[0]
 
 
 def _told(found: Difference) -> str:

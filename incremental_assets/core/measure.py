@@ -27,6 +27,14 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Outdated:
+    """Rows of a target whose row in the source has since changed to what cannot land, and at most ten of their keys."""
+
+    rows: int
+    samples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Duplicates:
     """Keys that a table holds more than once, the rows beyond the first of each, and at most ten of the keys."""
 

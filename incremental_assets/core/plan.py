@@ -150,6 +150,7 @@ class SyncPlan:
             coverage=merge((*covered, *self._covered())),
             members=self.members,
             zones=self.zones,
+            columns=self._columns(),
         )
         if self.request.mode is not Mode.BACKFILL or whole:
             return state
@@ -165,6 +166,12 @@ class SyncPlan:
             due=kept.due,
             members=kept.members,
         )
+
+    def _columns(self) -> tuple[tuple[str, str], ...]:
+        """Those that only the target still has keep the identity under which they landed."""
+        kept = self.previous.columns if self.previous and not self.overwrites else ()
+        here = {column.name: column.identity for column in self.spec.columns if column.identity}
+        return tuple(({**dict(kept), **here}).items())
 
     def _covered(self) -> tuple[Window, ...]:
         if not self.spec.is_incremental or self.settled.value is None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.maintenance import How, Layout
-from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.plan import Observation, SyncPlan, Ticket
 from incremental_assets.core.report import RowCounts, SyncReport
 from incremental_assets.core.state import Fingerprint, State
@@ -196,6 +196,9 @@ class Lake(Protocol):
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ. The lake's version is chosen before the source is read."""
+
+    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
+        """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land, so that no other row can have it."""
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""

@@ -2,7 +2,7 @@
 
 What is compared has settled: it lies below the lower end of the next sync's window, so that no row can still arrive there, and within the
 coverage. A row that changed in the source since the last sync has left its old window there and not yet in the lake; a deleted one
-likewise. Therefore what only the lake has is no drift, and what the source has and the lake lacks, or holds differently, is:
+likewise. Therefore what only the lake has is no drift, but for a row that the source now shows as one that cannot land; and what the source has and the lake lacks, or holds differently, is:
 an upsert keeps the latest version of each row, and an append keeps every version that it saw.
 
 The lake's version is always chosen before the source is asked. A sync that lands in between can only take rows out of windows that the
@@ -19,11 +19,11 @@ from datetime import datetime
 from incremental_assets.core.beside import beside
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
-from incremental_assets.core.measure import Comparison, Measure
+from incremental_assets.core.measure import Comparison, Measure, Outdated
 from incremental_assets.core.partition import Grid, IntegerGrid, touched, window_of
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.state import State
-from incremental_assets.core.table import TableSpec
+from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window, merge
 
 _AT_ONCE = 24
@@ -66,6 +66,15 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         return Drift(equal + unread, through=through, checked=checked)
     found = ports.lake.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, ports) if found.missing else ()
+    outdated = _outdated(spec, windows, found, ports)
+    if outdated.rows:
+        told = (
+            f"{outdated.rows} rows of the copy show what the source no longer has: it has changed them to what cannot land; "
+            f"`incremental-assets reset --select {spec.id}` takes them out"
+        )
+        missing = f"; {found.missing} rows of the source are missing in the lake or different there" if drifted else ""
+        samples = (*outdated.samples, *found.missing_keys)[:_NAMED]
+        return Drift(told + missing, outdated.rows + found.missing, None, checked, drifted, samples)
     if not drifted:
         return Drift(
             f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}{unread}",
@@ -185,8 +194,16 @@ def _drifted(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[
     return tuple(drifted)
 
 
+def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, ports: Ports) -> Outdated:
+    """Only where something is in the lake alone: such a row is in it as it was, and in no window of the source as one that can be compared."""
+    if not found.extra or spec.strategy is not Strategy.UPSERT:
+        return Outdated(0)
+    return ports.lake.outdated(spec, windows)
+
+
 def _only_in_lake(found: Comparison) -> str:
-    return f"{found.extra} rows are only in the lake, changed or deleted in the source since"
+    keys = f" (the keys {'; '.join(found.extra_keys)})" if found.extra_keys else ""
+    return f"{found.extra} rows are only in the lake{keys}: changed since in the source, deleted there, or given another key"
 
 
 def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) -> list[Window]:

@@ -72,6 +72,9 @@ class State:
     zones: tuple[str, ...] = ()
     """In which zone stamps without one are read, and behind it every other in which they were since the last reset."""
 
+    columns: tuple[tuple[str, str], ...] = ()
+    """Every column that landed, by name, and the source's identity of it; see `Column.identity`."""
+
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
         return gaps(self.coverage, Window(start, upper)) if start is None or upper is None or start <= upper else ()
@@ -96,6 +99,7 @@ class State:
             rows=None,
             coverage=merge(covered),
             zones=(),
+            columns=(),
         )
 
     def forgotten(self, seq: int) -> State:
@@ -136,6 +140,7 @@ class State:
             "coverage": [[_dump(window.lower), _dump(window.upper)] for window in self.coverage],
             "members": None if self.members is None else list(self.members),
             "zones": list(self.zones),
+            "columns": dict(self.columns),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -169,6 +174,7 @@ class State:
             coverage=tuple(Window(_load(lower), _load(upper)) for lower, upper in document["coverage"]),
             members=None if document.get("members") is None else tuple(document["members"]),
             zones=tuple(document.get("zones", ())),
+            columns=tuple(document.get("columns", {}).items()),
         )
 
 

@@ -7,6 +7,7 @@ import time
 import uuid
 from dataclasses import replace
 
+from incremental_assets.core.contract import check_identity
 from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Interrupted, Refused
 from incremental_assets.core.first_load import loads_directly
 from incremental_assets.core.interruption import this_process
@@ -70,6 +71,8 @@ def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
 
 def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports, watch: Stopwatch) -> SyncReport:
     spec, request, ticket = decision.spec, decision.request, decision.ticket
+    if decision.previous is not None and not decision.overwrites:
+        check_identity(spec, dict(decision.previous.columns))
     intent = Event(spec.id, EventKind.INTENT, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id)
     lease.record(intent)
     watch.enter("read")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,12 +16,13 @@ from incremental_assets.core.contract import Difference
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import KeyRange
-from incremental_assets.engine.dialects.base import LATE
 from incremental_assets.engine.expressions import column, quoted
 from incremental_assets.engine.landing import Present
 from incremental_assets.engine.log import SINCE, SINCE_CURSOR
 from incremental_assets.engine.note import Note
+from incremental_assets.engine.own import AT, BATCH, LATE, RUN_ID, SEQ, TARGET, own
 
+_LATE, _ROWS = own("late"), own("rows")
 _CONFLICTING = ("Concurrent", "ProtocolChanged", "MetadataChanged")
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHANGED")
 """Words in the names of Delta's exceptions, and the beginnings of their conditions, where another writer was first."""
@@ -52,18 +54,18 @@ class Written:
     @property
     def late(self) -> int:
         """Rows written that a sync before should have seen."""
-        return int(self.observation.get["late"])
+        return int(self.observation.get[_LATE])
 
     @property
     def rows(self) -> int:
         """Rows of the batch that were written."""
-        return int(self.observation.get["rows"])
+        return int(self.observation.get[_ROWS])
 
 
 def counted(rows: DataFrame) -> tuple[DataFrame, Written]:
     """The rows, and what will be known of them once they are written."""
     observation = Observation()
-    asked = sf.count_if(column(LATE)).alias("late"), sf.count(sf.lit(1)).alias("rows")
+    asked = sf.count_if(column(LATE)).alias(_LATE), sf.count(sf.lit(1)).alias(_ROWS)
     return rows.observe(observation, *asked), Written(observation)
 
 
@@ -79,26 +81,26 @@ def shaped(plan: SyncPlan, rows: DataFrame, present: Present, found: Difference)
         for each in plan.spec.columns
     ]
     kept = [column(there.name) for there in found.dropped if there.name in rows.columns]
-    own = [
-        sf.lit(plan.request.run_id).alias("_sync_run_id"),
-        sf.lit(plan.ticket.seq).cast("bigint").alias("_sync_seq"),
-        sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias("_sync_at"),
+    marks = [
+        sf.lit(plan.request.run_id).alias(RUN_ID),
+        sf.lit(plan.ticket.seq).cast("bigint").alias(SEQ),
+        sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     ]
-    return rows.select(*columns, *kept, *own)
+    return rows.select(*columns, *kept, *marks)
 
 
 def empty(session: SparkSession) -> DataFrame:
     """No rows, for a commit that only speaks."""
     # Not from Python's own rows, for which Spark would start Python workers.
-    return session.range(0).select(sf.lit(None).cast("string").alias("_sync_run_id"))
+    return session.range(0).select(sf.lit(None).cast("string").alias(RUN_ID))
 
 
 def write(rows: DataFrame, to: Write) -> None:
     """One commit. Raises Overtaken where another writer was first; whether it landed, only the log can tell."""
-    writer = rows.alias("s").write.format("delta").mode("overwrite" if to.overwrites or to.replacing else "append")
+    writer = rows.alias(BATCH).write.format("delta").mode("overwrite" if to.overwrites or to.replacing else "append")
     options = {"txnAppId": to.note.app_id, "txnVersion": str(to.note.seq), "userMetadata": to.note.to_json()}
     if to.replacing:
-        options |= {"replaceOn": matching(to.replacing, to.within), "targetAlias": "t"}
+        options |= {"replaceOn": matching(to.replacing, to.within), "targetAlias": TARGET}
     if to.evolves:
         options["overwriteSchema" if to.overwrites else "mergeSchema"] = "true"
     if to.overwrites:
@@ -106,8 +108,15 @@ def write(rows: DataFrame, to: Write) -> None:
         options["partitionOverwriteMode"] = "static"
     if to.rows_per_file:
         options["maxRecordsPerFile"] = str(to.rows_per_file)
-    try:
+    with conflicts_explained(to):
         writer.options(**options).save(to.path)
+
+
+@contextmanager
+def conflicts_explained(to: Write) -> Iterator[None]:
+    """Raises Overtaken where another writer was first."""
+    try:
+        yield
     except Exception as error:
         if _is_conflict(error):
             raise Overtaken(
@@ -117,12 +126,14 @@ def write(rows: DataFrame, to: Write) -> None:
 
 
 def matching(replacing: Sequence[str], within: Sequence[KeyRange]) -> str:
-    """Which rows `t` of the target a row `s` of the batch replaces, as SQL."""
+    """Which rows of the target a row of the batch replaces, as SQL."""
     # The names are quoted here: `replaceUsing` could not name a column with a space in it.
-    equal = [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in replacing]
+    equal = [f"{TARGET}.{quoted(name)} <=> {BATCH}.{quoted(name)}" for name in replacing]
     # Follows from the equality, but only from numbers can a reader of Parquet tell which row groups to leave out.
     ends = [(quoted(each.column), each) for each in within]
-    return " AND ".join([*equal, *(f"t.{name} >= {each.lowest} AND t.{name} <= {each.highest}" for name, each in ends)])
+    return " AND ".join(
+        [*equal, *(f"{TARGET}.{name} >= {each.lowest} AND {TARGET}.{name} <= {each.highest}" for name, each in ends)]
+    )
 
 
 def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from incremental_assets.core.table import TableId
 from incremental_assets.engine.log import Committed
 from incremental_assets.engine.note import Kind, Note
 
+_IS_MERGE = "numTargetRowsInserted"
+
 
 def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -> RowCounts:
     """`late` and `deleted` (of an overwrite) are not in the log; a commit found later is told without them."""
@@ -17,7 +19,7 @@ def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -
         read=note.rows,
         inserted=written - updated,
         updated=updated,
-        deleted=deleted,
+        deleted=deleted + note.withdrawn,
         unchanged=max(0, note.landable - written),
         late=late,
         quarantined=note.rejected,
@@ -31,11 +33,11 @@ def _rows_landed(commit: Committed, note: Note) -> int:
 
 def _rows_gone(commit: Committed, note: Note) -> int:
     """Rows of the target whose place rows of the batch took."""
-    return (
-        commit.metrics.get("numDeletedRows", 0)
-        if note.rows_before is None
-        else note.rows_before - _rows_kept(commit, note)
-    )
+    if note.rows_before is not None:
+        return note.rows_before - _rows_kept(commit, note)
+    if _IS_MERGE in commit.metrics:
+        return commit.metrics.get("numTargetRowsDeleted", 0) - note.withdrawn
+    return commit.metrics.get("numDeletedRows", 0)
 
 
 def _rows_kept(commit: Committed, note: Note) -> int:
@@ -44,6 +46,8 @@ def _rows_kept(commit: Committed, note: Note) -> int:
 
 def rows_written(commit: Committed) -> int:
     """By one commit; Delta counts all rows of a file that got a deletion vector as copied and as output."""
+    if _IS_MERGE in commit.metrics:
+        return commit.metrics[_IS_MERGE]
     return commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
 
 
@@ -55,6 +59,9 @@ def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: b
     """
     written = rows_written(commit) if landed is None else landed
     whole = into_nothing or note.rows_before is not None
+    gone = _rows_gone(commit, note)
+    if gone < 0:
+        raise _wrong(table, commit, f"took {gone + note.withdrawn} rows away where {note.withdrawn} had to go")
     if written > note.landable or (whole and written != note.landable):
         raise _wrong(table, commit, f"holds {written} rows of a batch of {note.landable}")
     if note.rows_before is None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.table import Column as SourceColumn
 from incremental_assets.core.table import TableSpec
+from incremental_assets.engine.own import own
 
 _TIMES = {CursorType.DATE: "date", CursorType.DATETIME: "timestamp_ntz", CursorType.TIMESTAMP: "timestamp"}
 _AT_ONCE = 100
@@ -69,7 +70,9 @@ def alike(pairs: Sequence[tuple[Column, Column, str]]) -> Column:
 
 def _gathered(values: Iterable[tuple[Column, str]]) -> Column:
     """Columns and their types as a struct, its fields named by their places, as two structs compare only under the same names."""
-    return sf.struct(*(comparable(value, kind).alias(f"c{place}") for place, (value, kind) in enumerate(values)))
+    return sf.struct(
+        *(comparable(value, kind).alias(own(f"field_{place}")) for place, (value, kind) in enumerate(values))
+    )
 
 
 def comparable(value: Column, spark_type: str) -> Column:
@@ -94,8 +97,8 @@ def from_on(spec: TableSpec, lower: CursorValue, side: str = "") -> Column | Non
         return None
     either = [(found >= value) | found.isNull() for found in _ordered(spec, side)]
     # The fallback speaks only where the cursor is silent.
-    own = _ordered(spec, side)[0]
-    return either[0] if len(either) == 1 else (own >= value) | (own.isNull() & either[1])
+    first = _ordered(spec, side)[0]
+    return either[0] if len(either) == 1 else (first >= value) | (first.isNull() & either[1])
 
 
 def spark_value(value: CursorValue) -> Column | None:

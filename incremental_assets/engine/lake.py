@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.contract import OWN_PREFIX, Difference, check_columns, check_names, difference, sql_type
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.maintenance import How, Layout
-from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.naming import is_local, staging_path, table_path
 from incremental_assets.core.overlap import overlap
 from incremental_assets.core.plan import SyncPlan, Ticket
@@ -31,12 +32,23 @@ from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.lake_errors import explained
 from incremental_assets.engine.log import Committed, TableLog, open_log
 from incremental_assets.engine.note import BEFORE_LANDING, Kind, Note
+from incremental_assets.engine.session import beside
 from incremental_assets.engine.target import opened, prepare, without_lost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.engine.landing import Present
+    from incremental_assets.engine.reckoning import Held
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Rows that have to leave a target along with a batch, and the target as the batch meets it."""
+
+    rows: int
+    present: Present
+    changes: Difference
 
 
 class DeltaLake:
@@ -141,12 +153,13 @@ class DeltaLake:
         prepare(session, path, log, spec.columns, without_lost(spec, log, changes) if plan.overwrites else {})
         landed = log.landed()
         present = landing.Present(path, there, overlap(plan, batch, landed=landed))
+        if landed and batch.rejected and spec.strategy is Strategy.UPSERT and not plan.overwrites:
+            withdrawn = landing.withdrawn(session, plan, staged, path).count()
+            if withdrawn:
+                return self._merge(plan, batch, state, log, Withdrawal(withdrawn, present, changes))
         rows_before = _rows_before(plan, batch, present, changes, log) if landed else None
         anew = rows_before is not None
-        rows = landing.landable(session, staged, spec, repeated=batch.duplicates > 0)
-        if landed and not plan.overwrites:
-            rows = landing.unseen(session, plan, rows, present)
-            rows = landing.with_dropped(session, spec, rows, present)
+        rows = landing.writable(session, plan, batch, staged, present if landed and not plan.overwrites else None)
         before = log.rows() if plan.overwrites and landed else 0
         counted, written = commit.counted(rows)
         shaped = commit.shaped(plan, counted, present, changes)
@@ -164,15 +177,30 @@ class DeltaLake:
             rows_per_file=loading.rows_per_file(spec) if anew else None,
         )
         commit.write(shaped, to)
-        after, done = confirmed(spec, path, log.version, batch.batch_id)
-        meanwhile = after.foreign(log.version)
-        if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
-            raise changed_meanwhile(spec, meanwhile)
+        after, done = _confirmed(plan, path, log, batch)
         on_the_way = written.rows if anew else None
         check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites, landed=on_the_way)
         counts = row_counts(done, note, late=written.late, deleted=before)
         came = changes.added if landed and not plan.overwrites else ()
         return Commit(after.table_id, done.version, counts, state, _came(spec, came))
+
+    def _merge(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog, found: Withdrawal) -> Commit:
+        """As `_land`, of an upsert some of whose keys have a row in the target that the source no longer has."""
+        spec, path = plan.spec, table_path(self._lake, plan.spec.id)
+        staged = staging_path(self._lake, spec.id, batch.batch_id)
+        from incremental_assets.engine import commit, landing, merge
+
+        note = replace(Note.of_batch(plan, batch, state, log.version), withdrawn=found.rows)
+        with beside(self._session()) as session:
+            rows = landing.writable(session, plan, batch, staged, found.present)
+            late = merge.late(rows)
+            shaped = commit.shaped(plan, rows, found.present, found.changes)
+            withdrawn = landing.withdrawn(session, plan, staged, path)
+            merge.merge(session, spec, shaped, withdrawn, commit.Write(path, note, evolves=bool(found.changes)))
+        after, done = _confirmed(plan, path, log, batch)
+        check_sums(spec.id, done, note, into_nothing=False)
+        told = (*_came(spec, found.changes.added), _withdrawn(found.rows))
+        return Commit(after.table_id, done.version, row_counts(done, note, late=late), state, told)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
@@ -191,6 +219,22 @@ class DeltaLake:
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ."""
+        held, address = self._beside_source(spec)
+        from incremental_assets.engine import reckoning
+
+        with explained(spec.id, self._lake), read_explained(address, spec.id):
+            return reckoning.compare(held, windows, address)
+
+    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
+        """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
+        held, address = self._beside_source(spec)
+        from incremental_assets.engine import reckoning
+
+        with explained(spec.id, self._lake), read_explained(address, spec.id):
+            return reckoning.outdated(held, windows, address)
+
+    def _beside_source(self, spec: TableSpec) -> tuple[Held, Address]:
+        """The table at the version of now, and where its source is."""
         if self._address is None:
             raise ValueError("a lake that compares is given the address of the source")
         path = table_path(self._lake, spec.id)
@@ -201,8 +245,7 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.engine import reckoning
 
-        with explained(spec.id, self._lake), read_explained(self._address, spec.id):
-            return reckoning.compare(reckoning.Held(session, path, log, spec), windows, self._address)
+        return reckoning.Held(session, path, log, spec), self._address
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
@@ -263,6 +306,15 @@ class DeltaLake:
         )
 
 
+def _confirmed(plan: SyncPlan, path: str, log: TableLog, batch: Batch) -> tuple[TableLog, Committed]:
+    """Raises TargetChanged as well where another hand's commit lies between what was seen and what was written."""
+    after, done = confirmed(plan.spec, path, log.version, batch.batch_id)
+    meanwhile = after.foreign(log.version)
+    if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
+        raise changed_meanwhile(plan.spec, meanwhile)
+    return after, done
+
+
 def _rows_before(plan: SyncPlan, batch: Batch, present: Present, changes: Difference, log: TableLog) -> int | None:
     """The target's rows where the commit is to write all of them anew, along with the batch; None where it leaves what it can where it lies."""
     # Under other columns, rows that stay would be other ones.
@@ -285,6 +337,10 @@ def _floor(newest: Committed) -> int:
     """The version up to which our newest commit vouches for the table: one that replaces everything vouches for all that it left."""
     note = newest.note
     return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD) else note.seen
+
+
+def _withdrawn(rows: int) -> str:
+    return f"{rows} rows were taken out of the copy: the source has changed them to what cannot land, and they are in quarantine alone"
 
 
 def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:

@@ -1,7 +1,4 @@
-"""Which staged rows are written, as one query: equal rows and repeated keys are dropped inside of it, not in a job before it.
-
-In the frames below `b` is the batch and `t` the target.
-"""
+"""Which staged rows are written, as one query: equal rows and repeated keys are dropped inside of it, not in a job before it."""
 
 from __future__ import annotations
 
@@ -14,15 +11,12 @@ from pyspark.sql import functions as sf
 from incremental_assets.core.contract import OWN_PREFIX, TargetColumn
 from incremental_assets.core.overlap import Era, Overlap, eras
 from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.ports import Batch
 from incremental_assets.core.table import Strategy, TableSpec
-from incremental_assets.engine.dialects.base import LATE, REJECT_REASON
 from incremental_assets.engine.expressions import alike, all_of, column, comparable, cursor_column, from_on
+from incremental_assets.engine.own import BATCH, COPY, LATE, REJECT_REASON, SEQ, TARGET, key_part
 from incremental_assets.engine.stage import trusts_key
 from incremental_assets.engine.staged import read_staged
-
-SEQ = "_sync_seq"
-_COPY = "_sync_copy"
-"""Numbers equal rows from 1, so that as many are dropped as are present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +35,14 @@ def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: boo
     return _largest_of_each_key(spec, rows) if repeated else rows
 
 
+def writable(session: SparkSession, plan: SyncPlan, batch: Batch, staged: str, present: Present | None) -> DataFrame:
+    """What is to be written of a batch; `present` is None where nothing of the target is to stay."""
+    rows = landable(session, staged, plan.spec, repeated=batch.duplicates > 0)
+    if present is None:
+        return rows
+    return with_dropped(session, plan.spec, unseen(session, plan, rows, present), present)
+
+
 def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
     """The rows that the target does not hold as they are, and, of a key that only the configuration declares, does not hold newer."""
     spec = plan.spec
@@ -56,11 +58,31 @@ def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Pres
     return rows
 
 
+def withdrawn(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> DataFrame:
+    """Keys of the target's rows whose row in the source cannot land any more, under names of our own, one per row of the target.
+
+    Not those of a key that only the configuration declares where another row with it lands, or where the target holds a newer one.
+    """
+    spec, batch = plan.spec, read_staged(session, staged, plan.spec)
+    lands, target = column(REJECT_REASON).isNull(), session.read.format("delta").load(path)
+    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
+    whole = all_of(column(name).isNotNull() for name in spec.key)
+    rejected = (
+        batch.where(~lands & whole).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
+    )
+    older = matches
+    if trusts_key(spec) and spec.cursor is not None:
+        ours, theirs = cursor_column(spec, BATCH), cursor_column(spec, TARGET)
+        older = matches & (theirs.isNull() | (theirs <= ours))
+    gone = target.alias(TARGET).join(rejected.alias(BATCH), on=older, how="left_semi")
+    return gone.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
+
+
 def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows: DataFrame, path: str) -> DataFrame:
     """All that the target is to hold: the rows that land, in its shape, and those of its own whose key none of them has."""
-    matches = all_of(column(name, "t").eqNullSafe(column(name, "b")) for name in spec.key)
+    matches = all_of(column(name, TARGET).eqNullSafe(column(name, BATCH)) for name in spec.key)
     target = session.read.format("delta").load(path)
-    others = target.alias("t").join(rows.alias("b"), on=matches, how="left_anti")
+    others = target.alias(TARGET).join(rows.alias(BATCH), on=matches, how="left_anti")
     # Another hand may have added columns that begin as ours do.
     return shaped.unionByName(others, allowMissingColumns=True)
 
@@ -80,21 +102,23 @@ def with_dropped(session: SparkSession, spec: TableSpec, rows: DataFrame, presen
         session.read.format("delta")
         .load(present.path)
         .select(
-            *(column(name).alias(f"_sync_key_{place}") for place, name in enumerate(spec.key)),
+            *(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)),
             *(column(name) for name in dropped),
         )
     )
-    keys = [f"_sync_key_{place}" for place in range(len(spec.key))]
-    matches = all_of(column(name, "b").eqNullSafe(column(key, "t")) for name, key in zip(spec.key, keys, strict=True))
-    return rows.alias("b").join(kept.dropDuplicates(keys).alias("t"), on=matches, how="left").drop(*keys)
+    keys = [key_part(place) for place in range(len(spec.key))]
+    matches = all_of(
+        column(name, BATCH).eqNullSafe(column(key, TARGET)) for name, key in zip(spec.key, keys, strict=True)
+    )
+    return rows.alias(BATCH).join(kept.dropDuplicates(keys).alias(TARGET), on=matches, how="left").drop(*keys)
 
 
 def _largest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
     others = [column(name).desc_nulls_last() for name in spec.shape.names if name not in spec.key]
     order = [cursor_column(spec).desc_nulls_last(), *others] if spec.cursor is not None else others
     by_key = Window.partitionBy(*(column(name) for name in spec.key)).orderBy(*(order or [sf.lit(1)]))
-    numbered = rows.withColumn(_COPY, sf.row_number().over(by_key))
-    return numbered.where(sf.col(_COPY) == 1).drop(_COPY)
+    numbered = rows.withColumn(COPY, sf.row_number().over(by_key))
+    return numbered.where(sf.col(COPY) == 1).drop(COPY)
 
 
 def _without_equal(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
@@ -104,21 +128,21 @@ def _without_equal(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: 
     equal = alike(
         [
             (
-                column(found.name, "b"),
-                column(found.name, "t") if found.name.lower() in there else sf.lit(None).cast(found.spark_type),
+                column(found.name, BATCH),
+                column(found.name, TARGET) if found.name.lower() in there else sf.lit(None).cast(found.spark_type),
                 found.spark_type,
             )
             for found in spec.columns
         ]
     )
-    return rows.alias("b").join(_reachable(plan, target, present).alias("t"), on=equal, how="left_anti")
+    return rows.alias(BATCH).join(_reachable(plan, target, present).alias(TARGET), on=equal, how="left_anti")
 
 
 def _without_older(spec: TableSpec, rows: DataFrame, target: DataFrame) -> DataFrame:
-    ours, theirs = cursor_column(spec, "b"), cursor_column(spec, "t")
-    matches = all_of(column(name, "b").eqNullSafe(column(name, "t")) for name in spec.key)
+    ours, theirs = cursor_column(spec, BATCH), cursor_column(spec, TARGET)
+    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
     newer = theirs.isNotNull() & (ours.isNull() | (theirs > ours))
-    return rows.alias("b").join(target.alias("t"), on=matches & newer, how="left_anti")
+    return rows.alias(BATCH).join(target.alias(TARGET), on=matches & newer, how="left_anti")
 
 
 def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
@@ -134,14 +158,14 @@ def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present
 def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequence[str]) -> DataFrame:
     """The multiset difference over some columns; an enforced key makes every row of a snapshot the only one of its kind."""
     types = {found.name.lower(): found.spark_type for found in spec.columns}
-    equal = alike([(column(name, "b"), column(name, "t"), types[name.lower()]) for name in names])
+    equal = alike([(column(name, BATCH), column(name, TARGET), types[name.lower()]) for name in names])
     if spec.key and spec.key_enforced:
-        return rows.alias("b").join(there.alias("t"), on=equal, how="left_anti")
+        return rows.alias(BATCH).join(there.alias(TARGET), on=equal, how="left_anti")
     # As they are compared: rows that are told apart there are not numbered together here.
     copies = Window.partitionBy(*(comparable(column(name), types[name.lower()]) for name in names)).orderBy(sf.lit(1))
-    ours, theirs = (frame.withColumn(_COPY, sf.row_number().over(copies)) for frame in (rows, there))
-    numbered = equal & (column(_COPY, "b") == column(_COPY, "t"))
-    return ours.alias("b").join(theirs.alias("t"), on=numbered, how="left_anti").drop(_COPY)
+    ours, theirs = (frame.withColumn(COPY, sf.row_number().over(copies)) for frame in (rows, there))
+    numbered = equal & (column(COPY, BATCH) == column(COPY, TARGET))
+    return ours.alias(BATCH).join(theirs.alias(TARGET), on=numbered, how="left_anti").drop(COPY)
 
 
 def _reachable(plan: SyncPlan, target: DataFrame, present: Present) -> DataFrame:

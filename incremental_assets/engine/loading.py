@@ -15,6 +15,7 @@ from incremental_assets.engine.counts import rows_written
 from incremental_assets.engine.landing import Present
 from incremental_assets.engine.log import TableLog
 from incremental_assets.engine.note import Note
+from incremental_assets.engine.own import own
 from incremental_assets.engine.stage import warnings
 from incremental_assets.engine.staging import check_types, count_future
 from incremental_assets.engine.target import prepare, without_lost
@@ -32,7 +33,9 @@ def load(session: SparkSession, plan: SyncPlan, snapshot: Snapshot, log: TableLo
     prepare(session, path, log, spec.columns, without_lost(spec, log, changes))
     check_types(spec, frame)
     counted = Observation()
-    rows = shaped(plan, frame.observe(counted, count_future(plan).alias("future")), Present(path, there, None), changes)
+    rows = shaped(
+        plan, frame.observe(counted, count_future(plan).alias(own("future"))), Present(path, there, None), changes
+    )
     note = Note.of_load(plan, snapshot.rows, seen=log.version)
     write(rows, Write(path, note, overwrites=True, evolves=bool(changes), rows_per_file=rows_per_file(spec)))
     _, done = confirmed(spec, path, log.version, plan.ticket.batch_id)
@@ -42,7 +45,7 @@ def load(session: SparkSession, plan: SyncPlan, snapshot: Snapshot, log: TableLo
             f"{spec.id}: {written} rows were written where the source counts {snapshot.rows} in the same snapshot; "
             "they got no position, so that the next sync replaces them; run it again, and report it if it stays"
         )
-    told = warnings(plan, counted.get["future"])
+    told = warnings(plan, counted.get[own("future")])
     return Batch(plan.ticket.batch_id, written, digest="", warnings=told, in_target=True), done.version
 
 

@@ -25,10 +25,6 @@ from incremental_assets.core.table import Column
 
 NULL = "~"
 SEPARATOR = ","
-KEY = "_sync_key"
-"""Column of a row-by-row comparison: the key as people read it, or the row's hash where there is no key."""
-HASH = "_sync_hash"
-"""Column of a row-by-row comparison: the row's hash."""
 
 
 def spark_row_hash(columns: Sequence[Column]) -> str:

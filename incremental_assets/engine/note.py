@@ -50,6 +50,8 @@ class Note:
     state: State | None = field(default=None)
     rows_before: int | None = None
     """Rows of the target before an upsert that wrote all of them anew; None for one that left the others where they lay."""
+    withdrawn: int = 0
+    """Rows that an upsert took out of the target, as the source's row of their key went to quarantine."""
 
     @property
     def landable(self) -> int:
@@ -99,6 +101,7 @@ class Note:
             "duplicates": self.duplicates,
             "state": json.loads(self.state.to_json()) if self.state else None,
             "rows_before": self.rows_before,
+            "withdrawn": self.withdrawn,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -122,6 +125,7 @@ def read_note(text: Any) -> Note | None:
             duplicates=document["duplicates"],
             state=State.from_json(json.dumps(state)) if state else None,
             rows_before=document.get("rows_before"),
+            withdrawn=document.get("withdrawn", 0),
         )
     except (TypeError, ValueError, KeyError):
         return None

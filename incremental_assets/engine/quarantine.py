@@ -13,15 +13,16 @@ from incremental_assets.core.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch
 from incremental_assets.core.table import Column, Fidelity, TableSpec
 from incremental_assets.engine.commit import Write, write
-from incremental_assets.engine.dialects.base import RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.engine.expressions import alike, column
 from incremental_assets.engine.log import TableLog, open_log
 from incremental_assets.engine.note import Kind, Note
+from incremental_assets.engine.own import AT, BATCH, RAW, REJECT_COLUMN, REJECT_REASON, RUN_ID, SEQ, TARGET, own
 from incremental_assets.engine.staged import read_staged
 from incremental_assets.engine.target import opened, prepare
 
 _SUFFIX = "/quarantine"
 """After the table's own app id."""
+_TEXTS = own("texts")
 
 
 def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged: str) -> None:
@@ -36,15 +37,15 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
     target = session.read.format("delta").load(path)
     identity = [there[name.lower()] for name in _identity(spec) if name.lower() in there]
     known = alike(
-        [(column(name, "b"), column(name, "t"), "string") for name in (*identity, REJECT_REASON, REJECT_COLUMN)]
+        [(column(name, BATCH), column(name, TARGET), "string") for name in (*identity, REJECT_REASON, REJECT_COLUMN)]
     )
-    fresh = rows.alias("b").join(target.alias("t"), on=known, how="left_anti")
+    fresh = rows.alias(BATCH).join(target.alias(TARGET), on=known, how="left_anti")
     note = Note(Kind.QUARANTINE, app_id, seq, ticket.batch_id, plan.request.run_id, log.version, rows=batch.rejected)
     marked = fresh.select(
         *(column(name) for name in rows.columns),
-        sf.lit(plan.request.run_id).alias("_sync_run_id"),
-        sf.lit(ticket.seq).cast("bigint").alias("_sync_seq"),
-        sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias("_sync_at"),
+        sf.lit(plan.request.run_id).alias(RUN_ID),
+        sf.lit(ticket.seq).cast("bigint").alias(SEQ),
+        sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     )
     evolves = any(name.lower() not in there for name in rows.columns)
     write(marked, Write(path, note, evolves=evolves))
@@ -67,10 +68,10 @@ def _rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[s
     """The source's values as the texts that the source gave, under the spelling that the quarantine has."""
     bad = read_staged(session, staged, spec).where(column(REJECT_REASON).isNotNull())
     texts = bad.select(
-        sf.from_json(column(RAW), "map<string,string>").alias("texts"), column(REJECT_REASON), column(REJECT_COLUMN)
+        sf.from_json(column(RAW), "map<string,string>").alias(_TEXTS), column(REJECT_REASON), column(REJECT_COLUMN)
     )
     values = [
-        sf.try_element_at(sf.col("texts"), sf.lit(name)).alias(there.get(name.lower(), name))
+        sf.try_element_at(sf.col(_TEXTS), sf.lit(name)).alias(there.get(name.lower(), name))
         for name in spec.shape.names
     ]
     return texts.select(*values, column(REJECT_REASON), column(REJECT_COLUMN))
@@ -85,6 +86,6 @@ def _identity(spec: TableSpec) -> tuple[str, ...]:
 
 
 def _as_texts(spec: TableSpec) -> tuple[Column, ...]:
-    own = (REJECT_REASON, REJECT_COLUMN)
+    flags = (REJECT_REASON, REJECT_COLUMN)
     texts = [Column(found.name, found.source_type, "string", Fidelity.TEXT) for found in spec.columns]
-    return (*texts, *(Column(name, "text", "string", Fidelity.TEXT) for name in own))
+    return (*texts, *(Column(name, "text", "string", Fidelity.TEXT) for name in flags))

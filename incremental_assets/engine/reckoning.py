@@ -11,17 +11,20 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as sf
 
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.table import Column as SourceColumn
 from incremental_assets.core.table import NullPolicy, Strategy, TableSpec
 from incremental_assets.core.window import Window, apart, merge
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
 from incremental_assets.engine.expressions import column, cursor_column, spark_value
 from incremental_assets.engine.log import TableLog
-from incremental_assets.engine.measure import HASH, KEY, spark_key_text, spark_row_hash
+from incremental_assets.engine.measure import spark_key_text, spark_row_hash
+from incremental_assets.engine.own import CURSOR, HASH, KEY, SEQ, TIMES, own
 
 _SAMPLES = 10
-_TIMES = "_sync_times"
+_SOURCE, _LAKE = own("source"), own("lake")
+_MORE, _PLACE = own("more"), own("place")
 _PARTS, _MASK = (0, 20, 40), 2**20 - 1
 """A hash of 60 bits is summed in three parts, which fit into 64 bits for eight trillion rows: a sum of decimals takes several times as long."""
 
@@ -70,38 +73,63 @@ def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparis
     spec = held.spec
     rows = _rows(held).where(_in_any(spec, windows))
     lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
-    source = _source(held.session, spec, windows, address)
-    here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(_TIMES)) for side in (source, lake))
-    both = here.alias("s").join(there.alias("t"), on=_same_row(), how="full_outer")
-    more = sf.coalesce(column(_TIMES, "s"), sf.lit(0)) - sf.coalesce(column(_TIMES, "t"), sf.lit(0))
-    differing = both.select(sf.coalesce(column(KEY, "s"), column(KEY, "t")).alias(KEY), more.alias("more")).where(
-        sf.col("more") != 0
+    source = _source(held.session, PostgreSQL().row_hashes_query(spec, windows), address)
+    here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(TIMES)) for side in (source, lake))
+    both = here.alias(_SOURCE).join(there.alias(_LAKE), on=_same_row(), how="full_outer")
+    more = sf.coalesce(column(TIMES, _SOURCE), sf.lit(0)) - sf.coalesce(column(TIMES, _LAKE), sf.lit(0))
+    differing = both.select(sf.coalesce(column(KEY, _SOURCE), column(KEY, _LAKE)).alias(KEY), more.alias(_MORE)).where(
+        sf.col(_MORE) != 0
     )
-    placed = differing.withColumn("place", sf.row_number().over(Over.partitionBy(sf.signum("more")).orderBy(KEY)))
-    found = placed.agg(*_tell("missing", sf.col("more")), *_tell("extra", -sf.col("more"))).first()
+    placed = differing.withColumn(_PLACE, sf.row_number().over(Over.partitionBy(sf.signum(_MORE)).orderBy(KEY)))
+    found = placed.agg(*_tell("missing", sf.col(_MORE)), *_tell("extra", -sf.col(_MORE))).first()
     if found is None:
         raise ValueError("an aggregate without a row")
-    keys = {side: tuple(sorted(found[f"{side}_keys"])) for side in ("missing", "extra")}
-    return Comparison(int(found["missing"]), int(found["extra"]), keys["missing"], keys["extra"])
+    keys = {side: tuple(sorted(found[own(f"{side}_keys")])) for side in ("missing", "extra")}
+    return Comparison(int(found[own("missing")]), int(found[own("extra")]), keys["missing"], keys["extra"])
+
+
+def outdated(held: Held, windows: Sequence[Window], address: Address) -> Outdated:
+    """Keys of the source's rows that cannot land, looked for in the whole of the target: those rows lie there under older cursors."""
+    query = PostgreSQL().unholdable_keys_query(held.spec, windows)
+    if not query:
+        return Outdated(0)
+    keys = _source(held.session, query, address)
+    rows = _rows(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
+    found = rows.orderBy(KEY).limit(_SAMPLES).collect()
+    return Outdated(rows.count() if len(found) == _SAMPLES else len(found), tuple(each[KEY] for each in found))
 
 
 def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     """Keys held more than once: one scan of the key's columns, and another for samples where there are any."""
     rows = session.read.format("delta").load(path)
-    by_key = rows.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(_TIMES))
-    twice = by_key.where(sf.col(_TIMES) > 1)
-    found = twice.agg(sf.count("*").alias("keys"), sf.sum(sf.col(_TIMES) - 1).alias("rows")).first()
-    if found is None or not found["keys"]:
+    by_name = {found.name: found for found in spec.columns}
+    by_key = rows.groupBy(*(_as_key(by_name[name]) for name in spec.key)).agg(sf.count("*").alias(TIMES))
+    twice = by_key.where(sf.col(TIMES) > 1)
+    found = twice.agg(sf.count("*").alias(own("keys")), sf.sum(sf.col(TIMES) - 1).alias(own("rows"))).first()
+    if found is None or not found[own("keys")]:
         return Duplicates(0, 0)
     samples = twice.select(_key(spec).alias(KEY)).orderBy(KEY).limit(_SAMPLES).collect()
-    return Duplicates(int(found["keys"]), int(found["rows"]), tuple(each[KEY] for each in samples))
+    return Duplicates(int(found[own("keys")]), int(found[own("rows")]), tuple(each[KEY] for each in samples))
+
+
+def _as_key(found: SourceColumn) -> Column:
+    """A column of a key so that two texts which the source takes for one key are one: 1.0 and 1.00 as numbers, texts whose case does not count."""
+    value = column(found.name)
+    if found.source_type == "numeric" and found.spark_type == "string":
+        value = sf.when(value.contains("."), sf.rtrim(sf.rtrim(value, sf.lit("0")), sf.lit("."))).otherwise(value)
+    elif found.source_type.endswith("citext"):
+        value = sf.lower(value)
+    return value.alias(found.name)
 
 
 def _tell(name: str, more: Column) -> list[Column]:
     """A sum, and no more keys than are shown, however many there are."""
     counts = more > 0
-    total = sf.coalesce(sf.sum(sf.when(counts, more)), sf.lit(0)).alias(name)
-    return [total, sf.collect_list(sf.when(counts & (sf.col("place") <= _SAMPLES), sf.col(KEY))).alias(f"{name}_keys")]
+    total = sf.coalesce(sf.sum(sf.when(counts, more)), sf.lit(0)).alias(own(name))
+    return [
+        total,
+        sf.collect_list(sf.when(counts & (sf.col(_PLACE) <= _SAMPLES), sf.col(KEY))).alias(own(f"{name}_keys")),
+    ]
 
 
 # --- the two sides ----------------------------------------------------------------------------------
@@ -111,30 +139,28 @@ def _rows(held: Held) -> DataFrame:
     """The source's columns at the version that the log tells of; one that has not reached the target yet is NULL there."""
     table = held.session.read.format("delta").option("versionAsOf", str(held.log.version)).load(held.path)
     there = {found.name.lower() for found in held.log.columns()}
-    own = [
+    columns = [
         (column(found.name) if found.name.lower() in there else sf.lit(None).cast(found.spark_type)).alias(found.name)
         for found in held.spec.columns
     ]
-    return table.select(*own, sf.col("_sync_seq"))
+    return table.select(*columns, sf.col(SEQ))
 
 
-def _source(session: SparkSession, spec: TableSpec, windows: Sequence[Window], address: Address) -> DataFrame:
+def _source(session: SparkSession, query: str, address: Address) -> DataFrame:
     dialect = PostgreSQL()
     properties = dialect.jdbc_properties(address) | {
         "sessionInitStatement": dialect.session_init(None, address.statement_timeout)
     }
-    return session.read.jdbc(
-        dialect.jdbc_url(address), f"({dialect.row_hashes_query(spec, windows)}) AS q", properties=properties
-    )
+    return session.read.jdbc(dialect.jdbc_url(address), f"({query}) AS q", properties=properties)
 
 
 def _latest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
     """An append keeps every version that a sync saw; the source shows the last of them."""
     if spec.strategy is not Strategy.APPEND or not spec.key:
         return rows
-    order = [sf.col("_sync_seq").desc(), *([cursor_column(spec).desc_nulls_last()] if spec.cursor else [])]
+    order = [sf.col(SEQ).desc(), *([cursor_column(spec).desc_nulls_last()] if spec.cursor else [])]
     newest = Over.partitionBy(*(column(name) for name in spec.key)).orderBy(*order)
-    return rows.withColumn(_TIMES, sf.row_number().over(newest)).where(sf.col(_TIMES) == 1).drop(_TIMES)
+    return rows.withColumn(TIMES, sf.row_number().over(newest)).where(sf.col(TIMES) == 1).drop(TIMES)
 
 
 def _key(spec: TableSpec) -> Column:
@@ -147,11 +173,9 @@ def _key(spec: TableSpec) -> Column:
 
 # --- windows ------------------------------------------------------------------------------------------
 
-_CURSOR = "_sync_cursor"
-
 
 def _cursor(spec: TableSpec) -> list[Column]:
-    return [cursor_column(spec).alias(_CURSOR)] if spec.is_incremental else []
+    return [cursor_column(spec).alias(CURSOR)] if spec.is_incremental else []
 
 
 def _inside(spec: TableSpec, window: Window, cursor: Column | None = None) -> Column:
@@ -159,7 +183,7 @@ def _inside(spec: TableSpec, window: Window, cursor: Column | None = None) -> Co
     whole = sf.lit("true").cast("boolean")
     if not spec.is_incremental or spec.cursor is None:
         return whole
-    found = cursor if cursor is not None else sf.col(_CURSOR)
+    found = cursor if cursor is not None else sf.col(CURSOR)
     if window.lower is None and window.upper is None:
         return found.isNotNull() if spec.cursor.nulls is NullPolicy.SKIP else whole
     lower, upper = _limit(window.lower), _limit(window.upper)
@@ -177,9 +201,9 @@ def _place(windows: Sequence[Window]) -> Column:
         lower = _limit(windows[middle].lower)
         if first == last or lower is None:
             return sf.lit(first)
-        return sf.when(sf.col(_CURSOR) >= lower, among(middle, last)).otherwise(among(first, middle - 1))
+        return sf.when(sf.col(CURSOR) >= lower, among(middle, last)).otherwise(among(first, middle - 1))
 
-    return among(0, len(windows) - 1).alias("place")
+    return among(0, len(windows) - 1).alias(_PLACE)
 
 
 def _in_any(spec: TableSpec, windows: Sequence[Window]) -> Column:
@@ -196,4 +220,4 @@ def _limit(end: CursorValue | None) -> Column | None:
 
 
 def _same_row() -> Column:
-    return column(KEY, "s").eqNullSafe(column(KEY, "t")) & column(HASH, "s").eqNullSafe(column(HASH, "t"))
+    return column(KEY, _SOURCE).eqNullSafe(column(KEY, _LAKE)) & column(HASH, _SOURCE).eqNullSafe(column(HASH, _LAKE))

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from incremental_assets.core.table import TableSpec
-from incremental_assets.engine.dialects.base import LATE, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.engine.own import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 
 FLAGS = (REJECT_COLUMN, REJECT_REASON, RAW, LATE)
 

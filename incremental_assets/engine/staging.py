@@ -12,8 +12,8 @@ from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import KeyRange
 from incremental_assets.core.table import Strategy, TableSpec
-from incremental_assets.engine.dialects.base import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.engine.expressions import column, cursor_column, spark_value
+from incremental_assets.engine.own import LATE, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
 from incremental_assets.engine.staged import FLAGS, positions, read_staged, staged_schema
 
 
@@ -39,15 +39,15 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
     renamed.write.mode("overwrite").parquet(path)
     found = counted.get
     return Staged(
-        rows=found["rows"],
-        digest=found["digest"],
-        lower=None if found["nulls"] else _lower(spec, found["lower"]),
-        rejected=found["rejected"],
-        future=found["future"],
+        rows=found[own("rows")],
+        digest=found[own("digest")],
+        lower=None if found[own("nulls")] else _lower(spec, found[own("lower")]),
+        rejected=found[own("rejected")],
+        future=found[own("future")],
         keys=tuple(
-            KeyRange(name, found[f"lowest{place}"], found[f"highest{place}"])
+            KeyRange(name, found[own(f"lowest{place}")], found[own(f"highest{place}")])
             for place, name in enumerate(_whole_keys(spec))
-            if found[f"lowest{place}"] is not None
+            if found[own(f"lowest{place}")] is not None
         ),
     )
 
@@ -55,9 +55,9 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
 def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> int:
     """Rows beyond the first of each key of a staged batch."""
     landable = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
-    keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias("times"))
-    found = keys.agg(sf.coalesce(sf.sum(sf.col("times") - 1), sf.lit(0)).alias("more")).first()
-    return int(found["more"]) if found else 0
+    keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(TIMES))
+    found = keys.agg(sf.coalesce(sf.sum(sf.col(TIMES) - 1), sf.lit(0)).alias(own("more"))).first()
+    return int(found[own("more")]) if found else 0
 
 
 def _counts(plan: SyncPlan) -> list[Column]:
@@ -72,15 +72,15 @@ def _counts(plan: SyncPlan) -> list[Column]:
         lower = (lowest if spec.cursor is None or spec.cursor.type.is_time else sf.floor(lowest)).cast("string")
         nulls = sf.count_if(lands & cursor.isNull())
     return [
-        sf.count(sf.lit(1)).alias("rows"),
+        sf.count(sf.lit(1)).alias(own("rows")),
         # As decimals: a sum of 64-bit hashes does not fit into 64 bits.
-        sf.coalesce(sf.sum(hashed.cast("decimal(20,0)")), sf.lit(0)).cast("string").alias("digest"),
-        sf.count_if(~lands).alias("rejected"),
-        lower.alias("lower"),
-        nulls.alias("nulls"),
-        count_future(plan, lands).alias("future"),
+        sf.coalesce(sf.sum(hashed.cast("decimal(20,0)")), sf.lit(0)).cast("string").alias(own("digest")),
+        sf.count_if(~lands).alias(own("rejected")),
+        lower.alias(own("lower")),
+        nulls.alias(own("nulls")),
+        count_future(plan, lands).alias(own("future")),
         *(
-            end(sf.when(lands, column(name))).alias(f"{word}{place}")
+            end(sf.when(lands, column(name))).alias(own(f"{word}{place}"))
             for place, name in enumerate(_whole_keys(spec))
             for word, end in (("lowest", sf.min), ("highest", sf.max))
         ),

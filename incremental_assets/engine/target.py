@@ -11,11 +11,12 @@ from incremental_assets.core.contract import Difference, sql_type
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.table import Column, TableSpec
 from incremental_assets.engine.log import APP_ID, TableLog, open_log
+from incremental_assets.engine.own import AT, RUN_ID, SEQ
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OWN_COLUMNS = (("_sync_run_id", "string"), ("_sync_seq", "bigint"), ("_sync_at", "timestamp"))
+OWN_COLUMNS = ((RUN_ID, "string"), (SEQ, "bigint"), (AT, "timestamp"))
 """What a sync adds to every row of a target: who wrote it, in which sequence, when."""
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"

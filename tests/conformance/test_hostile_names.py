@@ -10,9 +10,11 @@ import yaml
 from incremental_assets.core.names import render_table
 from incremental_assets.core.naming import table_path
 from incremental_assets.core.table import TableId
+from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
+from tests.engine import own_names
 from tests.shop import PASSWORD
 
 if TYPE_CHECKING:
@@ -38,6 +40,12 @@ TABLES = (
     ("line\nbreak", "-- comment\n/*"),
     ("n" * 63, "_delta_log"),
 )
+
+TAKEN = tuple(sorted({
+    *own_names.words(), *own_names.sql_aliases(), "s", "t", "b", "source", "target", "file_path", "num_records", "path", "version", "value", "key",
+} - {"ctid"}))  # fmt: skip
+"""What our own code calls, or did call, things of its own, without the prefix that no source may use; and what Delta and Spark do.
+PostgreSQL gives no column the name of one that it has itself."""
 
 
 @scenario(
@@ -115,6 +123,55 @@ def test_names_that_are_taken(stand: OpenStand) -> None:
     desk.assert_equal("added")
     desk.assert_equal("read_whole")
     assert not desk.shop.lake("replaced").exists()
+
+
+@scenario(
+    "T19",
+    f"Tables have columns, keys and cursors that are called as our own code calls its frames, its columns and the parts of its statements, {len(TAKEN)} names taken from the code, and as Delta and Spark call theirs",
+    holds="the first load lands, changes land, quarantine, checks and a comparison row by row work: no name of ours can be mistaken for a column",
+    long=True,
+)
+def test_columns_that_are_called_as_our_own_aliases(stand: OpenStand) -> None:
+    given = ", ".join(f"{_quoted(name)} text" for name in TAKEN if name not in ("s", "t", "times"))
+    columns = f"s int, t int, times timestamptz NOT NULL, bad numeric(4,1), {given}"
+    tables = {
+        "keyed": ("upsert", "PRIMARY KEY (s, t)", ""),
+        "declared": ("upsert", "UNIQUE (s)", ", primary_key: [t, times]"),
+        "versions": ("append", "CHECK (s > 0)", ""),
+    }
+    desk = stand(
+        "\n".join(
+            f"- {{table: public.{name}, cursor: {{column: times, type: timestamp}}, strategy: {strategy}{key}, lookback: 9999d}}"
+            for name, (strategy, _, key) in tables.items()
+        ),
+        *(f"CREATE TABLE {name} ({columns}, {key})" for name, (_, key, _) in tables.items()),
+        *(
+            f"INSERT INTO {name} (s, t, times, bad) VALUES (1, 1, {stamped}, 1), (2, 2, {stamped}, 2), (3, 3, {stamped}, 'NaN')"
+            for name in tables
+            for stamped in ["'2026-01-10T00:00:00Z'"]
+        ),
+    )
+    first = desk.land()
+    desk.execute(
+        *(f"INSERT INTO {name} (s, t, times, bad) VALUES (4, 4, now(), 4)" for name in tables),
+        *(
+            f"UPDATE {name} SET {', '.join(f'{_quoted(each)} = {_literal(each)}' for each in TAKEN if each not in ('s', 't', 'times'))} WHERE s = 2"
+            for name in ("keyed", "declared")
+        ),
+    )
+    second = desk.land()
+
+    assert {(found.rows.inserted, found.rows.quarantined) for found in first.values()} == {(2, 1)}
+    assert {name: (found.rows.inserted, found.rows.updated) for name, found in second.items()} == {
+        "keyed": (1, 1), "declared": (1, 1), "versions": (1, 0),
+    }  # fmt: skip
+    for name in tables:
+        desk.assert_equal(name, f"SELECT * FROM {name} WHERE bad <> 'NaN'")
+        with desk.runtime() as runtime:
+            spec, lake = desk.spec(name), runtime.ports("shop").lake
+            assert lake.duplicates(spec).rows == 0
+            found = lake.compare(spec, (Window(None, None),))
+            assert (found.missing, found.extra) == (0, 0), found
 
 
 @scenario(

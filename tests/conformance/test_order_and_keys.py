@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC
 
+from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode
+from incremental_assets.core.reconcile import Drift, reconcile
 from incremental_assets.core.report import Status
 from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
@@ -160,6 +163,101 @@ def test_keys_that_are_not_whole(stand: OpenStand) -> None:
     assert desk.land()["lines"].rows.inserted == 1
     desk.assert_equal("lines", "SELECT * FROM lines WHERE doc IS NOT NULL AND line IS NOT NULL")
     assert len(desk.quarantined("lines")) == 3
+
+
+@scenario(
+    "T14",
+    "Rows of a copy are changed to what no lake can hold: a NaN, an infinity, a stamp in a year to come that goes to quarantine; one is mended; then another hand puts an old version back",
+    holds="each leaves an upsert copy in the one commit of its batch and is in quarantine alone, a check finds both sides equal, and the mended one lands again; what was put back is drift; an append keeps the versions that it saw",
+)
+def test_rows_that_can_no_longer_land(stand: OpenStand) -> None:
+    columns = "id int PRIMARY KEY, price numeric(6,2), until timestamptz, at timestamptz NOT NULL DEFAULT now()"
+    desk = stand(
+        """
+        - {table: public.prices, cursor: {column: at, type: timestamp}, strategy: upsert, future: quarantine}
+        - {table: public.seen, cursor: {column: at, type: timestamp}, strategy: append}
+        """,
+        *(f"CREATE TABLE {name} ({columns})" for name in ("prices", "seen")),
+        *(f"INSERT INTO {name} SELECT g, g, now() FROM generate_series(1, 9) AS g" for name in ("prices", "seen")),
+    )
+    desk.land()
+    (seen, *_), versions = desk.copy("seen"), desk.versions("prices")
+    for name in ("prices", "seen"):
+        desk.execute(
+            f"UPDATE {name} SET price = 'NaN', at = now() WHERE id = 1",
+            f"UPDATE {name} SET until = 'infinity', at = now() WHERE id = 2",
+            f"UPDATE {name} SET price = 30, at = now() WHERE id = 3",
+            f"INSERT INTO {name} VALUES (10, 10, now())",
+        )
+    desk.execute("UPDATE prices SET price = 40, at = now() + interval '1 year' WHERE id = 4")
+    second = desk.land()
+
+    assert (second["prices"].rows.inserted, second["prices"].rows.updated) == (1, 1)
+    assert (second["prices"].rows.deleted, second["prices"].rows.quarantined) == (3, 3)
+    assert len(desk.versions("prices")) == len(versions) + 1
+    fit = "SELECT * FROM prices WHERE price <> 'NaN' AND coalesce(until < 'infinity', TRUE) AND at < now()"
+    desk.assert_equal("prices", fit)
+    assert sorted(row["id"] for row in desk.quarantined("prices")) == ["1", "2", "4"]
+    assert seen in desk.copy("seen")
+    desk.execute("UPDATE prices SET price = 1.5, at = now() WHERE id = 1")
+    assert desk.land("prices")["prices"].rows.inserted == 1
+    desk.assert_equal("prices", fit)
+
+    ((moment,),) = desk.source("SELECT max(at) FROM prices WHERE at < now()")
+    _settle_past(desk, "prices", CursorValue.of(CursorType.TIMESTAMP, moment.replace(tzinfo=UTC)))
+    assert _drift(desk, "prices").rows == 0
+    path = desk.shop.lake("prices")
+    back = f"SELECT * FROM delta.`{path}` VERSION AS OF {versions[-1]} WHERE id = 2"
+    desk.spark.sql(f"INSERT INTO delta.`{path}` {back}").collect()
+    drift = _drift(desk, "prices")
+    assert (drift.rows, drift.samples) == (1, ("2",)), drift
+    assert "show what the source no longer has" in drift.detail
+
+
+@scenario(
+    "T14",
+    "A primary key is changed, and another is written with other digits, 1.0 as 1.00, which are one key for the source",
+    holds="the new key lands; a check names the old one, which only the copy has, and finds the number that is there twice",
+    long=True,
+)
+def test_a_key_that_changes(stand: OpenStand) -> None:
+    desk = stand(
+        '["public.items:at:timestamp!upsert", "public.amounts:at:timestamp!upsert"]',
+        "CREATE TABLE items (id int PRIMARY KEY, at timestamptz NOT NULL)",
+        "CREATE TABLE amounts (id numeric PRIMARY KEY, at timestamptz NOT NULL)",
+        "INSERT INTO items VALUES (1, '2026-01-10 00:00+00'), (2, '2026-01-10 00:00+00')",
+        "INSERT INTO amounts VALUES (1.0, '2026-01-10 00:00+00'), (100, '2026-01-10 00:00+00')",
+    )
+    desk.land()
+    desk.execute(
+        "UPDATE items SET id = 7, at = now() WHERE id = 1", "UPDATE amounts SET id = 1.00, at = now() WHERE id = 1"
+    )
+    desk.land()
+
+    drift = _drift(desk, "items")
+    assert "1 rows are only in the lake (the keys 1): " in drift.detail, drift
+    with desk.runtime() as runtime:
+        lake = runtime.ports("shop").lake
+        assert lake.duplicates(desk.spec("items")).rows == 0
+        found = lake.duplicates(desk.spec("amounts"))
+    assert (found.keys, found.rows, found.samples) == (1, 1, ("1",))
+
+
+def _settle_past(desk: Stand, name: str, value: CursorValue) -> None:
+    """Until nothing can be committed any more up to a value."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        mark = desk.land(name)[name].new_watermark
+        if mark is not None and value < mark:
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{name} never settles past {value}")
+
+
+def _drift(desk: Stand, name: str) -> Drift:
+    """As the check of the table finds it."""
+    with desk.runtime() as runtime:
+        return reconcile(desk.spec(name), None, runtime.ports("shop"))
 
 
 def _wait_for_a_lock(desk: Stand) -> None:

@@ -195,6 +195,44 @@ ALTERED: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 @scenario(
     "T16",
+    "Two columns of one type exchange their names between two syncs, and one row of three is written; in another table a column is dropped and made anew under its name",
+    holds="nothing is written that mixes old values with new ones: the table stops in one sentence, and goes on when the names are put back, or after a full refresh",
+)
+def test_columns_exchange_their_names(stand: OpenStand) -> None:
+    columns = "id int PRIMARY KEY, a text, b text, at timestamptz NOT NULL DEFAULT now()"
+    desk = stand(
+        '["public.swapped:at:timestamp!upsert", "public.again:at:timestamp!append"]',
+        *(f"CREATE TABLE {name} ({columns})" for name in ("swapped", "again")),
+        *(
+            f"INSERT INTO {name} SELECT g, 'a', 'b', {OLD} FROM generate_series(1, 3) AS g"
+            for name in ("swapped", "again")
+        ),
+    )
+    desk.land()
+    before = {name: (desk.copy(name), desk.versions(name)) for name in ("swapped", "again")}
+    exchange = (
+        "ALTER TABLE swapped RENAME a TO c",
+        "ALTER TABLE swapped RENAME b TO a",
+        "ALTER TABLE swapped RENAME c TO b",
+    )
+    desk.execute(*exchange, "UPDATE swapped SET at = now() WHERE id = 1")
+    desk.execute(
+        "ALTER TABLE again DROP a", "ALTER TABLE again ADD a text", "INSERT INTO again VALUES (4, 'b', now(), 'a')"
+    )
+    reports = desk.sync()
+
+    assert_told(reports["swapped"], "'a' and 'b' now name another column", "--full-refresh")
+    assert_told(reports["again"], "'a' now names another column", "--full-refresh")
+    assert {name: (desk.copy(name), desk.versions(name)) for name in before} == before
+    desk.execute(*exchange)
+    desk.land("swapped")
+    desk.land("again", mode=Mode.FULL_REFRESH)
+    desk.assert_equal("swapped")
+    desk.assert_equal("again", "SELECT id, a, b, at FROM again")
+
+
+@scenario(
+    "T16",
     "In the middle of a sync, after it was planned and before it reads, a column is retyped (digits, time zone), added, dropped or swapped "
     "with another, the primary key is dropped, the table is dropped and made anew; each with new rows",
     holds="no wrong value lands: what cannot land right is refused in one sentence, and the next sync lands or refuses it in one sentence",
@@ -228,6 +266,8 @@ def test_columns_change_between_plan_and_read(stand: OpenStand) -> None:
     )
     desk.assert_equal("added", "SELECT id, value, at, colour FROM added")
     assert desk.copy("dropped", "id", "value") == [(1, 1), (2, None)]
+    assert_told(after["swapped"], "'a' and 'b' now name another column", "--full-refresh")
+    desk.land("swapped", mode=Mode.FULL_REFRESH)
     desk.assert_equal("swapped", "SELECT id, a, b, at FROM swapped")
     desk.assert_equal("anew")
 

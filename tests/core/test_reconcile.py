@@ -90,7 +90,8 @@ def test_rows_in_flight_are_no_drift_and_neither_are_deleted_ones(strategy: Stra
     drift = found(world, spec)
 
     assert drift.rows == 0
-    assert drift.detail.endswith("2 rows are only in the lake, changed or deleted in the source since")
+    assert "2 rows are only in the lake (the keys " in drift.detail
+    assert drift.detail.endswith("changed since in the source, deleted there, or given another key")
 
 
 def test_an_append_may_hold_older_versions() -> None:
@@ -320,3 +321,29 @@ def test_a_table_read_whole_is_compared_as_a_whole() -> None:
     assert reconcile(countries(), None, world.ports()).detail == "1 rows are equal"
     del world.lake.tables[COUNTRIES]
     assert reconcile(countries(), None, world.ports()).detail == "the table is gone from the lake"
+
+
+def test_a_version_in_the_copy_that_the_source_has_changed_to_what_cannot_land_is_drift() -> None:
+    spec = orders()
+    world = settled(spec)
+    before = [dict(row) for row in world.lake.tables[ORDERS].rows]
+    world.database.update(ORDERS, {"customer": "of the 3"}, status="unfit", updated_at="2024-01-06T12:00:00Z")
+    world.backfill(spec, window("2024-01-01T00:00:00Z", "2024-01-10T00:00:00Z"))
+    assert found(world, spec).rows == 0, "it is in quarantine, and the copy shows nothing of it"
+
+    doctor(world, before)
+    drift = found(world, spec)
+    assert drift.rows == 1
+    assert "1 rows of the copy show what the source no longer has" in drift.detail
+    assert drift.samples == ("2",)
+
+
+def test_a_row_under_another_key_leaves_the_old_one_in_the_copy_and_its_key_is_named() -> None:
+    spec = orders()
+    world = settled(spec)
+    world.database.update(ORDERS, {"customer": "of the 3"}, id=77, updated_at=world.database.stamp())
+    world.sync(spec)
+    drift = found(world, spec)
+    assert drift.rows == 0
+    assert "1 rows are only in the lake (the keys 2): " in drift.detail
+    assert "given another key" in drift.detail

@@ -45,6 +45,7 @@ def states(draw: st.DrawFn) -> State:
         coverage=draw(
             st.sampled_from([(), (Window(None, ends[0]),), (Window(ends[0], ends[1]), Window(ends[1], None))])
         ),
+        columns=tuple(draw(st.dictionaries(texts, texts, max_size=3)).items()),
     )
 
 

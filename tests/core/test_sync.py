@@ -7,7 +7,15 @@ import pytest
 
 from incremental_assets.core.bound import Guarantee
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import Busy, CommitMissing, CursorIsNull, LeaseLost, Refused, StageBroken
+from incremental_assets.core.errors import (
+    Busy,
+    CommitMissing,
+    CursorIsNull,
+    LeaseLost,
+    Refused,
+    SchemaChanged,
+    StageBroken,
+)
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.report import RowCounts, Status
 from incremental_assets.core.sync import attempt
@@ -302,6 +310,79 @@ def test_rows_from_the_future_go_to_quarantine_if_that_is_what_was_said() -> Non
     world = opened()
     order(world.database, "alan", "2999-12-31T00:00:00Z")
     assert world.sync(orders(future=FuturePolicy.QUARANTINE)).rows == RowCounts(read=3, inserted=2, quarantined=1)
+
+
+def test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    world.database.update(ORDERS, {"customer": "ada"}, status="unfit", updated_at=world.database.stamp())
+    assert world.sync(UPSERT).rows == RowCounts(read=1, deleted=1, quarantined=1)
+    assert "ada" not in {row["customer"] for row in world.rows(ORDERS)}
+    assert [row["status"] for row in world.lake.quarantine[ORDERS]] == ["unfit"]
+
+    world.database.update(ORDERS, {"customer": "ada"}, status="paid", updated_at=world.database.stamp())
+    assert world.sync(UPSERT).rows.inserted == 1
+    assert_equal(world)
+
+
+def test_a_row_that_moves_into_the_future_leaves_an_upsert_copy_and_lands_again_when_its_time_has_come() -> None:
+    world, spec = opened(), orders(future=FuturePolicy.QUARANTINE)
+    world.sync(spec)
+    later = world.database.stamp(at=world.database.clock + timedelta(hours=1))
+    world.database.update(ORDERS, {"customer": "ada"}, status="paid", updated_at=later)
+    assert world.sync(spec).rows.deleted == 1
+    assert "ada" not in {row["customer"] for row in world.rows(ORDERS)}
+
+    world.database.tick(2 * 3600)
+    assert world.sync(spec).rows.inserted == 1
+    assert_equal(world)
+
+
+def test_an_append_copy_keeps_the_versions_before_one_that_cannot_land() -> None:
+    world = opened()
+    world.sync(APPEND)
+    before = world.rows(ORDERS)
+    world.database.update(ORDERS, {"customer": "ada"}, status="unfit", updated_at=world.database.stamp())
+    assert world.sync(APPEND).rows.quarantined == 1
+    assert world.rows(ORDERS) == before
+
+
+def identified(spec: TableSpec, **numbers: str) -> TableSpec:
+    """The table as a source shows it that numbers its columns."""
+    columns = tuple(replace(each, identity=numbers.get(each.name, "")) for each in spec.columns)
+    return replace(spec, shape=replace(spec.shape, columns=columns))
+
+
+@pytest.mark.parametrize("back", [True, False], ids=["put back", "read again"])
+def test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back: bool) -> None:
+    first, swapped = identified(UPSERT, customer="7.2", status="7.3"), identified(UPSERT, customer="7.3", status="7.2")
+    world = opened()
+    world.sync(first)
+    order(world.database, "alan", world.database.stamp())
+    before = world.rows(ORDERS)
+    with pytest.raises(SchemaChanged, match="'customer' and 'status' now name another column"):
+        world.sync(swapped)
+    assert world.rows(ORDERS) == before
+
+    if back:
+        assert world.sync(first).rows.inserted == 1
+    else:
+        world.sync(swapped, mode=Mode.FULL_REFRESH)
+        order(world.database, "mary", world.database.stamp())
+        assert world.sync(swapped).rows.inserted == 1
+    assert_equal(world)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [{"customer": "8.3", "status": "8.2"}, {"customer": "", "status": ""}, {"customer": "7.2", "status": "7.3"}],
+    ids=["a table made anew", "a source that tells none", "the same"],
+)
+def test_columns_of_which_nothing_else_can_be_told_go_on_under_their_names(later: dict[str, str]) -> None:
+    world = opened()
+    world.sync(identified(UPSERT, customer="7.2", status="7.3"))
+    order(world.database, "alan", world.database.stamp())
+    assert world.sync(identified(UPSERT, **later)).rows.inserted == 1
 
 
 # --- backfills --------------------------------------------------------------------------------------------------

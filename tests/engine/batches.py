@@ -100,20 +100,28 @@ class Desk:
             future_above=None,
         )
 
-    def show(self, spec: TableSpec, rows: Sequence[Row], late: Sequence[object] = ()) -> Shown:
-        """Rows as a read gives them; those whose first value is in `late` are flagged so."""
+    def show(
+        self, spec: TableSpec, rows: Sequence[Row], late: Sequence[object] = (), bad: Sequence[object] = ()
+    ) -> Shown:
+        """Rows as a read gives them; those whose first value is in `late` are flagged so, those with a value in `bad` are rejected."""
         schema = ", ".join(f"`{c.name.replace('`', '``')}` {c.spark_type}" for c in spec.columns)
         flags = f"{FLAGS[0]} string, {FLAGS[1]} string, {FLAGS[2]} string, {FLAGS[3]} boolean"
         frame = self.spark.createDataFrame(
-            [(*row, None, None, None, row[0] in late) for row in rows], f"{schema}, {flags}"
+            [(*row, *_rejection(spec, row, bad), row[0] in late) for row in rows], f"{schema}, {flags}"
         )
         return Shown(frame, len(rows), highest=self._highest(spec, rows))
 
     def land(
-        self, spec: TableSpec, rows: Sequence[Row], *, mode: Mode = Mode.SYNC, late: Sequence[object] = ()
+        self,
+        spec: TableSpec,
+        rows: Sequence[Row],
+        *,
+        mode: Mode = Mode.SYNC,
+        late: Sequence[object] = (),
+        bad: Sequence[object] = (),
     ) -> Commit:
         """Stage and apply, as a sync does."""
-        plan, shown = self.plan(spec, mode), self.show(spec, rows, late)
+        plan, shown = self.plan(spec, mode), self.show(spec, rows, late, bad)
         return self.apply(plan, self.stage.write(plan, shown), shown)
 
     def apply(self, plan: SyncPlan, batch: Batch, shown: Shown) -> Commit:
@@ -170,3 +178,11 @@ class Desk:
         place = spec.shape.names.index(spec.cursor.column)
         values = [row[place] for row in rows if row[place] is not None]
         return CursorValue(CursorType.INTEGER, str(max(values))) if values else None
+
+
+def _rejection(spec: TableSpec, row: Row, bad: Sequence[object]) -> Row:
+    """Column, reason and texts of a row that the source rejects; three times None of any other."""
+    if not set(row) & set(bad):
+        return (None, None, None)
+    texts = {name: None if value is None else str(value) for name, value in zip(spec.shape.names, row, strict=True)}
+    return (spec.shape.names[1], "it cannot land", json.dumps(texts))

@@ -9,9 +9,10 @@ from incremental_assets.core.measure import Measure
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.table import Column
 from incremental_assets.core.window import Window
-from incremental_assets.engine.dialects.base import LATE, RAW, REJECT_COLUMN, REJECT_REASON, ReadQuery
+from incremental_assets.engine.dialects.base import ReadQuery
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
 from incremental_assets.engine.measure import spark_row_hash
+from incremental_assets.engine.own import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from tests.engine.source import Source
 
 DIALECT = PostgreSQL()

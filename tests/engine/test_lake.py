@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from incremental_assets.core.contract import Reached
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CommitMissing, NameRefused, SchemaChanged, TargetChanged
 from incremental_assets.core.maintenance import How
@@ -22,6 +23,7 @@ from incremental_assets.core.report import RowCounts
 from incremental_assets.core.table import Strategy
 from incremental_assets.core.window import Window
 from incremental_assets.engine.lake import DeltaLake
+from incremental_assets.engine.log import open_log
 from tests.engine.batches import APP, Desk, table
 
 if TYPE_CHECKING:
@@ -114,6 +116,21 @@ def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: D
     assert desk.land(hostile, [(2, 20)]).rows == RowCounts(read=1, inserted=1)
     assert desk.rows(hostile) == [(1, 10), (2, 20)]
     assert [name for name, _ in desk.lake.columns(hostile)] == ["${env:HOME}", "at"]
+
+
+@pytest.mark.parametrize("enforced", [True, False], ids=["enforced", "declared"])
+@pytest.mark.parametrize("key", ["s", "t", "times"])
+def test_columns_and_keys_that_are_called_as_aliases_are_themselves(desk: Desk, key: str, *, enforced: bool) -> None:
+    """Of `s.id`, Delta takes a column `s` before the frame that is called so."""
+    others = ", ".join(f"{name} string" for name in ("s", "t", "times", "b", "more", "texts") if name != key)
+    spec = table(f"{key} bigint, {others}, at bigint", key=(key,), enforced=enforced)
+    rest = ("x",) * 5
+    # Many, so that the others are left where they lie, and Delta finds the one to be replaced.
+    desk.land(spec, [(number, *rest, 10) for number in range(1, 9)])
+    second = desk.land(spec, [(8, *rest, 21), (9, *rest, 30)])
+    assert (second.rows.inserted, second.rows.updated) == (1, 1)
+    assert desk.rows(spec) == [*((number, *rest, 10) for number in range(1, 8)), (8, *rest, 21), (9, *rest, 30)]
+    assert desk.lake.duplicates(spec).rows == 0
 
 
 @pytest.mark.parametrize("there", [2, 9], ids=["others written along", "others left alone"])
@@ -336,6 +353,51 @@ def test_a_second_row_of_a_key_by_another_hand_is_gone_once_the_table_is_reset_a
     desk.previous = desk.previous.rewound(ORDERS.terms, None)
     desk.land(ORDERS, rows)
     assert desk.rows(ORDERS) == rows
+
+
+def test_a_row_that_can_no_longer_land_leaves_the_copy_in_the_commit_of_its_batch(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), (3, "c", 30), (4, "d", 40)])
+    versions = len(list((Path(desk.path(ORDERS)) / "_delta_log").glob("*.json")))
+    second = desk.land(ORDERS, [(1, "A", 11), (2, "bad", 21), (3, "c", 30), (5, "e", 50)], bad=[2], late=[1])
+
+    assert second.rows == RowCounts(read=4, inserted=1, updated=1, deleted=1, unchanged=1, late=1, quarantined=1)
+    assert desk.rows(ORDERS) == [(1, "A", 11), (3, "c", 30), (4, "d", 40), (5, "e", 50)]
+    assert len(list((Path(desk.path(ORDERS)) / "_delta_log").glob("*.json"))) == versions + 1
+    assert any("1 rows were taken out of the copy" in text for text in second.warnings)
+    assert desk.lake.find(ORDERS, "batch2") == replace(second, rows=replace(second.rows, late=0), warnings=())
+    # Read again, it has nothing left to take away; mended, it lands.
+    assert desk.land(ORDERS, [(2, "bad", 21)], bad=[2]).rows == RowCounts(read=1, quarantined=1)
+    assert desk.land(ORDERS, [(2, "mended", 22)]).rows == RowCounts(read=1, inserted=1)
+    assert desk.rows(ORDERS) == [(1, "A", 11), (2, "mended", 22), (3, "c", 30), (4, "d", 40), (5, "e", 50)]
+
+
+def test_a_row_that_can_no_longer_land_leaves_a_copy_that_gets_a_new_column(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    wider = table("id bigint, `${env:HOME} string, at bigint".replace("`", ""))
+    desk.land(wider, [(1, "home", 11), (2, "bad", 21)], bad=[2])
+    assert desk.rows(wider) == [(1, "a", 11, "home")]
+    column = next(found for found in open_log(desk.path(ORDERS)).columns() if found.name == "${env:HOME}")  # type: ignore[union-attr]
+    assert (column.since, column.since_cursor) == (2, Reached("at:integer", "20"))
+
+
+def test_all_rows_of_a_key_that_the_copy_holds_twice_leave_it(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    desk.sql("INSERT INTO {t} SELECT * FROM {t}", ORDERS)
+    desk.land(ORDERS, [(1, "A", 11), (2, "bad", 21)], bad=[2])
+    assert desk.rows(ORDERS) == [(1, "A", 11)]
+
+
+def test_of_a_declared_key_a_row_that_lands_keeps_its_place_whatever_else_has_that_key(desk: Desk) -> None:
+    spec = table("id bigint, note string, at bigint", enforced=False)
+    desk.land(spec, [(1, "a", 10), (2, "b", 20)])
+    desk.land(spec, [(1, "new", 12), (1, "bad", 11), (2, "bad", 15)], bad=["bad"])
+    assert desk.rows(spec) == [(1, "new", 12), (2, "b", 20)]
+
+
+def test_an_append_keeps_the_versions_that_were_seen_before_one_that_cannot_land(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    assert desk.land(EVENTS, [(1, "bad", 11)], bad=[1]).rows == RowCounts(read=1, quarantined=1)
+    assert desk.rows(EVENTS) == [(1, "a", 10)]
 
 
 def test_what_an_earlier_table_left_in_quarantine_stays_beside_what_a_new_one_puts_there(desk: Desk) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from incremental_assets.core.table import Fidelity, Strategy
 from incremental_assets.core.window import Window
-from incremental_assets.engine.dialects.base import RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.engine.dialects.postgresql_types import SourceType, spark_type
-from incremental_assets.engine.measure import HASH, KEY, spark_key_text, spark_row_hash
+from incremental_assets.engine.measure import spark_key_text, spark_row_hash
+from incremental_assets.engine.own import HASH, KEY, RAW, REJECT_COLUMN, REJECT_REASON
 from tests.engine.source import Source, planned
 
 if TYPE_CHECKING:

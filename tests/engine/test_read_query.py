@@ -11,8 +11,8 @@ from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.table import Cursor, FuturePolicy, NullPolicy
 from incremental_assets.core.window import Window
-from incremental_assets.engine.dialects.base import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
+from incremental_assets.engine.own import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from tests.engine.source import UPDATED, Source, planned, synced
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.maintenance import How, Layout
-from incremental_assets.core.measure import Comparison, Duplicates, Measure
+from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
 from incremental_assets.core.report import RowCounts
@@ -16,7 +16,7 @@ from incremental_assets.core.state import State
 from incremental_assets.core.table import Strategy, TableId, TableSpec
 from incremental_assets.core.window import Window
 from tests.fakes.database import SimulatedDatabase
-from tests.fakes.rows import Row, cursor_of, inside, key_of, own_columns, rejected, without
+from tests.fakes.rows import Row, cursor_of, inside, is_fit, key_of, own_columns, rejected, without
 from tests.fakes.source import measured
 from tests.fakes.stage import FakeStage, nothing
 
@@ -189,9 +189,19 @@ class FakeLake:
         """Row by row, against the source that this lake was given."""
         if self.database is None:
             raise ValueError("this lake was given no source to compare with")
-        here, there = (_in(spec, windows, rows) for rows in (self.database.rows(spec.id), self.landed(spec.id)))
+        fit = [row for row in self.database.rows(spec.id) if is_fit(row)]
+        here, there = (_in(spec, windows, rows) for rows in (fit, self.landed(spec.id)))
         missing, extra = without(here, there), without(there, here)
         return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
+
+    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
+        """Rows under the key of a row of the source that cannot land."""
+        if self.database is None:
+            raise ValueError("this lake was given no source to compare with")
+        unfit = [row for row in _in(spec, windows, self.database.rows(spec.id)) if not is_fit(row)]
+        keys = {key_of(spec, row) for row in unfit}
+        found = [row for row in self.landed(spec.id) if key_of(spec, row) in keys]
+        return Outdated(len(found), _keys(spec, found))
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys held more than once."""
@@ -264,14 +274,17 @@ class FakeLake:
     def written(self, plan: SyncPlan, batch: Batch, state: State, table: DeltaTable, good: list[Row]) -> LogEntry:
         """The commit of a batch, computed against the table as it is at that moment."""
         mark = {"_sync_seq": plan.ticket.seq}
+        deleted = len(table.rows) if plan.overwrites else 0
         if plan.overwrites or not (table.landed or table.cleaned):
             kept, added, updated = [], good, 0
         elif plan.spec.strategy is Strategy.UPSERT:
             good = list({key_of(plan.spec, row): row for row in good}.values())
             added = [row for row in good if not any(own_columns(there) == row for there in table.rows)]
             keys = {key_of(plan.spec, row) for row in added}
-            kept = [row for row in table.rows if key_of(plan.spec, row) not in keys]
-            updated = len(table.rows) - len(kept)
+            others = [row for row in table.rows if key_of(plan.spec, row) not in keys]
+            gone = self.withdrawn(plan, batch, good)
+            kept = [row for row in others if key_of(plan.spec, row) not in gone]
+            updated, deleted = len(table.rows) - len(others), len(others) - len(kept)
         else:
             kept, added, updated = list(table.rows), self.unseen(plan, batch, table, good), 0
         late = sum(
@@ -283,13 +296,18 @@ class FakeLake:
             read=batch.rows,
             inserted=len(added) - updated,
             updated=updated,
-            deleted=len(table.rows) if plan.overwrites else 0,
+            deleted=deleted,
             unchanged=len(good) - len(added),
             late=late,
             quarantined=batch.rejected,
         )
         rows = (*kept, *({**row, **mark} for row in added))
         return LogEntry(rows, "WRITE", ours=True, ticket=plan.ticket, state=state, counts=counts)
+
+    def withdrawn(self, plan: SyncPlan, batch: Batch, good: Sequence[Row]) -> set[tuple[object, ...]]:
+        """Whole keys of the rows that went to quarantine, but for those under which another row lands."""
+        keys = {key_of(plan.spec, row) for row in self.stage.read(plan.spec.id, batch) if rejected(plan, row)}
+        return {key for key in keys if None not in key} - {key_of(plan.spec, row) for row in good}
 
     def unseen(self, plan: SyncPlan, batch: Batch, table: DeltaTable, good: list[Row]) -> list[Row]:
         """An append's rows less those that the overlap already holds."""

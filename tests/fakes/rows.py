@@ -49,9 +49,16 @@ def in_plan(plan: SyncPlan, row: Row) -> bool:
     return inside(plan.spec, plan.window, row, nulls=nulls)
 
 
+def is_fit(row: Row) -> bool:
+    """Whether the lake can hold its values: a text that begins with `unfit` stands for what it cannot, a NaN or an infinity."""
+    return not any(str(value).startswith("unfit") for value in row.values())
+
+
 def rejected(plan: SyncPlan, row: Row) -> str:
     """Why a row cannot land; empty if it can."""
     spec = plan.spec
+    if not is_fit(row):
+        return "unfit"
     if any(part is None for part in key_of(spec, row)):
         return "a part of the key is NULL"
     value = cursor_of(spec, row)

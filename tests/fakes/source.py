@@ -17,7 +17,7 @@ from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.window import Window
 from tests.fakes.database import SimulatedDatabase, Stored
-from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, reads_nulls, rejected, version_digest
+from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, is_fit, reads_nulls, rejected, version_digest
 
 
 def fingerprint(spec: TableSpec, window: Window, table: dict[int, Stored]) -> Fingerprint:
@@ -65,7 +65,7 @@ class FakeProbe:
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash per window."""
-        rows = self._database.rows(spec.id)
+        rows = [row for row in self._database.rows(spec.id) if is_fit(row)]
         return tuple(measured(spec, window, rows) for window in windows)
 
     def _kept(self, look: Look, seen: Observation) -> Fingerprint | None:

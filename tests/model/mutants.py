@@ -344,6 +344,16 @@ MUTANTS = [
         ),
     ),
     Mutant(
+        "columns are known by their names alone",
+        "mixes the values of two columns that exchanged their names",
+        instead(sync, "check_identity", lambda *_: None),
+    ),
+    Mutant(
+        "what goes to quarantine leaves the copy as it is",
+        "shows a version that the source no longer has",
+        instead(lake.FakeLake, "withdrawn", lambda *_: set()),
+    ),
+    Mutant(
         "a reset forgets the sync that died before it",
         "is undone when that one turns out to have landed",
         without_the_thought(reset, "reset_state", ("return rewound if", "return rewound if True or")),

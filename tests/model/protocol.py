@@ -2,7 +2,7 @@
 
 A source whose transactions stamp early and commit late, draw numbers out of order, abort, are prepared; a clock that is put back by up to
 a second; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; files that are
-put together in between; a checkpoint table that is lost or an older copy of itself.
+put together in between; rows that change to what no lake can hold, and back; a checkpoint table that is lost or an older copy of itself.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from incremental_assets.core.sync import sync_table
 from incremental_assets.core.table import Strategy
 from incremental_assets.core.window import Window
 from tests.fakes import Killed, Locked, Process, Sleeper, Transaction, World, ordered
+from tests.fakes.rows import is_fit
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders
 
 TERMS = {
@@ -108,12 +109,17 @@ class Protocol(RuleBasedStateMachine):
         transaction.insert(ORDERS, id=number, status=self.version(), updated_at=self.stamp(transaction, early))
 
     @precondition(lambda self: self.open and self.by_stamp)
-    @rule(which=st.integers(0, 3), row=st.integers(0, 20), early=st.booleans())
-    def update(self, which: int, row: int, early: bool) -> None:
+    @rule(
+        which=st.integers(0, 3), row=st.integers(0, 20), early=st.booleans(), fit=st.sampled_from([True, True, False])
+    )
+    def update(self, which: int, row: int, early: bool, fit: bool) -> None:
         rows = self.world.database.rows(ORDERS)
         if rows:
             transaction = self.pick(which)
-            changes = {"status": self.version(), "updated_at": self.stamp(transaction, early)}
+            changes = {
+                "status": f"{'' if fit else 'unfit '}{self.version()}",
+                "updated_at": self.stamp(transaction, early),
+            }
             with contextlib.suppress(Locked):
                 transaction.update(ORDERS, {"id": rows[row % len(rows)]["id"]}, **changes)
 
@@ -344,7 +350,12 @@ class Protocol(RuleBasedStateMachine):
             self.world.database.attach(ORDERS, member)
         self.time_passes(600)
         self.run(self.world.process(), quiet=True)
-        here, there = self.world.database.rows(ORDERS), self.world.rows(ORDERS)
+        rows, there = self.world.database.rows(ORDERS), self.world.rows(ORDERS)
+        here = [row for row in rows if is_fit(row)]
+        kept = self.world.lake.quarantine.get(ORDERS, [])
+        assert {row["status"] for row in rows if not is_fit(row)} <= {row["status"] for row in kept}, (
+            "not in quarantine"
+        )
         if self.spec.strategy is Strategy.APPEND:
             assert [row for row in here if row not in there] == [], "rows were lost"
             assert [row for row in there if row not in self.committed] == [], "rows that never were"

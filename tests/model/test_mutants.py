@@ -34,6 +34,10 @@ UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 STORIES: dict[str, Callable[[], None]] = {
     "a fingerprint outlives a reset": test_plan.test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing,
     "keys are compared with =": test_sync.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
+    "what goes to quarantine leaves the copy as it is": test_sync.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,
+    "columns are known by their names alone": lambda: (
+        test_sync.test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back=True)
+    ),
     "the highest number is settled when it is seen": test_sync.test_numbers_that_commit_out_of_order_all_land,
     "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
     "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,

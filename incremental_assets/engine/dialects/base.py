@@ -5,15 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-REJECT_COLUMN = "_sync_column"
-"""Flag column of a read: the first source column whose value Spark cannot hold, or NULL."""
-REJECT_REASON = "_sync_reason"
-"""Flag column of a read: why that row cannot land, or NULL."""
-RAW = "_sync_raw"
-"""Flag column of a read: the whole row as a JSON object of texts where it is rejected, else NULL."""
-LATE = "_sync_late"
-"""Flag column of a read: true where the cursor lies below the plan's `late_below`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Address:

@@ -31,6 +31,10 @@ class PostgreSQL:
         """Spark's `sessionInitStatement`: the shared snapshot if there is one, then the settings under which values print the same."""
         return postgresql_connect.session_init(snapshot_id, statement_timeout)
 
+    def unholdable_keys_query(self, spec: TableSpec, windows: Sequence[Window]) -> str:
+        """Keys of rows of the windows that Spark cannot hold, in the column KEY; empty where it holds them all."""
+        return postgresql_measure.unholdable_keys_sql(spec, windows)
+
     def row_hashes_query(self, spec: TableSpec, windows: Sequence[Window]) -> str:
-        """Key and hash of every row of the windows, in the columns KEY and HASH of engine/measure.py, to find the rows that differ."""
+        """Key and hash of every row of the windows, in the columns KEY and HASH of engine/own.py, to find the rows that differ."""
         return postgresql_measure.row_hashes_sql(spec, windows)

@@ -99,7 +99,7 @@ WITH RECURSIVE bases AS (
 SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname,
        NOT a.attnotnull OR EXISTS (
            SELECT FROM pg_constraint AS x WHERE x.conrelid = a.attrelid AND x.contype = 'n' AND NOT x.convalidated AND a.attnum = ANY(x.conkey)),
-       coalesce(col_description(a.attrelid, a.attnum), '')
+       coalesce(col_description(a.attrelid, a.attnum), ''), a.attrelid || '.' || a.attnum
 FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
 WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 ORDER BY a.attrelid, a.attnum
@@ -133,9 +133,10 @@ def read_catalogue(
     for oid, role, zone in asked.execute(_ZONES, (oids,)).fetchall():
         zones[oid].append(RoleZone(role, known_zone(zone)))
     columns: dict[int, list[Column]] = {oid: [] for oid in oids}
-    for oid, name, text, kind, type_name, nullable, comment in asked.execute(_COLUMNS, (oids,)).fetchall():
+    for oid, name, text, kind, type_name, nullable, comment, identity in asked.execute(_COLUMNS, (oids,)).fetchall():
         spark, fidelity = spark_type(SourceType(text, kind, type_name))
-        columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, sequences.get((oid, name))))
+        sequence = sequences.get((oid, name))
+        columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence))
     primary: dict[int, tuple[str, ...]] = {}
     unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
     for oid, is_primary, key in asked.execute(_KEYS, (oids,)).fetchall():

@@ -23,7 +23,8 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     relation,
 )
 from incremental_assets.engine.dialects.postgresql_types import as_days, as_micros, as_text, unholdable
-from incremental_assets.engine.measure import HASH, KEY, NULL, SEPARATOR
+from incremental_assets.engine.measure import NULL, SEPARATOR
+from incremental_assets.engine.own import HASH, KEY
 
 
 def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
@@ -62,6 +63,16 @@ def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
     return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH} FROM {relation(spec.id)} WHERE {_comparable(spec, windows, inline)}"
 
 
+def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
+    """For Spark's reader: the key of every row of the windows that cannot land; empty where none can be such."""
+    rejected = _rejected(spec)
+    if not rejected or not spec.key:
+        return ""
+    key = key_text([column_of(spec, name) for name in spec.key])
+    inside_any = " OR ".join(_inside(spec, window, inline) for window in merge(windows))
+    return f"SELECT {key} AS {KEY} FROM {relation(spec.id)} WHERE ({inside_any}) AND ({rejected})"
+
+
 def row_hash(columns: Sequence[Column]) -> str:
     """A row's hash as a bigint of 60 bits."""
     return f"CAST(CAST('x' || substr(md5(convert_to({row_text(columns)}, 'UTF8')), 1, 15) AS bit(60)) AS bigint)"
@@ -82,9 +93,15 @@ def key_text(columns: Sequence[Column]) -> str:
 
 def _comparable(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
     """Rows of the windows that could have landed. One without a cursor lies in no window but the one that is open on both sides."""
-    rejected = [bad.condition for bad in map(unholdable, spec.columns) if bad is not None]
-    landable = f"(({') OR ('.join(rejected)})) IS NOT TRUE" if rejected else "TRUE"
+    rejected = _rejected(spec)
+    landable = f"({rejected}) IS NOT TRUE" if rejected else "TRUE"
     return f"({' OR '.join(_inside(spec, window, values) for window in merge(windows))}) AND {landable}"
+
+
+def _rejected(spec: TableSpec) -> str:
+    """The condition that Spark cannot hold a row; empty where it holds them all."""
+    conditions = [bad.condition for bad in map(unholdable, spec.columns) if bad is not None]
+    return f"({') OR ('.join(conditions)})" if conditions else ""
 
 
 def _inside(spec: TableSpec, window: Window, values: Values) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from incremental_assets.core.plan import Mode, SyncPlan
 from incremental_assets.core.table import FuturePolicy, TableSpec
-from incremental_assets.engine.dialects.base import LATE, RAW, REJECT_COLUMN, REJECT_REASON, ReadQuery
+from incremental_assets.engine.dialects.base import ReadQuery
 from incremental_assets.engine.dialects.postgresql_sql import (
     ALIAS,
     Values,
@@ -24,9 +24,8 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     relation,
 )
 from incremental_assets.engine.dialects.postgresql_types import as_text, transport, unholdable
+from incremental_assets.engine.own import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
 
-BLOCK = "_sync_ctid"
-"""Where a row lies; only the predicates of the parts name it."""
 _PAGES_PER_PART = 128
 """A megabyte: below it a second connection costs more than it brings."""
 

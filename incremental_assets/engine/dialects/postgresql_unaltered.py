@@ -57,7 +57,10 @@ def check_members(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
 
 def _difference(planned: TableShape, found: TableShape) -> str:
     was, now = (
-        {column.name: (column.source_type, column.nullable, column.sequence) for column in shape.columns}
+        {
+            column.name: (column.source_type, column.nullable, column.identity, column.sequence)
+            for column in shape.columns
+        }
         for shape in (planned, found)
     )
     columns = [name for name in {**was, **now} if was.get(name) != now.get(name)]
