@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.bound import Bound
+from incremental_assets.core.bound import Bound, new_timeline
+from incremental_assets.core.clocks import put_back
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.plan import Mode, Request
@@ -57,14 +58,30 @@ def keys_stay_single(was: Terms, now: Terms) -> bool:
 
 
 def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
-    """A server that was promoted, or recovered to a moment: what it lost of the last transactions, only its people know."""
-    kept, found = (state.identity if state else None), bound.identity
-    if kept is None or found is None or kept.timeline == found.timeline:
+    """Rows that had landed of transactions which it lost stay, and their numbers are given out again."""
+    turned = new_timeline(state, bound)
+    if not turned:
         return ()
     told = (
-        f"the source went from timeline {kept.timeline} to {found.timeline}, by a failover or a recovery; should it have lost its last "
-        "transactions, rows that had landed of them stay: `incremental-assets check` names them"
+        f"{turned}; should it have lost its last transactions, rows that had landed of them stay, and numbers below the watermark that it "
+        "gives out again are not read: `incremental-assets check` names both"
     )
+    return (told,)
+
+
+def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple[str, ...]:
+    """Told once, by the run that notices; the reason of the guarantee says for how long it matters."""
+    back = put_back(state, bound)
+    if back is None or back.low is None or (state is not None and back == state.put_back):
+        return ()
+    if spec.cursor is None or not spec.cursor.type.is_time:
+        return ()
+    since = f"rows stamped since {back.low:%Y-%m-%d %H:%M:%S}Z are read again"
+    if back.proven:
+        return (
+            f"the source's clock was put back: {since}; a clock that is slewed, as NTP does by default, needs no such thing",
+        )
+    told = f"the source's clock was put back, or the clocks of the machines that sync it disagree: {since}; let NTP keep them"
     return (told,)
 
 

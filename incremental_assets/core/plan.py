@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.state import Fingerprint, State
+from incremental_assets.core.state import Fingerprint, PutBack, State
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window, merge
 
@@ -86,6 +86,8 @@ class SyncPlan:
     future_above: CursorValue | None
     """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
     warnings: tuple[str, ...] = ()
+    put_back: PutBack | None = None
+    """What the source's clock shows a second time."""
 
     @property
     def overwrites(self) -> bool:
@@ -117,7 +119,7 @@ class SyncPlan:
             if value is not None
         ]
         whole = self.overwrites or not self.spec.is_incremental
-        covered = () if whole or before is None else before.coverage
+        covered = () if whole or before is None else covered_below(before, self.new_watermark)
         state = State(
             app_id=self.ticket.app_id,
             seq=self.ticket.seq,
@@ -129,19 +131,25 @@ class SyncPlan:
             fingerprint=fingerprint,
             identity=self.bound.identity or (before.identity if before else None),
             clock=self.bound.clock,
+            reading=self.bound.reading,
+            put_back=self.put_back,
             due=due,
             rows=rows if whole else None,
             coverage=merge((*covered, *self._covered())),
         )
         if self.request.mode is not Mode.BACKFILL or whole:
             return state
-        kept = before or replace(state, watermark=None, settling=None, fingerprint=None, clock=None, due=None)
+        kept = before or replace(
+            state, watermark=None, settling=None, fingerprint=None, clock=None, reading=None, put_back=None, due=None
+        )
         return replace(
             state,
             watermark=kept.watermark,
             settling=kept.settling,
             fingerprint=kept.fingerprint,
             clock=kept.clock,
+            reading=kept.reading,
+            put_back=kept.put_back,
             due=kept.due,
         )
 
@@ -149,3 +157,10 @@ class SyncPlan:
         if not self.spec.is_incremental or self.settled.value is None:
             return ()
         return (self.window.clamp_upper(self.settled.value),)
+
+
+def covered_below(state: State, watermark: CursorValue | None) -> tuple[Window, ...]:
+    """What was covered, less what lies above a watermark that was put back."""
+    if watermark is None or state.watermark is None or state.watermark <= watermark:
+        return state.coverage
+    return tuple(window for each in state.coverage if not (window := each.clamp_upper(watermark)).is_empty)
