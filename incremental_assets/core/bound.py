@@ -41,7 +41,9 @@ class Bound:
     """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
     identity: Identity | None
     newest: datetime | None = None
-    """Start of the newest open transaction; later than `clock` where that was put back meanwhile."""
+    """Start of the newest open transaction."""
+    listed: datetime | None = None
+    """The source's clock just after the open transactions were listed: none of them began later, unless it was put back meanwhile."""
     host: HostClock | None = None
     """Our own clocks when `clock` was asked for."""
     replica: bool = False
