@@ -88,6 +88,19 @@ def test_numbers_that_commit_out_of_order_all_land() -> None:
     assert_equal(world)
 
 
+def test_a_number_that_was_drawn_and_not_written_yet_is_waited_for() -> None:
+    world = World(shop())
+    slow, quick = world.database.begin(), world.database.begin()
+    drawn = world.database.nextval()
+    order(quick, "quick", quick.stamp())
+    quick.commit()
+    assert world.sync(BY_ID).new_watermark is None, "number 1 may still come"
+    order(slow, "slow", slow.stamp(), number=drawn)
+    slow.commit()
+    world.sync(BY_ID)
+    assert_equal(world)
+
+
 def test_a_stamp_taken_just_before_its_transaction_shows_is_behind_the_guard() -> None:
     world = opened()
     unseen = world.database.begin(shown=False)
