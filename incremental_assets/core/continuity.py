@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from incremental_assets.core.bound import Bound, new_timeline
 from incremental_assets.core.clocks import put_back
 from incremental_assets.core.cursor import CursorValue
@@ -9,6 +11,8 @@ from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Strategy, TableSpec, Terms
+
+_LONGEST_LAG = timedelta(hours=1)
 
 
 def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
@@ -25,10 +29,28 @@ def check_identity(spec: TableSpec, request: Request, state: State | None, bound
             f"{spec.id}: another database answers than the one synced so far (system {found.system}, was {kept.system}; "
             f"database {found.database}, was {kept.database}): {advice}"
         )
-    if found.position < kept.position:
+    if found.position < kept.position and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
         raise SourceExchanged(
-            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy; {advice}"
+            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy, "
+            f"or a replica was promoted that had not received everything; {advice}"
         )
+
+
+def lags_behind(state: State | None, bound: Bound) -> str:
+    """A replica that has not replayed what the last sync read, from its primary or from another replica; empty where it is none.
+
+    It shows rows as they were, so that nothing may be read from it; it will have caught up. One that has not for an hour is no such thing.
+    """
+    kept, found = (state.identity if state else None), bound.identity
+    read = (state.reading.source if state.reading else state.clock) if state else None
+    if not bound.replica or kept is None or found is None or read is None or found.timeline < kept.timeline:
+        return ""
+    if found.position >= kept.position or bound.clock - read > _LONGEST_LAG:
+        return ""
+    return (
+        f"the replica that answers has yet to replay {kept.position - found.position:,} bytes of the log that the last sync had seen, "
+        "as replicas behind one address do: nothing is read from it before that"
+    )
 
 
 def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:

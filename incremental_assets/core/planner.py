@@ -13,6 +13,7 @@ from incremental_assets.core.continuity import (
     clock_went_back,
     highest_fell,
     identity_hidden,
+    lags_behind,
     never_read,
     timeline_turned,
 )
@@ -33,6 +34,9 @@ def plan(
     bound, cursor = observation.bound, spec.cursor
     check_identity(spec, request, state, bound)
     check_terms(spec, request, state)
+    if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
+        mark = state.watermark if state else None
+        return Nothing("the replica lags behind", Guarantee.BEST_EFFORT, lag, None, mark, warnings=(lag,))
     if cursor is None or not spec.is_incremental:
         return _plan_whole(spec, request, state, ticket, observation)
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None

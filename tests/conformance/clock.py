@@ -14,8 +14,10 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -52,6 +54,10 @@ class Clock:
     def step(self, seconds: float) -> None:
         """Set forward, or back with a number below 0. It takes effect at once, in transactions that are open as well."""
         self.set(self.offset + seconds)
+
+    def set_below(self, moment: datetime, seconds: float) -> None:
+        """So many seconds below a moment: below what has settled, say, however long the run took that settled it."""
+        self.set(moment.timestamp() - seconds - time.time())
 
     @contextmanager
     def within(self) -> Iterator[None]:
