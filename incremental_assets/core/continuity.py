@@ -27,7 +27,8 @@ def check_identity(spec: TableSpec, request: Request, state: State | None, bound
     if (kept.system, kept.database) != (found.system, found.database):
         raise SourceExchanged(
             f"{spec.id}: another database answers than the one synced so far (system {found.system}, was {kept.system}; "
-            f"database {found.database}, was {kept.database}): {advice}"
+            f"database {found.database}, was {kept.database}): {advice}; after `pg_upgrade`, which gives a cluster another number, go on with "
+            f"`incremental-assets reset --select {spec.id} --accept-source --yes`"
         )
     if found.position < kept.position and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
         raise SourceExchanged(

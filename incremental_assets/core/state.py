@@ -133,6 +133,13 @@ class State:
             coverage=merge(covered),
         )
 
+    def moved_house(self) -> State:
+        """The same table in another cluster, as `pg_upgrade` leaves it: whichever database answers next is the one from then on.
+
+        Row versions may have other places there, so that what is provisional is read again. What is known of the clock stays.
+        """
+        return replace(self, identity=None, fingerprint=None)
+
     def forgotten(self, seq: int) -> State:
         """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
         return replace(
