@@ -13,6 +13,8 @@ import psycopg
 import pytest
 
 from incremental_assets.core.plan import Mode
+from incremental_assets.core.reset import accept_source
+from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.clock import ClockedPostgres
 from tests.conformance.conftest import OpenStand
@@ -69,6 +71,32 @@ class Backed:
         subprocess.run(["rm", "-rf", str(self._data)], check=True)
         subprocess.run(["cp", "-a", str(self._backup), str(self._data)], check=True)
         self._promote()
+
+    def upgrade(self) -> None:
+        """`pg_upgrade` moves everything into a new cluster, which has a number of its own."""
+        home = Home(self._data.parent)
+        old = self._data.with_name("postgres.old")
+        self.server.stop()
+        self._data.rename(old)
+        self._data.mkdir(mode=0o700)
+        home.give(self._data)
+        home.give(home.folder)  # where it writes its log
+        made = home.run(
+            "initdb", "-D", self._data, "-U", self.server.user, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync",
+        )  # fmt: skip
+        assert made.returncode == 0, made.stderr
+        hba = (old / "pg_hba.conf").read_text()
+        (old / "pg_hba.conf").write_text("local all all trust\n")
+        moved = home.run(
+            "pg_upgrade", "-b", home.programs, "-B", home.programs, "-d", old, "-D", self._data, "-U", self.server.user,
+            "--socketdir", home.folder, "--no-sync", timeout=240,
+        )  # fmt: skip
+        assert moved.returncode == 0, moved.stdout
+        (self._data / "pg_hba.conf").write_text(hba)
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write("include 'embedded.conf'\n")
+        subprocess.run(["rm", "-rf", str(old)], check=True)
+        self.server.start()
 
     def _promote(self) -> None:
         shutil.copy(self._data / "PG_VERSION", self._data / "standby.signal")
@@ -221,6 +249,33 @@ def test_another_cluster_answers(stand: OpenStand, backed: Backed, database: str
     desk.land()
     for name in NAMES:
         desk.assert_equal(name)
+
+
+@scenario(
+    "T21",
+    "The source's cluster goes through `pg_upgrade`, and rows are written to the new one",
+    holds="every table stops with advice; accepted, it goes on from its watermark, reads nothing again that had settled, and no row is lost",
+    long=True,
+)
+def test_an_upgrade(backed: Backed, tmp_path: Path, spark: SparkSession) -> None:
+    desk = _opened(backed, tmp_path, spark)
+    desk.execute("INSERT INTO orders SELECT n, 'old', '2024-01-01Z' FROM generate_series(1000, 1999) n")
+    _move(desk, 1)
+    before = desk.land()
+    backed.upgrade()
+    _move(desk, 2)
+    for report in desk.sync().values():
+        assert_told(report, "another database answers", "after `pg_upgrade`", "--accept-source")
+    with desk.runtime() as runtime:
+        for name in NAMES:
+            accept_source(spec=desk.spec(name), run_id="upgrade", checkpoints=runtime.checkpoints)
+    after = desk.land()
+
+    for name in NAMES:
+        desk.assert_equal(name)
+    assert after["orders"].previous_watermark == before["orders"].new_watermark
+    assert after["orders"].rows.read < 10
+    assert {report.guarantee for report in after.values()} == {"settled"}
 
 
 @scenario(
