@@ -197,6 +197,11 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
 @click.option(
     "--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all."
 )
+@click.option(
+    "--accept-source",
+    is_flag=True,
+    help="Keep the watermark and go on with the database that answers now: after pg_upgrade, which moves the same rows to a new cluster.",
+)
 @yes
 def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
     """Rewind watermarks, with a row in the audit trail.
@@ -205,6 +210,10 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
     """
     from incremental_assets.verbs import reset as verb
 
+    if options["accept_source"]:
+        from incremental_assets.verbs import accept_source as other
+
+        return other.run(config, select, to=to, yes=options["yes"])
     return verb.run(config, select, to=to, yes=options["yes"])
 
 

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
+from incremental_assets.core.clocks import put_back
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles, of_zones
-from incremental_assets.core.state import Identity, Settling, State
+from incremental_assets.core.state import ClockReading, HostClock, Identity, Settling, State
 from incremental_assets.core.table import Cursor, TableSpec
 
 GUARD = timedelta(seconds=2)
@@ -40,6 +41,18 @@ class Bound:
     zone: str
     """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
     identity: Identity | None
+    newest: datetime | None = None
+    """Start of the newest open transaction."""
+    listed: datetime | None = None
+    """The source's clock just after the open transactions were listed: none of them began later, unless it was put back meanwhile."""
+    host: HostClock | None = None
+    """Our own clocks when `clock` was asked for."""
+    replica: bool = False
+
+    @property
+    def reading(self) -> ClockReading:
+        """What is kept of the clock with a watermark."""
+        return ClockReading(self.clock, None if self.blind else min(self.clock, self.oldest or self.clock), self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +73,49 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
 
 
 def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | None) -> Settled:
+    back = put_back(state, bound)
     holdback = spec.holdback if isinstance(spec.holdback, timedelta) else timedelta()
-    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=bool(holdback))
-    if bound.prepared is not None:
-        return Settled(state.watermark if state else None, guarantee, reason)
+    # How long a transaction lasts says nothing of a clock that is put back.
+    holds_back = bool(holdback) and not (back and back.proven)
+    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=holds_back)
+    if bound.prepared is not None or (back is not None and back.low is None):
+        return Settled(still_settled(spec, bound, state), guarantee, reason)
     oldest = min(bound.clock, bound.oldest or bound.clock)
     # A holdback stands for what cannot be seen, and for nothing that can.
     instant = bound.clock if holdback and bound.blind else oldest - GUARD
     instant = min(instant, bound.clock - holdback)
-    # Sessions that began before a change of the zone may go on to stamp in the old one.
+    if back is not None and back.low is not None:
+        instant = min(instant, back.low - GUARD)
+    return Settled(_lowest_of_zones(cursor, bound, state, instant), guarantee, reason)
+
+
+def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorValue | None:
+    """The watermark of the last sync, put back with the source's clock."""
+    watermark = state.watermark if state else None
+    back = put_back(state, bound)
+    if watermark is None or spec.cursor is None or not spec.cursor.type.is_time or back is None or back.low is None:
+        return watermark
+    return min(watermark, _lowest_of_zones(spec.cursor, bound, state, back.low - GUARD))
+
+
+def _lowest_of_zones(cursor: Cursor, bound: Bound, state: State | None, instant: datetime) -> CursorValue:
+    """Sessions that began before a change of the zone may go on to stamp in the old one."""
     zones = (zone_of(cursor, bound), *(state.zones if state else ()))
-    value = min(lowest_reading(replace(cursor, zone=zone), bound, instant) for zone in zones)
-    return Settled(value, guarantee, reason)
+    return min(lowest_reading(replace(cursor, zone=zone), bound, instant) for zone in zones)
 
 
 def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
-    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked: it began before the clock of that time.
+    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked.
 
-    The guard is for a source whose clock was put back a little in between, so that such a begin reads later than that clock.
+    So it began up to the clock of that time; or, should that have been put back in between, up to the newest begin that was to be seen.
     """
     holdback = spec.holdback if isinstance(spec.holdback, int) else 0
     guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=bool(holdback))
-    now = Settling(highest, bound.clock) if highest is not None else None
+    now = Settling(highest, max(bound.clock, bound.newest or bound.clock)) if highest is not None else None
     earlier = state.settling if state else None
+    if earlier is not None and now is not None and earlier.clock > now.clock:
+        # The clock was put back since: to wait until it has caught up would hold nothing that this later look does not hold.
+        earlier = None
     watermark = state.watermark if state else None
     if bound.prepared is not None:
         return Settled(watermark, guarantee, reason, earlier or now)
@@ -109,10 +142,33 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
     zone = zone_of(spec.cursor, bound)
     return (
         bound.blind
+        or _clock_went_back(spec, bound, state)
+        or new_timeline(state, bound)
         or of_arrival(spec)
         or of_numbers(spec)
         or of_roles(spec, zone, bound.clock)
         or of_zones(spec, zone, state.zones if state else (), bound.clock)
+    )
+
+
+def new_timeline(state: State | None, bound: Bound) -> str:
+    """A server that was promoted, or recovered to a moment: what it lost of the last transactions, only its people know."""
+    kept, found = (state.identity if state else None), bound.identity
+    if kept is None or found is None or kept.timeline == found.timeline:
+        return ""
+    return f"the source went from timeline {kept.timeline} to {found.timeline}, by a failover or a recovery"
+
+
+def _clock_went_back(spec: TableSpec, bound: Bound, state: State | None) -> str:
+    """Numbers do not come from a clock, and who drew them is told by when it was seen."""
+    back = put_back(state, bound)
+    if back is None or not back.proven or spec.cursor is None or not spec.cursor.type.is_time:
+        return ""
+    if back.low is None:
+        return f"the source's clock was put back while a transaction was open that began at {back.high:%Y-%m-%d %H:%M:%S}Z: the watermark waits for its end"
+    return (
+        f"the source's clock was put back and shows the time from {back.low:%Y-%m-%d %H:%M:%S}Z to {back.high:%Y-%m-%d %H:%M:%S}Z "
+        "for a second time: the watermark waits at its start"
     )
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.bound import Bound
+from datetime import timedelta
+
+from incremental_assets.core.bound import Bound, new_timeline
+from incremental_assets.core.clocks import put_back
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Strategy, TableSpec, Terms
+
+_LONGEST_LAG = timedelta(hours=1)
 
 
 def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
@@ -22,12 +27,31 @@ def check_identity(spec: TableSpec, request: Request, state: State | None, bound
     if (kept.system, kept.database) != (found.system, found.database):
         raise SourceExchanged(
             f"{spec.id}: another database answers than the one synced so far (system {found.system}, was {kept.system}; "
-            f"database {found.database}, was {kept.database}): {advice}"
+            f"database {found.database}, was {kept.database}): {advice}; after `pg_upgrade`, which gives a cluster another number, go on with "
+            f"`incremental-assets reset --select {spec.id} --accept-source --yes`"
         )
-    if found.position < kept.position:
+    if found.position < kept.position and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
         raise SourceExchanged(
-            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy; {advice}"
+            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy, "
+            f"or a replica was promoted that had not received everything; {advice}"
         )
+
+
+def lags_behind(state: State | None, bound: Bound) -> str:
+    """A replica that has not replayed what the last sync read, from its primary or from another replica; empty where it is none.
+
+    It shows rows as they were, so that nothing may be read from it; it will have caught up. One that has not for an hour is no such thing.
+    """
+    kept, found = (state.identity if state else None), bound.identity
+    read = (state.reading.source if state.reading else state.clock) if state else None
+    if not bound.replica or kept is None or found is None or read is None or found.timeline < kept.timeline:
+        return ""
+    if found.position >= kept.position or bound.clock - read > _LONGEST_LAG:
+        return ""
+    return (
+        f"the replica that answers has yet to replay {kept.position - found.position:,} bytes of the log that the last sync had seen, "
+        "as replicas behind one address do: nothing is read from it before that"
+    )
 
 
 def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
@@ -57,14 +81,30 @@ def keys_stay_single(was: Terms, now: Terms) -> bool:
 
 
 def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
-    """A server that was promoted, or recovered to a moment: what it lost of the last transactions, only its people know."""
-    kept, found = (state.identity if state else None), bound.identity
-    if kept is None or found is None or kept.timeline == found.timeline:
+    """Rows that had landed of transactions which it lost stay, and their numbers are given out again."""
+    turned = new_timeline(state, bound)
+    if not turned:
         return ()
     told = (
-        f"the source went from timeline {kept.timeline} to {found.timeline}, by a failover or a recovery; should it have lost its last "
-        "transactions, rows that had landed of them stay: `incremental-assets check` names them"
+        f"{turned}; should it have lost its last transactions, rows that had landed of them stay, and numbers below the watermark that it "
+        "gives out again are not read: `incremental-assets check` names both"
     )
+    return (told,)
+
+
+def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple[str, ...]:
+    """Told once, by the run that notices; the reason of the guarantee says for how long it matters."""
+    back = put_back(state, bound)
+    if back is None or back.low is None or (state is not None and back == state.put_back):
+        return ()
+    if spec.cursor is None or not spec.cursor.type.is_time:
+        return ()
+    since = f"rows stamped since {back.low:%Y-%m-%d %H:%M:%S}Z are read again"
+    if back.proven:
+        return (
+            f"the source's clock was put back: {since}; a clock that is slewed, as NTP does by default, needs no such thing",
+        )
+    told = f"the source's clock was put back, or the clocks of the machines that sync it disagree: {since}; let NTP keep them"
     return (told,)
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading
 from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.state import Fingerprint, State
+from incremental_assets.core.state import Fingerprint, PutBack, State
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window, merge
 
@@ -102,6 +102,8 @@ class SyncPlan:
     """What the snapshot must show at least, and its state then knows."""
     zones: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    put_back: PutBack | None = None
+    """What the source's clock shows a second time."""
 
     @property
     def overwrites(self) -> bool:
@@ -133,7 +135,7 @@ class SyncPlan:
             if value is not None
         ]
         whole = self.overwrites or not self.spec.is_incremental
-        covered = () if whole or before is None else before.coverage
+        covered = () if whole or before is None else covered_below(before, self.new_watermark)
         state = State(
             app_id=self.ticket.app_id,
             seq=self.ticket.seq,
@@ -145,6 +147,8 @@ class SyncPlan:
             fingerprint=fingerprint,
             identity=self.bound.identity or (before.identity if before else None),
             clock=self.bound.clock,
+            reading=self.bound.reading,
+            put_back=self.put_back,
             due=due,
             rows=rows if whole else None,
             coverage=merge((*covered, *self._covered())),
@@ -155,7 +159,15 @@ class SyncPlan:
         if self.request.mode is not Mode.BACKFILL or whole:
             return state
         kept = before or replace(
-            state, watermark=None, settling=None, fingerprint=None, clock=None, due=None, members=None
+            state,
+            watermark=None,
+            settling=None,
+            fingerprint=None,
+            clock=None,
+            reading=None,
+            put_back=None,
+            due=None,
+            members=None,
         )
         return replace(
             state,
@@ -163,6 +175,8 @@ class SyncPlan:
             settling=kept.settling,
             fingerprint=kept.fingerprint,
             clock=kept.clock,
+            reading=kept.reading,
+            put_back=kept.put_back,
             due=kept.due,
             members=kept.members,
         )
@@ -177,3 +191,10 @@ class SyncPlan:
         if not self.spec.is_incremental or self.settled.value is None:
             return ()
         return (self.window.clamp_upper(self.settled.value),)
+
+
+def covered_below(state: State, watermark: CursorValue | None) -> tuple[Window, ...]:
+    """What was covered, less what lies above a watermark that was put back."""
+    if watermark is None or state.watermark is None or state.watermark <= watermark:
+        return state.coverage
+    return tuple(window for each in state.coverage if not (window := each.clamp_upper(watermark)).is_empty)

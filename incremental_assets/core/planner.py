@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading, settle
+from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading, settle, still_settled
+from incremental_assets.core.clocks import put_back
 from incremental_assets.core.continuity import (
     check_identity,
     check_terms,
+    clock_went_back,
     highest_fell,
     identity_hidden,
+    lags_behind,
     never_read,
     timeline_turned,
 )
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.parts import changed_parts, reaching
-from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket, covered_below
 from incremental_assets.core.state import State
 from incremental_assets.core.table import FuturePolicy, TableSpec
 from incremental_assets.core.window import Window, merge
@@ -34,21 +37,24 @@ def plan(
     check_identity(spec, request, landed, bound)
     check_terms(spec, request, landed)
     state = rezoned(spec, landed, bound)
+    if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
+        mark = state.watermark if state else None
+        return Nothing("the replica lags behind", Guarantee.BEST_EFFORT, lag, None, mark, warnings=(lag,))
     if cursor is None or not spec.is_incremental:
         return _plan_whole(spec, request, state, ticket, observation)
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
-    # A full refresh starts from nothing: an exchanged source may lie before the old watermark.
-    known = None if request.mode is Mode.FULL_REFRESH else state
+    known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
     settled = settle(spec, cursor, bound, observation.highest, known)
     window = reading(spec, request, state, observation)
     # What is not read yet has not settled, should the highest number have fallen since it was held back.
     settled = replace(settled, value=_at_most(settled.value, window.upper))
     previous = state.watermark if state else None
     # Below `start` nothing is ever asked for, so that a first sync stands there at least.
-    stands = known.watermark if known is not None and known.watermark is not None else spec.start
+    stands = still_settled(spec, bound, known) or spec.start
     watermark = previous if request.mode is Mode.BACKFILL else _later(stands, settled.value)
     warnings = (
         *timeline_turned(known, bound),
+        *clock_went_back(spec, known, bound),
         *highest_fell(spec, known, observation.highest),
         *identity_hidden(bound),
         *never_read(spec, known),
@@ -56,16 +62,18 @@ def plan(
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )
     members = observation.parts.members if observation.parts else known.members if known else None
+    back = put_back(known, bound)
     if request.mode is Mode.SYNC and state is not None:
+        covered = covered_below(state, watermark)
         idle = replace(
             state,
             watermark=watermark,
             settling=settled.settling,
             fingerprint=observation.narrowed or state.fingerprint,
             identity=bound.identity or state.identity,
-            coverage=merge((*state.coverage, window.clamp_upper(settled.value)))
-            if settled.value is not None
-            else state.coverage,
+            reading=bound.reading,
+            put_back=back,
+            coverage=merge((*covered, window.clamp_upper(settled.value))) if settled.value is not None else covered,
             members=members,
             zones=zones_of(cursor, bound, state.zones),
         )
@@ -99,6 +107,7 @@ def plan(
         members=members,
         zones=zones_of(cursor, bound, known.zones if known else ()),
         warnings=warnings,
+        put_back=back,
     )
 
 
@@ -111,7 +120,8 @@ def _plan_whole(
         request.mode is Mode.SYNC
         and state is not None
         and state.clock is not None
-        and bound.clock - state.clock < spec.refresh_every
+        # A clock that was put back would have it wait for as long as that, and the interval.
+        and timedelta() <= bound.clock - state.clock < spec.refresh_every
     ):
         due = state.clock + spec.refresh_every
         return Nothing(
@@ -142,6 +152,14 @@ def _plan_whole(
     )
 
 
+def _only_the_clock(state: State | None, bound: Bound) -> State | None:
+    """What a full refresh goes on from. It starts from nothing: an exchanged source may lie before the old watermark, and has another clock."""
+    kept, found = (state.identity if state else None), bound.identity
+    if state is None or kept is None or found is None or (kept.system, kept.database) != (found.system, found.database):
+        return None
+    return replace(state.forgotten(state.seq), identity=None, reading=state.reading, put_back=state.put_back)
+
+
 def reading(spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
     """The window that a sync of an incremental table would read now; `upper` is open unless something holds rows back."""
     upper = _upper(spec, observation)
@@ -151,7 +169,7 @@ def reading(spec: TableSpec, request: Request, state: State | None, observation:
         return request.window.clamp_upper(upper)
     if request.mode is Mode.FULL_REFRESH:
         return Window(spec.start, None).clamp_upper(upper)
-    lower = _lower(spec, state.watermark if state else None)
+    lower = _lower(spec, still_settled(spec, observation.bound, state))
     return Window(reaching(lower, spec.start, state, observation.parts), None).clamp_upper(upper)
 
 
@@ -203,7 +221,7 @@ def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValu
 
 
 def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
-    """The new watermark: never below the previous one. `settled` never passes the source's clock."""
+    """The new watermark: never below what still is settled of the previous one. `settled` never passes the source's clock."""
     return max((value for value in (previous, settled) if value is not None), default=None)
 
 

@@ -40,6 +40,30 @@ def reset_table(
     return state
 
 
+def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> State:
+    """Record that another source holds the same rows: the next sync goes on from the watermark, whichever answers. Raises Busy, SelectionError."""
+    with checkpoints.lease(spec.id, run_id) as lease:
+        position = checkpoints.position(spec.id)
+        if position.state is None:
+            raise SelectionError(f"{spec.id}: no sync of this table is recorded, so that it takes any source as it is")
+        state = position.state.moved_house()
+        kept = position.state.identity
+        detail = f"the source was accepted in place of system {kept.system}, database {kept.database}" if kept else ""
+        # What the lake held stays known, so that another hand is still noticed there.
+        lease.record(
+            Event(
+                spec.id,
+                EventKind.RESET,
+                run_id,
+                app_id=position.app_id,
+                state=state,
+                detail=detail,
+                target=position.target,
+            )
+        )
+    return state
+
+
 def reset_state(spec: TableSpec, state: State, to: CursorValue | None, left: OpenIntent | None = None) -> State:
     """The state from which the next sync reads again, on the terms of today, even if a sync that died should still turn out to have landed."""
     rewound = state.rewound(spec.terms, to)

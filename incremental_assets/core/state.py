@@ -31,7 +31,8 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """The highest integer read, and the source's clock just after: settled once no transaction older than that clock is open."""
+    """The highest integer read, and the source's clock just after, or a later begin of a transaction that was open: settled once none is open
+    that began up to then."""
 
     highest: CursorValue
     clock: datetime
@@ -45,6 +46,39 @@ class Identity:
     database: str
     timeline: int
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostClock:
+    """The clocks of the machine that asked, in seconds, just before it asked the source for its own, and how long that took."""
+
+    boot: str
+    """Which machine since which boot; empty where that cannot be known."""
+    uptime: float
+    """Since that boot: nobody sets it."""
+    wall: float
+    took: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """What the source's clock showed when the watermark was decided."""
+
+    source: datetime
+    oldest: datetime | None
+    """The smaller of it and the begin of the oldest open transaction; None where not all could be seen."""
+    host: HostClock | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """A span of time that the source's clock shows twice, since it was put back from somewhere up to `high` to somewhere from `low` on."""
+
+    low: datetime | None
+    """None where it cannot be known: the watermark then stays where it is."""
+    high: datetime
+    proven: bool
+    """Whether it must have been; else the clocks of two of our own machines may just as well disagree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +96,10 @@ class State:
     identity: Identity | None = None
     clock: datetime | None = None
     """The source's clock of the last sync; None before the first, and after a reset."""
+    reading: ClockReading | None = None
+    """The same of the last sync that moved the watermark, though it found nothing to read."""
+    put_back: PutBack | None = None
+    """What the source's clock shows a second time; None, or passed by now, where nobody has put it back."""
     due: CursorValue | None = None
     """The smallest stamp past the source's clock that went to quarantine: its row lands once that time has come, though nothing moves."""
     rows: int | None = None
@@ -95,12 +133,21 @@ class State:
             fingerprint=None,
             identity=None,
             clock=None,
+            reading=None,
+            put_back=None,
             due=None,
             rows=None,
             coverage=merge(covered),
             zones=(),
             columns=(),
         )
+
+    def moved_house(self) -> State:
+        """The same table in another cluster, as `pg_upgrade` leaves it: whichever database answers next is the one from then on.
+
+        Row versions may have other places there, so that what is provisional is read again. What is known of the clock stays.
+        """
+        return replace(self, identity=None, fingerprint=None)
 
     def forgotten(self, seq: int) -> State:
         """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
@@ -135,6 +182,13 @@ class State:
                 "position": self.identity.position,
             },
             "clock": self.clock and self.clock.isoformat(),
+            "reading": self.reading and _dump_reading(self.reading),
+            "put_back": self.put_back
+            and {
+                "low": self.put_back.low and self.put_back.low.isoformat(),
+                "high": self.put_back.high.isoformat(),
+                "proven": self.put_back.proven,
+            },
             "due": _dump(self.due),
             "rows": self.rows,
             "coverage": [[_dump(window.lower), _dump(window.upper)] for window in self.coverage],
@@ -155,6 +209,8 @@ class State:
         terms, settling, fingerprint, identity = (
             document[name] for name in ("terms", "settling", "fingerprint", "identity")
         )
+        if document["version"] < 2:
+            settling = None  # it did not heed transactions whose begin lies after that clock
         return cls(
             app_id=document["app_id"],
             seq=document["seq"],
@@ -169,6 +225,8 @@ class State:
             ),
             identity=identity and Identity(**identity),
             clock=document["clock"] and _clock(document["clock"]),
+            reading=_load_reading(document.get("reading")),
+            put_back=_load_put_back(document.get("put_back")),
             due=_load(document.get("due")),
             rows=document["rows"],
             coverage=tuple(Window(_load(lower), _load(upper)) for lower, upper in document["coverage"]),
@@ -191,6 +249,28 @@ def _some(pair: Any) -> CursorValue:
     if value is None:
         raise ValueError("a settling pair without its value")
     return value
+
+
+def _dump_reading(reading: ClockReading) -> dict[str, Any]:
+    host = reading.host
+    return {
+        "source": reading.source.isoformat(),
+        "oldest": reading.oldest and reading.oldest.isoformat(),
+        "host": host and {"boot": host.boot, "uptime": host.uptime, "wall": host.wall, "took": host.took},
+    }
+
+
+def _load_reading(kept: Any) -> ClockReading | None:
+    if kept is None:
+        return None
+    host = kept["host"] and HostClock(**kept["host"])
+    return ClockReading(_clock(kept["source"]), kept["oldest"] and _clock(kept["oldest"]), host)
+
+
+def _load_put_back(kept: Any) -> PutBack | None:
+    if kept is None:
+        return None
+    return PutBack(kept["low"] and _clock(kept["low"]), _clock(kept["high"]), proven=kept["proven"])
 
 
 def _clock(text: str) -> datetime:

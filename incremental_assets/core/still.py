@@ -1,7 +1,8 @@
 """Tables that stand still and of which something is known now that their state does not say: a look keeps it, without a run.
 
-The watermark of a time cursor moves with the clock and is no news. That numbers have settled is, and that a fingerprint may begin higher:
-else the next sync would read again, and every look count again, all that the last sync read.
+The watermark of a time cursor moves with the clock and is no news: the kept one is lower, so that a clock which is put back loses nothing by it.
+That it went back with the clock is news, that numbers have settled, and that a fingerprint may begin higher: else the next sync would read again,
+and every look count again, all that the last sync read.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ class Still:
 
 def is_news(spec: TableSpec, seen: Observation, found: Nothing) -> bool:
     """Whether what was found is worth a row of the checkpoint table."""
+    if found.state is None:
+        return False
     numbers = spec.cursor is not None and not spec.cursor.type.is_time
-    return found.state is not None and (numbers or seen.narrowed is not None)
+    before, after = found.previous_watermark, found.state.watermark
+    went_back = before is not None and after is not None and after < before
+    return numbers or went_back or seen.narrowed is not None
 
 
 def keep(tables: Iterable[Still], checkpoints: Checkpoints) -> None:

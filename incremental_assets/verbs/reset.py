@@ -30,7 +30,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
     with opened(configured(config)) as runtime:
-        found = _found(runtime, patterns)
+        found = tables_to_reset(runtime, patterns)
         positions = runtime.checkpoints.positions()
         values = {spec.id: _value(spec, to) for spec in found.specs}
         if not yes:
@@ -40,7 +40,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
     return _answer(run_id, {**ends, **{trouble.table: trouble.error for trouble in found.troubles}}, positions, values)
 
 
-def _found(runtime: Runtime, patterns: Sequence[str]) -> Survey:
+def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Survey:
     """As the source shows its tables; a source that is away, or was exchanged for another, does not stand in the way of a reset."""
     found = survey(runtime, patterns)
     if not found.unreachable:

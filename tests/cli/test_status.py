@@ -136,6 +136,27 @@ def test_a_reset_rewinds_and_the_next_sync_reads_again(call: Call, synced: Outsi
     assert again["rows"]["unchanged"] == again["rows"]["read"] > 0
 
 
+def test_a_cluster_that_was_upgraded_is_accepted_and_the_sync_goes_on_from_its_watermark(
+    call: Call, synced: Outside
+) -> None:
+    before = call("status", "--json").tables["public.orders"]["watermark"]
+    synced.world.database.exchange()
+    assert "--accept-source" in call("sync", "--json").tables["public.orders"]["error"]
+
+    asked = call("reset", "--select", "public.orders", "--accept-source")
+    assert asked.code == 3
+    assert "in place of system 7001" in asked.err
+    assert "incremental-assets check" in asked.err
+    both = call("reset", "--select", "public.orders", "--accept-source", "--to", "2024-01-29", "--yes")
+    assert both.code == 2
+    said = call("reset", "--select", "public.orders", "--accept-source", "--yes", "--json")
+    assert said.code == 0
+    assert said.tables["public.orders"]["status"] == "accepted"
+    again = call("sync", "--json", "--select", "public.orders").tables["public.orders"]
+    assert again["error"] is None
+    assert again["previous_watermark"] == before
+
+
 def test_sync_reset_watermarks_is_the_same_verb(call: Call, synced: Outside) -> None:
     assert call("sync", "--reset-watermarks", "--select", "public.orders").code == 3
     assert (

@@ -13,8 +13,10 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -52,6 +54,10 @@ class Clock:
     def step(self, seconds: float) -> None:
         """Set forward, or back with a number below 0. It takes effect at once, in transactions that are open as well."""
         self.set(self.offset + seconds)
+
+    def set_below(self, moment: datetime, seconds: float) -> None:
+        """So many seconds below a moment: below what has settled, say, however long the run took that settled it."""
+        self.set(moment.timestamp() - seconds - time.time())
 
     @property
     def variables(self) -> tuple[str, ...]:

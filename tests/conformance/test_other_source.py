@@ -13,7 +13,10 @@ import psycopg
 import pytest
 
 from incremental_assets.core.plan import Mode
+from incremental_assets.core.reset import accept_source
+from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.clock import ClockedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.meddling import assert_told
 from tests.conformance.scenario import scenario
@@ -39,8 +42,8 @@ SCHEMA = (
 class Backed:
     """A server of the test's own, whose data folder can be copied and put back, as a physical backup is."""
 
-    def __init__(self, folder: Path) -> None:
-        self.server = EmbeddedPostgres(folder, settings={"fsync": "off"}).start()
+    def __init__(self, server: EmbeddedPostgres) -> None:
+        self.server = server.start()
         with psycopg.connect(self.server.dsn()) as connection:
             row = connection.execute("SHOW data_directory").fetchone()
         assert row is not None
@@ -60,6 +63,42 @@ class Backed:
     def fail_over(self) -> None:
         """The same files come up as a standby, as a replica's would, and are promoted."""
         self.server.stop()
+        self._promote()
+
+    def fail_over_to_a_lagging_replica(self) -> None:
+        """The backup's files come up as a standby that has received nothing since, and are promoted."""
+        self.server.stop()
+        subprocess.run(["rm", "-rf", str(self._data)], check=True)
+        subprocess.run(["cp", "-a", str(self._backup), str(self._data)], check=True)
+        self._promote()
+
+    def upgrade(self) -> None:
+        """`pg_upgrade` moves everything into a new cluster, which has a number of its own."""
+        home = Home(self._data.parent)
+        old = self._data.with_name("postgres.old")
+        self.server.stop()
+        self._data.rename(old)
+        self._data.mkdir(mode=0o700)
+        home.give(self._data)
+        home.give(home.folder)  # where it writes its log
+        made = home.run(
+            "initdb", "-D", self._data, "-U", self.server.user, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync",
+        )  # fmt: skip
+        assert made.returncode == 0, made.stderr
+        hba = (old / "pg_hba.conf").read_text()
+        (old / "pg_hba.conf").write_text("local all all trust\n")
+        moved = home.run(
+            "pg_upgrade", "-b", home.programs, "-B", home.programs, "-d", old, "-D", self._data, "-U", self.server.user,
+            "--socketdir", home.folder, "--no-sync", timeout=240,
+        )  # fmt: skip
+        assert moved.returncode == 0, moved.stdout
+        (self._data / "pg_hba.conf").write_text(hba)
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write("include 'embedded.conf'\n")
+        subprocess.run(["rm", "-rf", str(old)], check=True)
+        self.server.start()
+
+    def _promote(self) -> None:
         shutil.copy(self._data / "PG_VERSION", self._data / "standby.signal")
         subprocess.run(["chown", f"--reference={self._data}", str(self._data / "standby.signal")], check=True)
         self.server.start()
@@ -70,10 +109,18 @@ class Backed:
 
 @pytest.fixture
 def backed(tmp_path: Path) -> Iterator[Backed]:
-    made = Backed(tmp_path / "server")
+    made = Backed(EmbeddedPostgres(tmp_path / "server", settings={"fsync": "off"}))
     yield made
     subprocess.run(["rm", "-rf", str(made._backup)], check=True)
     made.server.remove()
+
+
+@pytest.fixture
+def slower(clocked: ClockedPostgres) -> Iterator[Backed]:
+    """One whose clock can be put back, as that of another host is slower."""
+    made = Backed(clocked)
+    yield made
+    subprocess.run(["rm", "-rf", str(made._backup)], check=True)
 
 
 def _move(desk: Stand, number: int) -> None:
@@ -206,6 +253,33 @@ def test_another_cluster_answers(stand: OpenStand, backed: Backed, database: str
 
 @scenario(
     "T21",
+    "The source's cluster goes through `pg_upgrade`, and rows are written to the new one",
+    holds="every table stops with advice; accepted, it goes on from its watermark, reads nothing again that had settled, and no row is lost",
+    long=True,
+)
+def test_an_upgrade(backed: Backed, tmp_path: Path, spark: SparkSession) -> None:
+    desk = _opened(backed, tmp_path, spark)
+    desk.execute("INSERT INTO orders SELECT n, 'old', '2024-01-01Z' FROM generate_series(1000, 1999) n")
+    _move(desk, 1)
+    before = desk.land()
+    backed.upgrade()
+    _move(desk, 2)
+    for report in desk.sync().values():
+        assert_told(report, "another database answers", "after `pg_upgrade`", "--accept-source")
+    with desk.runtime() as runtime:
+        for name in NAMES:
+            accept_source(spec=desk.spec(name), run_id="upgrade", checkpoints=runtime.checkpoints)
+    after = desk.land()
+
+    for name in NAMES:
+        desk.assert_equal(name)
+    assert after["orders"].previous_watermark == before["orders"].new_watermark
+    assert after["orders"].rows.read < 10
+    assert {report.guarantee for report in after.values()} == {"settled"}
+
+
+@scenario(
+    "T21",
     "The source fails over to a replica that had everything, and rows are written to it",
     holds="the next run goes on where the last one stopped and warns that the source is on another timeline",
     long=True,
@@ -223,6 +297,73 @@ def test_a_failover(backed: Backed, tmp_path: Path, spark: SparkSession) -> None
         desk.assert_equal(name)
         assert "from timeline 1 to 2" in " ".join(reports[name].warnings)
         assert "timeline" not in " ".join(again[name].warnings)
+
+
+@scenario(
+    "T21",
+    "The source fails over to a replica that had everything and whose clock is a minute slower; rows are written to it",
+    holds="the run says `best_effort` and why, nothing that is stamped by the slower clock is lost, and no watermark stands above it",
+    long=True,
+)
+def test_a_failover_to_a_slower_host(
+    slower: Backed, clocked: ClockedPostgres, tmp_path: Path, spark: SparkSession
+) -> None:
+    desk = _opened(slower, tmp_path, spark)
+    _move(desk, 1)
+    before = desk.land()
+    slower.fail_over()
+    assert before["orders"].new_watermark is not None
+    clocked.clock.set_below(before["orders"].new_watermark.moment(), 60)
+    _move(desk, 2)
+    reports = desk.land()
+
+    for name in NAMES:
+        desk.assert_equal(name)
+        assert "from timeline 1 to 2" in " ".join(reports[name].warnings)
+    assert reports["orders"].guarantee == "best_effort"
+    assert "was put back" in reports["orders"].guarantee_reason
+    _move(desk, 3)
+    again = desk.land()
+    for name in NAMES:
+        desk.assert_equal(name)
+    ((clock,),) = desk.source("SELECT clock_timestamp()")
+    assert again["orders"].new_watermark is not None
+    assert again["orders"].new_watermark.moment().replace(tzinfo=None) <= clock
+
+
+@scenario(
+    "T21",
+    "The source fails over to a replica that had not received the last transactions and whose clock is a minute slower; it then writes more than it had lost",
+    holds="while its log is behind, every table stops with advice; then they go on, `best_effort`, with a warning that names `check`, and every row that is stamped lands",
+    long=True,
+)
+def test_a_failover_to_a_lagging_replica(
+    slower: Backed, clocked: ClockedPostgres, tmp_path: Path, spark: SparkSession
+) -> None:
+    desk = _opened(slower, tmp_path, spark)
+    _move(desk, 1)
+    slower.back_up()
+    _move(desk, 2)
+    desk.execute("CREATE TABLE busy AS SELECT n FROM generate_series(1, 50000) AS n")
+    before = desk.land()
+    slower.fail_over_to_a_lagging_replica()
+    assert before["orders"].new_watermark is not None
+    clocked.clock.set_below(before["orders"].new_watermark.moment(), 60)
+    _move(desk, 3)
+    versions = {name: desk.versions(name) for name in NAMES}
+    for report in desk.sync().values():
+        assert_told(
+            report, "a replica was promoted that had not received everything", "nothing was changed", "--full-refresh"
+        )
+    assert {name: desk.versions(name) for name in NAMES} == versions
+
+    desk.execute("CREATE TABLE busy AS SELECT n FROM generate_series(1, 100000) AS n")
+    reports = desk.land()
+    for name in ("orders", "readings"):
+        assert reports[name].guarantee == "best_effort", reports[name]
+        assert "`incremental-assets check` names both" in " ".join(reports[name].warnings)
+    assert desk.copy("orders", "id") == [(1,), (2,), (3,)], "what was lost stays, what came since has landed"
+    desk.assert_equal("countries")
 
 
 def _opened(backed: Backed, folder: Path, spark: SparkSession) -> Stand:

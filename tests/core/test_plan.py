@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.bound import Bound
+from incremental_assets.core.bound import Bound, Guarantee
 from incremental_assets.core.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
@@ -164,6 +164,11 @@ def test_the_watermark_only_grows_and_passes_neither_the_bound_nor_what_is_read(
     found = plan(spec, SYNC, landed(spec, before), Ticket("app", 4, "b"), seen(clock, oldest=oldest, prepared=prepared))
     after = found.new_watermark if isinstance(found, SyncPlan) else found.state.watermark if found.state else before
     assert after is not None
+    kept = NOON - timedelta(hours=1)
+    if clock < kept - timedelta(seconds=1):
+        # The clock was put back, which nothing but that says here.
+        assert prepared is not None or after < CursorValue.of(CursorType.TIMESTAMP, clock)
+        return
     assert after >= before
     if after > before:
         assert after <= CursorValue.of(CursorType.TIMESTAMP, min(clock, oldest or clock))
@@ -397,6 +402,44 @@ def test_another_source_or_an_older_copy_of_it_is_not_read(found: Identity, name
 def test_a_failover_to_a_replica_goes_on() -> None:
     state = landed(orders(), moment("11:00:00"))
     assert planned(orders(), state, seen(identity=Identity("7001", "shop", 2, 1001))).window.lower == moment("11:00:00")
+
+
+def behind(minutes: int, *, replica: bool = True, timeline: int = 1) -> Observation:
+    """So long after the last sync, a server answers that is a byte behind what that had seen."""
+    found = seen(
+        NOON - timedelta(hours=1) + timedelta(minutes=minutes), identity=Identity("7001", "shop", timeline, 999)
+    )
+    return replace(found, bound=replace(found.bound, replica=replica))
+
+
+@pytest.mark.parametrize("spec", [orders(), countries()], ids=["incremental", "whole"])
+def test_from_a_replica_that_lags_behind_another_nothing_is_read_and_nothing_stops(spec: TableSpec) -> None:
+    found = nothing(spec, landed(spec), behind(59))
+    assert (found.guarantee, found.state) == (Guarantee.BEST_EFFORT, None)
+    assert found.warnings == (found.guarantee_reason,)
+    assert "yet to replay 1 bytes" in found.guarantee_reason
+
+
+@pytest.mark.parametrize(
+    ("observation", "request_"),
+    [
+        (behind(61), SYNC),
+        (behind(59, replica=False), SYNC),
+        (behind(59, timeline=0), SYNC),
+        (behind(59), backfill("08:00:00", "09:00:00")),
+    ],
+    ids=["for an hour", "a primary", "an older timeline", "a backfill"],
+)
+def test_what_is_behind_and_cannot_be_a_lag_still_stops(observation: Observation, request_: Request) -> None:
+    with pytest.raises(SourceExchanged, match="before the 3E8 of the last sync"):
+        planned(orders(), landed(orders(), moment("11:00:00")), observation, request_)
+
+
+def test_a_run_on_another_timeline_is_a_best_effort() -> None:
+    state = landed(orders(), moment("11:00:00"))
+    found = planned(orders(), state, seen(identity=Identity("7001", "shop", 2, 1001)))
+    assert found.settled.guarantee is Guarantee.BEST_EFFORT
+    assert "from timeline 1 to 2" in found.settled.reason
 
 
 def test_a_full_refresh_accepts_the_new_source_and_keeps_its_identity() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.errors import Busy, Refused, SelectionError
-from incremental_assets.core.reset import reset_table
+from incremental_assets.core.errors import Busy, Refused, SelectionError, SourceExchanged
+from incremental_assets.core.reset import accept_source, reset_table
 from incremental_assets.core.table import Cursor, Strategy, TableShape, TableSpec
 from tests.fakes import FakeCheckpoints, World, ordered
 from tests.fakes.world import Killed
@@ -106,3 +106,51 @@ def test_a_reset_outlives_a_sync_that_died_and_landed_all_the_same(strategy: Str
     assert report.previous_watermark is None
     assert report.rows.read == 2
     assert ordered(world.rows(SHOP_ORDERS)) == ordered(world.database.rows(SHOP_ORDERS))
+
+
+# --- another cluster that holds the same rows ---------------------------------------------------------
+
+
+def test_a_source_that_was_upgraded_is_accepted_and_the_sync_goes_on_from_its_watermark() -> None:
+    """`pg_upgrade` gives the cluster another number and its log a lower position; rows, stamps and sequences are those that were there."""
+    world = World(shop())
+    spec = orders()
+    order(world.database, "ada", world.database.stamp())
+    world.database.tick(60)
+    before = world.sync(spec)
+    world.database.exchange()
+    world.database.position = 3
+    order(world.database, "grace", world.database.stamp())
+    with pytest.raises(SourceExchanged, match=r"reset --select shop\.public\.orders --accept-source --yes"):
+        world.sync(spec)
+    accept_source(spec=spec, run_id="upgrade", checkpoints=world.checkpoints)
+    event = world.memory.events[-1]
+    assert (event.kind, event.run_id) == ("reset", "upgrade")
+    assert "in place of system 7001" in event.detail
+    world.database.tick(60)
+    after = world.sync(spec)
+    assert (after.previous_watermark, after.rows.inserted) == (before.new_watermark, 1)
+    assert after.rows.read == 1, "what had settled is not read again"
+    assert ordered(world.rows(SHOP_ORDERS)) == ordered(world.database.rows(SHOP_ORDERS))
+    world.database.exchange("7003")
+    with pytest.raises(SourceExchanged, match="system 7003, was 7002"):
+        world.sync(spec)
+
+
+def test_an_accepted_source_may_still_have_a_slower_clock() -> None:
+    world = World(shop())
+    spec = orders()
+    order(world.database, "ada", world.database.stamp())
+    world.database.tick(60)
+    world.sync(spec)
+    world.database.exchange()
+    world.database.tick(-60)
+    order(world.database, "grace", world.database.stamp())
+    accept_source(spec=spec, run_id="upgrade", checkpoints=world.checkpoints)
+    assert world.sync(spec).guarantee == "best_effort"
+    assert ordered(world.rows(SHOP_ORDERS)) == ordered(world.database.rows(SHOP_ORDERS))
+
+
+def test_a_table_that_was_never_synced_takes_any_source() -> None:
+    with pytest.raises(SelectionError, match="takes any source"):
+        accept_source(spec=SPEC, run_id="upgrade", checkpoints=FakeCheckpoints())

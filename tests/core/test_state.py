@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CheckpointsTooNew
-from incremental_assets.core.state import VERSION, Fingerprint, Identity, Settling, State
+from incremental_assets.core.state import (
+    VERSION,
+    ClockReading,
+    Fingerprint,
+    HostClock,
+    Identity,
+    PutBack,
+    Settling,
+    State,
+)
 from incremental_assets.core.table import Strategy, Terms
 from incremental_assets.core.window import Window
 
@@ -23,6 +32,8 @@ times = moments.map(lambda moment: CursorValue.of(CursorType.TIMESTAMP, moment))
     ]
 )
 texts = st.text(max_size=20)
+seconds = st.floats(0, 2**40)
+hosts = st.builds(HostClock, texts, seconds, seconds, seconds)
 
 
 @st.composite
@@ -41,6 +52,8 @@ def states(draw: st.DrawFn) -> State:
         fingerprint=draw(st.none() | st.builds(Fingerprint, some, st.integers(0, 10**12), st.none() | texts, texts)),
         identity=draw(st.none() | st.builds(Identity, texts, texts, st.integers(0, 2**32), st.integers(0, 2**64))),
         clock=draw(st.none() | moments),
+        reading=draw(st.none() | st.builds(ClockReading, moments, st.none() | moments, st.none() | hosts)),
+        put_back=draw(st.none() | st.builds(PutBack, st.none() | moments, moments, st.booleans())),
         rows=draw(st.none() | st.integers(0, 10**12)),
         coverage=draw(
             st.sampled_from([(), (Window(None, ends[0]),), (Window(ends[0], ends[1]), Window(ends[1], None))])
@@ -68,6 +81,13 @@ def test_a_state_of_the_first_version_says_nothing_of_partitions_and_zones() -> 
     document = json.loads(told.to_json())
     first = {name: value for name, value in document.items() if name not in ("members", "zones")} | {"version": 1}
     assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=())
+
+
+def test_numbers_that_wait_in_a_state_of_the_first_version_begin_to_wait_again() -> None:
+    """It did not heed a transaction that had begun before the clock was put back."""
+    document = {**json.loads(LANDED.to_json()), "version": 1}
+    del document["reading"], document["put_back"]
+    assert State.from_json(json.dumps(document)) == replace(LANDED, settling=None)
 
 
 def test_a_state_of_a_later_version_is_refused_rather_than_half_understood() -> None:

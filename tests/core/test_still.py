@@ -55,6 +55,29 @@ def test_a_watermark_that_moves_with_the_clock_is_no_news() -> None:
     assert looked(world, orders()) == ()
 
 
+def test_a_watermark_that_goes_back_with_the_clock_is_kept_once() -> None:
+    world, spec = landed(orders()), orders()
+    world.pass_time(3600)
+    world.sync(spec)
+    world.database.tick(-60)
+    keep(looked(world, spec), world.checkpoints)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    assert state.put_back is not None
+    assert state.watermark is not None
+    assert state.watermark.moment() < world.database.clock
+    assert looked(world, spec) == (), "once is enough"
+
+
+def test_what_was_kept_long_ago_is_not_touched_by_a_clock_that_is_put_back_now() -> None:
+    world, spec = landed(orders()), orders()
+    world.pass_time(3600)
+    world.database.tick(-60)
+    order(world.database, "dan", world.database.stamp())
+    world.sync(spec)
+    assert sorted(str(row["customer"]) for row in world.rows(ORDERS)) == ["ann", "bob", "cyd", "dan"]
+
+
 def test_a_table_that_another_run_holds_is_left_to_the_next_look() -> None:
     world = landed(NUMBERED)
     still = looked(world, NUMBERED)

@@ -112,6 +112,19 @@ def test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_
     assert [world.sync(by_batch).status for _ in range(2)] == [Status.IDLE, Status.IDLE]
 
 
+def test_a_number_that_was_drawn_and_not_written_yet_is_waited_for() -> None:
+    world = World(shop())
+    slow, quick = world.database.begin(), world.database.begin()
+    drawn = world.database.nextval()
+    order(quick, "quick", quick.stamp())
+    quick.commit()
+    assert world.sync(BY_ID).new_watermark is None, "number 1 may still come"
+    order(slow, "slow", slow.stamp(), number=drawn)
+    slow.commit()
+    world.sync(BY_ID)
+    assert_equal(world)
+
+
 def test_a_stamp_taken_just_before_its_transaction_shows_is_behind_the_guard() -> None:
     world = opened()
     unseen = world.database.begin(shown=False)

@@ -36,6 +36,24 @@ def test_an_open_transaction_holds_the_bound_back_and_is_named(source: Source) -
     assert "nightly report" in bound.holder
 
 
+def test_the_newest_begin_and_our_own_clocks_are_kept_beside_the_sources(source: Source) -> None:
+    first, second = source.connect(), source.connect()
+    (oldest,) = first.execute("SELECT now()").fetchone() or (None,)
+    (newest,) = second.execute("SELECT now()").fetchone() or (None,)
+    bound = source.open().bound()
+    assert (bound.oldest, bound.newest) == (oldest, newest)
+    assert bound.listed is not None
+    assert newest < bound.clock < bound.listed
+    assert bound.host is not None
+    assert bound.host.took < 30
+    assert abs(bound.host.wall - bound.clock.timestamp()) < 30, "source and test run on one machine"
+    later = source.open().bound()
+    assert later.host is not None
+    assert (later.host.boot, later.replica) == (bound.host.boot, False)
+    passed = (later.clock - bound.clock).total_seconds()
+    assert abs(later.host.uptime - bound.host.uptime - passed) <= bound.host.took + later.host.took + 0.1
+
+
 def test_a_row_that_commits_late_is_never_below_the_bound(source: Source) -> None:
     source.execute(ORDERS)
     probe = source.open()

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from incremental_assets.core.bound import Bound
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.state import Identity
+from incremental_assets.core.state import HostClock, Identity
 from incremental_assets.core.table import TableId, TableShape
 from tests.fakes.rows import Row
 
@@ -122,6 +122,9 @@ class SimulatedDatabase:
         self, *shapes: TableShape, clock: datetime = datetime(2024, 1, 31, 10, tzinfo=UTC), zone: str = "UTC"
     ) -> None:
         self.clock, self.zone = clock, zone
+        self.elapsed = 0.0
+        """Seconds that have passed, whatever its clock is set to: what the machine that asks measures."""
+        self.machine = "worker"
         self.tables = {shape.id: Table(shape) for shape in shapes}
         self.sequences: dict[str, int] = {}
         self.open: list[Transaction] = []
@@ -140,6 +143,7 @@ class SimulatedDatabase:
     def tick(self, seconds: float) -> None:
         """Time passes; a negative number is a clock that was put back."""
         self.clock += timedelta(seconds=seconds)
+        self.elapsed += max(0.0, seconds)
 
     def stamp(
         self, kind: CursorType = CursorType.TIMESTAMP, zone: str | None = None, at: datetime | None = None
@@ -256,6 +260,7 @@ class SimulatedDatabase:
         sessions = [each for each in self.open if not each.prepared and each.shown]
         seen = [] if self.blind else [each for each in sessions if not each.private]
         oldest = min(seen, key=lambda each: each.begun, default=None)
+        newest = max(seen, key=lambda each: each.begun, default=None)
         hidden = f"transaction {sessions[0].number} hides when it began" if len(seen) < len(sessions) else ""
         return Bound(
             clock=self.clock,
@@ -265,4 +270,6 @@ class SimulatedDatabase:
             blind=self.blind or hidden,
             zone=self.zone,
             identity=Identity(self.system, self.name, self.timeline, self.position),
+            newest=newest.begun if newest else None,
+            host=HostClock(self.machine, self.elapsed, self.elapsed, 0.0),
         )

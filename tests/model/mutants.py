@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from incremental_assets.core import bound, maintain, planner, recover, reset, sync
+from incremental_assets.core import bound, clocks, maintain, planner, recover, reset, sync
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Commit
@@ -178,6 +178,38 @@ MUTANTS = [
         without_the_thought(
             bound, "_settle_integer", ("(bound.oldest is None or bound.oldest > pair.clock + GUARD)", "True")
         ),
+    ),
+    Mutant(
+        "nobody looks whether the clock was put back",
+        "loses what is stamped while it comes to the watermark again",
+        together(instead(bound, "put_back", lambda *_: None), instead(planner, "put_back", lambda *_: None)),
+    ),
+    Mutant(
+        "only the source's own clock tells that it was put back",
+        "loses what was stamped before it had caught up",
+        without_the_thought(
+            clocks, "_fallen", ("at_most = fell + longest", "at_most = fell"), ("fell + shortest", "fell")
+        ),
+    ),
+    Mutant(
+        "the watermark stays where it was when the clock is put back",
+        "loses what is stamped below it",
+        without_the_thought(bound, "still_settled", ("back is None or", "True or")),
+    ),
+    Mutant(
+        "that the clock was put back matters to one run",
+        "loses what a transaction stamps that was open meanwhile",
+        instead(clocks, "_still_repeated", lambda *_: None),
+    ),
+    Mutant(
+        "a transaction that began later than now is like any other",
+        "loses what it has stamped since the clock was put back, if no earlier run knew the clock",
+        instead(clocks, "_ahead", lambda *_: None),
+    ),
+    Mutant(
+        "numbers are settled by the clock of the look alone",
+        "loses the number of a transaction that began before the clock was put back",
+        without_the_thought(bound, "_settle_integer", ("max(bound.clock, bound.newest or bound.clock)", "bound.clock")),
     ),
     Mutant(
         "the cursor is recorded before the data",

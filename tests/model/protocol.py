@@ -1,8 +1,9 @@
 """The protocol as a state machine: everybody does everything at any moment, and in the end the copy is true.
 
-A source whose transactions stamp early and commit late, draw numbers out of order, abort, are prepared; a clock that is put back by up to
-a second; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; files that are
-put together in between; rows that change to what no lake can hold, and back; a checkpoint table that is lost or an older copy of itself.
+A source whose transactions stamp early and commit late, draw numbers out of order, abort, are prepared; a clock that is put back, by a moment
+or by an hour, while they are open and while syncs run; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills,
+resets, full refreshes; files that are put together in between; partitions that come and go; rows that change to what no lake can hold, and back;
+a checkpoint table that is lost or an older copy of itself.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ TERMS = {
 }
 
 PUT_BACK = timedelta(seconds=1)
-"""How far the clock may ever be behind its highest reading; the guard bears two seconds."""
+"""How far the clock may be behind its highest reading without a word; the guard bears two seconds. What is more is noticed."""
 
 NAMED = [
     "before observe", "after observe", "before snapshot", "after snapshot", "staging", "before staged", "after staged",
@@ -70,6 +71,10 @@ class Protocol(RuleBasedStateMachine):
         self.sleepers: list[Sleeper] = []
         self.saved: list[int] = []
         self.committed: list[dict[str, object]] = []
+        self.lost_seconds = 0.0
+        """By how much the clock was put back in all: what is held back waits for it to come there again."""
+        self.put_back_at = 0.0
+        """When the clock was last put back by more than the guard bears, in seconds since the beginning."""
         self.woke = self.forgot = False
         """Whether the checkpoint table was lost or put back, so that nobody can know of batches that were being staged."""
 
@@ -156,6 +161,16 @@ class Protocol(RuleBasedStateMachine):
             transaction.show()
         self.world.database.clock = max(self.world.database.clock - timedelta(seconds=span), self.latest - PUT_BACK)
 
+    @rule(span=st.sampled_from([3.0, 60.0, 3600.0]))
+    def clock_is_put_back_far(self, span: float) -> None:
+        database = self.world.database
+        for transaction in database.open:
+            transaction.show()
+        self.world.pass_time(0.001)
+        self.put_back_at = database.elapsed
+        self.lost_seconds += span
+        database.clock = self.latest = database.clock - timedelta(seconds=span)
+
     @precondition(lambda self: self.spec.repeats and not self.by_stamp and self.open)
     @rule(which=st.integers(0, 3))
     def the_highest_number_comes_again(self, which: int) -> None:
@@ -214,7 +229,7 @@ class Protocol(RuleBasedStateMachine):
         with contextlib.suppress(OSError):
             self.run(process)
 
-    @rule(moment=moments, what=st.sampled_from(["commit", "insert", "wake"]), which=st.integers(0, 3))
+    @rule(moment=moments, what=st.sampled_from(["commit", "insert", "wake", "clock"]), which=st.integers(0, 3))
     def something_happens_during_a_sync(self, moment: int | str, what: str, which: int) -> None:
         process = self.world.process()
 
@@ -223,6 +238,8 @@ class Protocol(RuleBasedStateMachine):
                 self.commit(which)
             elif what == "wake" and self.sleepers:
                 self.wake(self.sleepers.pop())
+            elif what == "clock":
+                self.clock_is_put_back_far(60.0)
             else:
                 self.write_at_once()
 
@@ -305,7 +322,11 @@ class Protocol(RuleBasedStateMachine):
         if state is None or state.watermark is None or self.spec.cursor is None:
             return
         if self.by_stamp:
-            pending = [CursorValue.of(CursorType.TIMESTAMP, each.begun) for each in self.world.database.open]
+            host = state.reading.host if state.reading else None
+            if host is None or host.uptime < self.put_back_at:
+                return  # decided before the clock was put back: the next sync has to notice
+            stamps = [row["updated_at"] for each in self.world.database.open for row in each.pending.values() if row]
+            pending = [CursorValue(CursorType.TIMESTAMP, str(stamp)) for stamp in stamps]
             pending.append(CursorValue.of(CursorType.TIMESTAMP, self.world.database.clock))
         else:
             numbers = [number for each in self.world.database.open for number in self.drawn[each]]
@@ -315,7 +336,7 @@ class Protocol(RuleBasedStateMachine):
 
     @invariant()
     def the_watermark_only_grows(self) -> None:
-        """But for a reset, a full refresh, and what is told of a run or a checkpoint table that was lost."""
+        """But for a reset, a full refresh, a clock that was put back, and what is told of a run or a checkpoint table that was lost."""
         before = None
         for event in self.world.memory.events[-12:]:
             if event.state is None:
@@ -326,7 +347,7 @@ class Protocol(RuleBasedStateMachine):
                 and event.report
                 and event.report.mode is not Mode.FULL_REFRESH
             ):
-                told_later = bool(event.kind is EventKind.LANDED and event.report.reason)
+                told_later = bool(event.kind is EventKind.LANDED and event.report.reason) or event.state.put_back
                 assert told_later or before is None or (after is not None and before <= after)
             before = after
 
@@ -348,7 +369,7 @@ class Protocol(RuleBasedStateMachine):
             self.finish(transaction)
         for member in (1, 2):
             self.world.database.attach(ORDERS, member)
-        self.time_passes(600)
+        self.time_passes(600 + (self.lost_seconds if self.spec.holdback else 0))
         self.run(self.world.process(), quiet=True)
         rows, there = self.world.database.rows(ORDERS), self.world.rows(ORDERS)
         here = [row for row in rows if is_fit(row)]
@@ -421,11 +442,7 @@ class Protocol(RuleBasedStateMachine):
         return f"v{next(self.numbers)}"
 
     def stamp(self, transaction: Transaction, early: bool) -> str:
-        return (
-            transaction.stamp()
-            if early
-            else self.world.database.stamp(at=max(transaction.begun, self.world.database.clock))
-        )
+        return transaction.stamp() if early else self.world.database.stamp()
 
     def value(self, number: int) -> CursorValue:
         if self.by_stamp:

@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import Strategy
-from tests.core import test_first_load, test_maintain, test_plan, test_recover, test_sync, test_sync_kills
+from tests.core import test_clocks, test_first_load, test_maintain, test_plan, test_recover, test_sync, test_sync_kills
 from tests.model.mutants import MUTANTS, Mutant
 from tests.model.protocol import Protocol
 from tests.scenario import orders
@@ -39,6 +39,18 @@ STORIES: dict[str, Callable[[], None]] = {
         test_sync.test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back=True)
     ),
     "the highest number is settled when it is seen": test_sync.test_numbers_that_commit_out_of_order_all_land,
+    "that the clock was put back matters to one run": (
+        test_clocks.test_a_transaction_that_was_open_when_the_clock_was_put_back_is_waited_for_until_it_ends
+    ),
+    "a transaction that began later than now is like any other": (
+        test_clocks.test_a_first_sync_waits_for_a_transaction_that_began_later_than_now
+    ),
+    "numbers are settled by the clock of the look alone": (
+        test_clocks.test_a_number_that_was_drawn_before_the_clock_was_put_back_lands_although_it_commits_long_after
+    ),
+    "numbers are settled by who has a transaction id": (
+        test_sync.test_a_number_that_was_drawn_and_not_written_yet_is_waited_for
+    ),
     "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
     "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,
     "no fence at takeover": test_recover.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,

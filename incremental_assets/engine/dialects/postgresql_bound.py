@@ -18,6 +18,7 @@ from incremental_assets.core.bound import Bound
 from incremental_assets.core.state import Identity
 from incremental_assets.engine.dialects.postgresql_batch import one_row
 from incremental_assets.engine.dialects.postgresql_connect import READER
+from incremental_assets.engine.host_clock import beside
 
 _CLOCK = "SELECT clock_timestamp(), pg_is_in_recovery()"
 
@@ -39,7 +40,9 @@ WITH sessions AS MATERIALIZED (
       AND pid IN (SELECT l.pid FROM pg_locks AS l WHERE l.locktype = 'virtualxid')
     ORDER BY state NULLS FIRST LIMIT 1
 )
-SELECT o.xact_start, o.pid, o.usename, o.application_name, o.datname, h.pid, h.usename, h.state, current_user
+SELECT o.xact_start, o.pid, o.usename, o.application_name, o.datname, h.pid, h.usename, h.state, current_user,
+       (SELECT max(xact_start) FROM sessions WHERE backend_type IS DISTINCT FROM 'autovacuum worker'
+        AND NOT (application_name = $1 AND usename = current_user AND backend_xid IS NULL)), clock_timestamp()
 FROM (VALUES (1)) AS one (row) LEFT JOIN oldest AS o ON TRUE LEFT JOIN hidden AS h ON TRUE
 """
 
@@ -69,8 +72,8 @@ _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
     """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
-    clock, is_replica = one_row(asked, _CLOCK)
-    started, pid, user, application, database, hidden_pid, hidden_user, hidden_state, me = one_row(
+    (clock, is_replica), host = beside(lambda: one_row(asked, _CLOCK))
+    started, pid, user, application, database, hidden_pid, hidden_user, hidden_state, me, newest, listed = one_row(
         asked, _OPEN, (READER,)
     )
     prepared = asked.execute(_PREPARED).fetchone()
@@ -82,6 +85,10 @@ def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
         blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me),
         zone=database_zone(asked),
         identity=_identity(asked),
+        newest=newest.astimezone(UTC) if newest else None,
+        listed=listed.astimezone(UTC),
+        host=host,
+        replica=is_replica,
     )
 
 
