@@ -80,7 +80,7 @@ def test_a_state_of_the_first_version_says_nothing_of_partitions_and_zones() -> 
     assert State.from_json(told.to_json()) == told
     document = json.loads(told.to_json())
     first = {name: value for name, value in document.items() if name not in ("members", "zones")} | {"version": 1}
-    assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=())
+    assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=(), settling=None)
 
 
 def test_numbers_that_wait_in_a_state_of_the_first_version_begin_to_wait_again() -> None:
