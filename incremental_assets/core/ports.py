@@ -37,7 +37,10 @@ class Probe(Protocol):
     """Light questions to one source. Raises SourceUnreachable, SourceRefused."""
 
     def catalogue(self) -> tuple[TableShape, ...]:
-        """Every table of the configured schemas that this user may read."""
+        """Every table of the configured schemas; of those that this user may not read, the names."""
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those of the schemas that the database does not have."""
 
     def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
         """One observation per look, all under one bound and one connection; see `Observation` for the order of the questions."""

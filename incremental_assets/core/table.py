@@ -85,6 +85,8 @@ class TableShape:
     """Whether each row shows a version of its own, which changes with every write (PostgreSQL: ctid and xmin)."""
     filtered: bool = False
     """Whether the source may hide rows from this user (row-level security)."""
+    readable: bool = True
+    """Whether this user may read it; of one that it may not, nothing but the name is known."""
 
     @property
     def names(self) -> tuple[str, ...]:

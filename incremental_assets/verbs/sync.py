@@ -23,7 +23,7 @@ from incremental_assets.verbs import reports
 from incremental_assets.verbs.answer import Answer
 from incremental_assets.verbs.board import Board, board
 from incremental_assets.verbs.opening import configured, opened
-from incremental_assets.verbs.survey import Survey, survey
+from incremental_assets.verbs.survey import Survey, survey, with_problems
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
@@ -51,7 +51,8 @@ def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
         refuse_unless_meant(found, wishes)
         run_id = str(uuid.uuid4())
         done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
-        return reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
+        told = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
+        return with_problems(told, found)
 
 
 def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
