@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
+from incremental_assets.core.failure import record_failure
 from incremental_assets.core.many import sync_many
 from incremental_assets.core.moved import Moved, located, look_over
 from incremental_assets.core.plan import Mode, Request
@@ -74,6 +75,8 @@ def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
 def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) -> tuple[SyncReport, ...]:
     """Every table that was selected, source by source; the reports are in the order of the tables."""
     done = {trouble.table: reports.report_of(trouble, request.run_id, request.mode) for trouble in found.troubles}
+    for report in done.values():
+        record_failure(report, runtime.checkpoints)
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
         if specs:
@@ -92,7 +95,10 @@ def _sync_source(
         moved, seen = moving_of(specs, request, ports)
         moving = located(moved, ports.probe)
     except IncrementalAssetsError as error:
-        return [failed(spec, request, error, 0.0) for spec in specs]
+        reported = [failed(spec, request, error, 0.0) for spec in specs]
+        for report in reported:
+            record_failure(report, ports.checkpoints)
+        return reported
     there = {found.spec.id for found in moving}
     quiet = [spec for spec in specs if spec.id not in there]
     # The look is good for them too: a thousand idle tables are not asked about one by one again.

@@ -11,6 +11,7 @@ import pytest
 from incremental_assets.core.config import load
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.maintenance import Layout
+from incremental_assets.core.ports import EventKind
 from incremental_assets.core.table import TableSpec
 from incremental_assets.engine.checkpoints import SqlCheckpoints
 from tests.cli.conftest import CONFIG, Call, Outside
@@ -274,3 +275,18 @@ def test_a_source_that_never_answered_and_lists_nothing_is_no_success(
 
     assert said.code == 1
     assert said.document["problems"] == [{"source": "shop", "sentence": "shop: localhost:5432 does not answer"}]
+
+
+def test_a_sync_that_fails_before_it_begins_leaves_a_row_with_its_sentence(
+    call: Call, config: Path, outside: Outside
+) -> None:
+    call("sync")
+    outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+    call("sync")
+
+    memory = SqlCheckpoints(load(config).checkpoints)
+    for table in (ORDERS, COUNTRIES):
+        last = memory.history(table)[-1].event
+        assert (last.kind, last.detail) == (EventKind.FAILED, "shop: localhost:5432 does not answer")
+    assert memory.position(ORDERS).state is not None, "what had landed stays"
+    assert call("status", "--json", "--offline").tables["public.orders"]["last_status"] == "failed"
