@@ -215,6 +215,13 @@ class SourceDocument(Strict):
     unlisted: Annotated[
         Literal["full_refresh", "ignore"], Field(description="What happens to tables that are not listed.")
     ] = "full_refresh"
+    exclude: Annotated[
+        tuple[Text, ...],
+        Field(
+            description="Globs over schema.table, or over the table's name alone: which of the tables that are not listed are left out.",
+            examples=[["audit.*", "*_backup"]],
+        ),
+    ] = ()
     parallel: ParallelDocument = ParallelDocument()
     every: Annotated[PositiveDuration, Field(description="How often the sensor looks.")] = timedelta(minutes=1)
     refresh_every: Annotated[Duration, Field(description="How often full_refresh tables are read again.")] = timedelta(

@@ -61,6 +61,7 @@ def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
         fetch_size=document.fetch_size,
         schemas=document.schemas,
         unlisted=document.unlisted,
+        exclude=document.exclude,
         parallel=Parallel(**dict(document.parallel)),
         every=document.every,
         refresh_every=document.refresh_every,

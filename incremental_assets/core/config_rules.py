@@ -84,6 +84,8 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
         yield ("tls",), NO_TLS
     if len(set(source.schemas)) < len(source.schemas):
         yield ("schemas",), "a schema stands in the list once; remove the repetition"
+    if source.exclude and source.unlisted == "ignore":
+        yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"
     yield from grid_mistakes(source.partitions, now)
     for path, cure in freshness_mistakes(source.defaults.freshness):
         yield ("defaults", *path), cure

@@ -152,6 +152,8 @@ class SourceConfig:
     fetch_size: int = 1000
     schemas: tuple[str, ...] = ("public",)
     unlisted: Literal["full_refresh", "ignore"] = "full_refresh"
+    exclude: tuple[str, ...] = ()
+    """Globs over the names of tables that are not listed."""
     parallel: Parallel = Parallel()
     every: timedelta = timedelta(minutes=1)
     refresh_every: timedelta = timedelta(days=1)

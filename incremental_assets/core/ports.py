@@ -37,7 +37,10 @@ class Probe(Protocol):
     """Light questions to one source. Raises SourceUnreachable, SourceRefused."""
 
     def catalogue(self) -> tuple[TableShape, ...]:
-        """Every table of the configured schemas that this user may read."""
+        """Every table of the configured schemas; of those that this user may not read, the names."""
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those of the schemas that the database does not have."""
 
     def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
         """One observation per look, all under one bound and one connection; see `Observation` for the order of the questions."""
@@ -175,6 +178,9 @@ class Lake(Protocol):
 
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
+
+    def version(self, spec: TableSpec) -> int | None:
+        """The target's last version, by a listing of its log; None where there is none, or where only a session could list it."""
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
         """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from incremental_assets.core.config_values import SourceConfig, TableConfig, unlisted_table
@@ -19,7 +19,9 @@ from incremental_assets.core.errors import (
     TableMissing,
 )
 from incremental_assets.core.names import render_table
+from incremental_assets.core.ports import Position
 from incremental_assets.core.table import Cursor, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.terms import takes_unlisted
 
 _FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
 _WHOLE = re.compile(r"smallint|int|bigint|decimal\(\d+,0\)")
@@ -45,10 +47,7 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
     """Every listed table, and the unlisted ones if they are wanted; one that cannot be synced does not stop the others."""
     found = {shape.id: shape for shape in shapes}
     listed = {config.id(source.name): config for config in source.tables}
-    wants_rest = source.unlisted == "full_refresh"
-    unlisted = [
-        shape for shape in shapes if wants_rest and shape.id.schema in source.schemas and shape.id not in listed
-    ]
+    unlisted = [shape for shape in shapes if shape.id not in listed and takes_unlisted(source, shape.id)]
     wanted = [
         *listed.items(),
         *((shape.id, unlisted_table(source, shape.id.schema, shape.id.name)) for shape in unlisted),
@@ -66,8 +65,35 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
     return Resolved(tuple(specs), tuple(problems))
 
 
+def vanished(source: SourceConfig, resolved: Resolved, positions: Mapping[TableId, Position]) -> tuple[Unresolved, ...]:
+    """Tables that are not listed, have been synced, and are no longer in the source: they would be missed by nobody."""
+    seen = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
+    return tuple(
+        Unresolved(table, gone(table))
+        for table in sorted(positions)
+        if positions[table].target is not None
+        and table.source == source.name
+        and table not in seen
+        and takes_unlisted(source, table)
+    )
+
+
+def gone(table: TableId) -> TableMissing:
+    """What there is to say of a table that was synced and is no longer in the source."""
+    name = render_table(table.schema, table.name)
+    return TableMissing(
+        table,
+        f"; it has been synced before, and its copy stays as it is: was it dropped or renamed, add {name!r} to `exclude`",
+    )
+
+
 def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
-    """One table. Raises ColumnMissing, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where rows are hidden from the reader."""
+    """One table. Raises ColumnMissing, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
+    if not shape.readable:
+        raise SourceRefused(
+            f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
+            "or leave the table out: remove it from `tables`, or add it to `exclude`"
+        )
     if shape.filtered:
         raise SourceRefused(
             f"{shape.id}: row-level security hides rows from the user that reads it, and a watermark would pass over them; "

@@ -30,6 +30,10 @@ class SeenProbe:
         """Asked."""
         return self._probe.catalogue()
 
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Asked."""
+        return self._probe.missing_schemas(schemas)
+
     def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
         """Asked."""
         return self._probe.lag(looks)

@@ -30,7 +30,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             position = recover(spec, request, lease, ports)
             (observation,) = ports.probe.observe((Look(spec, position.state),))
             decision = plan(spec, request, position.state, _ticket(spec, request, position, None), observation)
-            if isinstance(decision, Nothing):
+            if isinstance(decision, Nothing) and _stands(spec, position, ports):
                 return _recovered(request, position, _idle(spec, request, decision, lease, watch))
             agreed, target = agree(spec, request, position, lease, ports)
             if agreed is not position or target is not None:
@@ -39,7 +39,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             return (
                 _land(decision, target, lease, ports, watch)
                 if isinstance(decision, SyncPlan)
-                else _idle(spec, request, decision, lease, watch)
+                else _recovered(request, position, _idle(spec, request, decision, lease, watch))
             )
         except BaseException as met:
             # Of what was cancelled, any port may say anything.
@@ -119,6 +119,12 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
     lease.record(replace(intent, kind=EventKind.LANDED, state=state, report=report, target=landed))
     watch.enter("landed")
     return report
+
+
+def _stands(spec: TableSpec, position: Position, ports: Ports) -> bool:
+    """Whether the copy is surely as the last sync left it: a table that stands still may have been changed by another hand all the same."""
+    found = ports.lake.version(spec)
+    return position.target is None or found is None or found == position.target[1]
 
 
 def idle(spec: TableSpec, request: Request, nothing: Nothing) -> SyncReport:

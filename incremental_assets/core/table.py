@@ -118,6 +118,8 @@ class TableShape:
     """Whether the source may hide rows from this user (row-level security)."""
     arrivals: tuple[Arrival, ...] = ()
     zones: tuple[RoleZone, ...] = ()
+    readable: bool = True
+    """Whether this user may read it; of one that it may not, nothing but the name is known."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from dagster import (
 from incremental_assets.core.errors import IncrementalAssetsError, TooManyPartitions
 from incremental_assets.core.moved import Moved, Stopped, new_keys, partition_keys
 from incremental_assets.core.plan import Mode
+from incremental_assets.core.resolve import gone
 from incremental_assets.core.table import TableId
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
@@ -68,11 +69,17 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
             return SensorResult(skip_reason=SkipReason(str(error)), cursor=failed.write())
         new = sorted(str(spec.id) for spec in resolved.specs if spec.id not in defined)
         requests, dynamic, without = run_requests(view, jobs, seen.moved, context.instance, now)
+        met = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
         stopped = (
             *seen.stopped,
             *without,
             *(Stopped(problem.table, str(problem.error)) for problem in resolved.problems),
+            *(Stopped(table, str(gone(table))) for table in sorted(defined - met)),
         )
+        if requests:
+            # A tick that asks for runs has no reason to show.
+            for each in stopped:
+                context.log.warning("%s", each.sentence)
         return SensorResult(
             run_requests=requests,
             skip_reason=None if requests else SkipReason(_told(seen, stopped, new)),
@@ -127,12 +134,8 @@ def run_requests(
 
 def _told(seen: Tick, stopped: Sequence[Stopped], new: Sequence[str]) -> str:
     """Why there is nothing to run, as the tick's history shows it."""
-    told = ["nothing moved"] if not (seen.waiting or seen.given_up or stopped) else []
+    told = ["nothing moved"] if not (seen.waiting or stopped) else []
     told += [f"{table} failed last time and waits" for table in seen.waiting]
-    told += [
-        f"{table} failed too often and is asked for no more; sync it with `incremental-assets sync --select {table}`"
-        for table in seen.given_up
-    ]
     told += [each.sentence for each in stopped]
     if new:
         told.append(

@@ -24,8 +24,6 @@ from incremental_assets.defs.opened import Opened
 
 VERSION = 1
 _LONGEST_WAIT = timedelta(hours=1)
-_TRIES = 24
-"""A table whose sync fails is asked for so often, which takes about a day; then a person is needed."""
 _TELL_AGAIN = timedelta(hours=1)
 """A freshness that stays as it is is told this often, so that the page of an asset does not look forgotten."""
 
@@ -88,8 +86,6 @@ class Tick:
     memory: Memory
     moved: tuple[Moved, ...] = ()
     waiting: tuple[str, ...] = ()
-    given_up: tuple[str, ...] = ()
-    """Tables that are not asked for any more, before a sync of them by hand has landed."""
     stopped: tuple[Stopped, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
 
@@ -115,10 +111,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     return Tick(
         memory=Memory(waiting=waiting, stale=stale, told_at=told_at),
         moved=asked,
-        waiting=tuple(sorted(table for table, (times, _) in waiting.items() if times < _TRIES and table not in names)),
-        given_up=tuple(
-            sorted(table for table, (times, _) in waiting.items() if times >= _TRIES and table not in names)
-        ),
+        waiting=tuple(sorted(table for table in waiting if table not in names)),
         stopped=stopped,
         verdicts=told,
     )
@@ -127,7 +120,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
 def _asked_for(
     source: SourceConfig, moved: Sequence[Moved], positions: Mapping[TableId, Position], memory: Memory, now: datetime
 ) -> tuple[tuple[Moved, ...], dict[str, tuple[int, float]]]:
-    """A table whose last sync failed is asked for again, each time later, and in the end no more."""
+    """A table whose last sync failed is asked for again, each time later, and in the end once an hour: its cause may be gone."""
     asked, waiting = [], {}
     for each in moved:
         name, table = str(each.spec.id), each.spec.id
@@ -136,7 +129,7 @@ def _asked_for(
             asked.append(each)
             continue
         times, until = memory.waiting.get(name, (0, 0.0))
-        if now.timestamp() < until or times >= _TRIES:
+        if now.timestamp() < until:
             waiting[name] = (times, until)
         else:
             asked.append(each)

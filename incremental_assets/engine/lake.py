@@ -30,7 +30,7 @@ from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql_errors import read_explained
 from incremental_assets.engine.files import commit_lock
 from incremental_assets.engine.lake_errors import explained
-from incremental_assets.engine.log import Committed, TableLog, open_log
+from incremental_assets.engine.log import Committed, TableLog, last_version, open_log
 from incremental_assets.engine.note import BEFORE_LANDING, Kind, Note
 from incremental_assets.engine.session import beside
 from incremental_assets.engine.target import opened, prepare, without_lost
@@ -83,6 +83,10 @@ class DeltaLake:
             _foreign(log, newest, since),
             log.landed(),
         )
+
+    def version(self, spec: TableSpec) -> int | None:
+        """The target's last version, by a listing of its log; None where there is none, or where only a session could list it."""
+        return last_version(table_path(self._lake, spec.id))
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
         """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again."""

@@ -159,6 +159,17 @@ class TableLog:
         return self._told[limit]
 
 
+def last_version(path: str) -> int | None:
+    """The last version of a local table, by the names in its log alone; None where there is no table, or for one in a store."""
+    if not is_local(path):
+        return None
+    try:
+        names = os.listdir(os.path.join(path, "_delta_log"))  # noqa: PTH118, PTH208 - names are all that is asked
+    except FileNotFoundError:
+        return None
+    return max((int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()), default=None)
+
+
 def open_log(path: str) -> TableLog | None:
     """The log of the table at a path or address; None if there is no table.
 

@@ -30,6 +30,7 @@ from incremental_assets.engine.dialects.postgresql_errors import explained
 from incremental_assets.engine.dialects.postgresql_measure import measure
 from incremental_assets.engine.dialects.postgresql_numbers import SnapshotSession, open_snapshot
 from incremental_assets.engine.dialects.postgresql_patience import Patient
+from incremental_assets.engine.dialects.postgresql_unreadable import missing_schemas, read_unreadable
 
 
 class SqlProbe:
@@ -57,9 +58,15 @@ class SqlProbe:
         self._engine.dispose()
 
     def catalogue(self) -> tuple[TableShape, ...]:
-        """Every table of the configured schemas that this user may read."""
+        """Every table of the configured schemas, those that this user may not read after the others."""
         with self._cursor() as asked, explained(self._address):
-            return read_catalogue(asked, self._source, self._address.schemas)
+            readable = read_catalogue(asked, self._source, self._address.schemas)
+            return (*readable, *read_unreadable(asked, self._source, self._address.schemas))
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those of the schemas that the database does not have."""
+        with self._cursor() as asked, explained(self._address):
+            return missing_schemas(asked, schemas)
 
     def bound(self) -> Bound:
         """How far the source has settled."""

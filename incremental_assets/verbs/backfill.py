@@ -148,18 +148,25 @@ def _until(runtime: Runtime, spec: TableSpec, grid: Grid) -> datetime | int:
     return int(seen.highest.text)
 
 
+def _nothing_left(spec: TableSpec, told: str) -> SyncReport:
+    return SyncReport(spec.id, str(uuid.uuid4()), spec.strategy, Mode.BACKFILL, Status.IDLE, reason=told)
+
+
 def _answer(spec: TableSpec, done: Sequence[SyncReport], skipped: int, seconds: float) -> Answer:
     rows = sum(report.rows.read for report in done)
     told = f"{spec.id}: {rows:,} rows read in {len(done)} runs" if done else f"{spec.id}: nothing left to read"
     if skipped:
         told += f", {skipped} partitions had landed in an earlier call (--again reads them too)"
-    whole = reports.answer(done[0].run_id if done else str(uuid.uuid4()), done, told, seconds)
+    if not done:
+        # The document names the table all the same, and says why nothing was read.
+        done = [_nothing_left(spec, told)]
+    whole = reports.answer(done[0].run_id, done, told, seconds)
     grid = Shown(
         ("window", "status", "read", "inserted", "updated", "unchanged", "seconds"),
         tuple(
             (
                 str(report.window or ""),
-                Cell(str(report.status), "good" if report.status is Status.LANDED else "bad"),
+                Cell(str(report.status), {Status.LANDED: "good", Status.IDLE: "dim"}.get(report.status, "bad")),
                 *(
                     reports.number(value)
                     for value in (report.rows.read, report.rows.inserted, report.rows.updated, report.rows.unchanged)

@@ -19,7 +19,7 @@ from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, No
 from incremental_assets.verbs.board import Board, board
 from incremental_assets.verbs.opening import configured, opened
 from incremental_assets.verbs.reports import text
-from incremental_assets.verbs.survey import Survey, survey
+from incremental_assets.verbs.survey import Survey, survey, with_problems
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
@@ -30,7 +30,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     with opened(configured(config)) as runtime, board() as watch:
         found = survey(runtime, patterns)
         verdicts = list(_verdicts(runtime, found, watch))
-    return answer(sorted(verdicts, key=_place))
+    return with_problems(answer(sorted(verdicts, key=_place)), found)
 
 
 def _place(verdict: Verdict) -> tuple[TableId, int]:

@@ -132,6 +132,11 @@ def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
         if source.name in found.unreachable:
             yield Finding(source.name, "reachable", Health.FAIL, str(found.unreachable[source.name]))
             continue
+        yield from (
+            Finding(source.name, "schemas", Health.FAIL, each.sentence)
+            for each in found.problems
+            if each.source == source.name
+        )
         yield from _of_source(runtime, source, found, positions)
 
 
@@ -171,17 +176,23 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
         wanted = tuple(wanted_of(table, terms_of(source, table)) for table in tables[source.name] if table in kept)
         where = address(source, runtime.configuration.path)
         facts, why = _facts(runtime, source, wanted)
-        statements[source.name] = missing_sql(where, wanted, facts)
+        statements[source.name] = missing_sql(where, wanted, facts, _whole(source))
         told = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
         shown.append(Note(f"{told}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
     return Answer({"sql": statements}, shown)
 
 
+def _whole(source: SourceConfig) -> tuple[str, ...]:
+    """The schemas of which the tables that are not listed are wanted, too."""
+    return source.schemas if source.unlisted == "full_refresh" else ()
+
+
 def _tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
-    """The listed tables, which this user may not even see yet, and the others that it sees."""
+    """The listed tables, which the database may not have, and the others that it has, readable or not."""
     listed = [terms.id(source.name) for terms in source.tables]
     try:
-        seen = [spec.id for spec in resolve_all(source, runtime.probe(source.name).catalogue()).specs]
+        resolved = resolve_all(source, runtime.probe(source.name).catalogue())
+        seen = [*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)]
     except (SourceUnreachable, SourceRefused):
         seen = []
     return tuple(dict.fromkeys([*listed, *seen]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
 from incremental_assets.verbs.ages import age
-from incremental_assets.verbs.answer import Answer, Cell, Grid, Note, Shown
+from incremental_assets.verbs.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.opening import configured, opened
 from incremental_assets.verbs.reports import short, text
-from incremental_assets.verbs.survey import Survey, remembered, survey
+from incremental_assets.verbs.survey import Survey, remembered, survey, with_problems
 
 if TYPE_CHECKING:
     from incremental_assets.engine.checkpoints import Heartbeat
@@ -57,7 +57,9 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
         Note(f"{source}: not asked, this is what was known: {error}", "warn")
         for source, error in found.unreachable.items()
     ]
-    return Answer({"tables": [_entry(standing) for standing in standings]}, (*notes, *_shown(standings)))
+    told = Answer({"tables": [_entry(standing) for standing in standings]}, (*notes, *_shown(standings)))
+    # A look has not failed because of what it shows.
+    return replace(with_problems(told, found), exit_code=DONE)
 
 
 def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standing]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
+from incremental_assets.core.failure import record_failure
 from incremental_assets.core.many import sync_many
 from incremental_assets.core.moved import Moved, located, look_over
 from incremental_assets.core.plan import Mode, Request
@@ -23,7 +24,7 @@ from incremental_assets.verbs import reports
 from incremental_assets.verbs.answer import Answer
 from incremental_assets.verbs.board import Board, board
 from incremental_assets.verbs.opening import configured, opened
-from incremental_assets.verbs.survey import Survey, survey
+from incremental_assets.verbs.survey import Survey, survey, with_problems
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
@@ -51,7 +52,8 @@ def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
         refuse_unless_meant(found, wishes)
         run_id = str(uuid.uuid4())
         done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
-        return reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
+        told = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
+        return with_problems(told, found)
 
 
 def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
@@ -73,6 +75,8 @@ def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
 def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) -> tuple[SyncReport, ...]:
     """Every table that was selected, source by source; the reports are in the order of the tables."""
     done = {trouble.table: reports.report_of(trouble, request.run_id, request.mode) for trouble in found.troubles}
+    for report in done.values():
+        record_failure(report, runtime.checkpoints)
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
         if specs:
@@ -91,7 +95,10 @@ def _sync_source(
         moved, seen = moving_of(specs, request, ports)
         moving = located(moved, ports.probe)
     except IncrementalAssetsError as error:
-        return [failed(spec, request, error, 0.0) for spec in specs]
+        reported = [failed(spec, request, error, 0.0) for spec in specs]
+        for report in reported:
+            record_failure(report, ports.checkpoints)
+        return reported
     there = {found.spec.id for found in moving}
     quiet = [spec for spec in specs if spec.id not in there]
     # The look is good for them too: a thousand idle tables are not asked about one by one again.

@@ -235,7 +235,10 @@ def test_a_backfill_goes_on_where_it_stopped(call: Call, synced: Outside, monkey
     rest, nothing, again = call(*words), call(*words), call(*words, "--again")
 
     assert stopped.code == 130
-    assert [len(each.document["tables"]) for each in (rest, nothing, again)] == [2, 0, 3]
+    assert [len(each.document["tables"]) for each in (rest, nothing, again)] == [2, 1, 3]
+    (entry,) = nothing.document["tables"]
+    assert (nothing.code, entry["status"]) == (0, "idle")
+    assert "nothing left to read, 3 partitions had landed in an earlier call" in entry["reason"]
 
 
 def test_lag_is_the_age_of_what_waits(call: Call, synced: Outside) -> None:

@@ -14,7 +14,8 @@ from incremental_assets.core.errors import (
     SourceRefused,
     TableMissing,
 )
-from incremental_assets.core.resolve import resolve, resolve_all
+from incremental_assets.core.ports import Position
+from incremental_assets.core.resolve import resolve, resolve_all, vanished
 from incremental_assets.core.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
 
 TYPES = {
@@ -147,3 +148,24 @@ def test_a_table_whose_rows_are_hidden_from_the_reader_is_refused() -> None:
         SourceRefused, match=r"shop\.public\.orders: row-level security.*BYPASSRLS.*USING \(true\).*view"
     ):
         resolve(config(strategy=Strategy.FULL_REFRESH), shape(filtered=True))
+
+
+def test_a_table_that_may_not_be_read_is_named_with_its_cure() -> None:
+    resolved = resolve_all(source(), (shape(), shape("secret", columns=(), readable=False)))
+    assert [spec.id.name for spec in resolved.specs] == ["orders"]
+    (problem,) = resolved.problems
+    assert problem.table.name == "secret"
+    assert "may not read this table" in str(problem.error)
+    assert "doctor --sql" in str(problem.error)
+    assert "`exclude`" in str(problem.error)
+
+
+def test_a_synced_table_that_the_source_has_no_more_is_missed() -> None:
+    orders, returns = TableId("shop", "public", "orders"), TableId("shop", "public", "returns")
+    landed = {table: Position(target=("id", 3)) for table in (orders, returns, TableId("web", "public", "other"))}
+    resolved = resolve_all(source(), (shape(),))
+    (missed,) = vanished(source(), resolved, landed)
+    assert missed.table == returns
+    assert "its copy stays as it is" in str(missed.error)
+    assert vanished(source(exclude=("returns",)), resolved, landed) == ()
+    assert vanished(source(), resolved, {returns: Position()}) == (), "a reset forgets it"

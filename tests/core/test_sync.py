@@ -15,6 +15,7 @@ from incremental_assets.core.errors import (
     Refused,
     SchemaChanged,
     StageBroken,
+    TargetChanged,
 )
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.report import RowCounts, Status
@@ -22,6 +23,7 @@ from incremental_assets.core.sync import attempt
 from incremental_assets.core.table import FuturePolicy, NullPolicy, Strategy, TableSpec
 from incremental_assets.core.window import Window
 from tests.fakes import World, ordered
+from tests.fakes.lake import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, orders, shop, tuesday, wednesday
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
@@ -189,6 +191,7 @@ def test_an_idle_table_is_asked_and_neither_read_nor_written() -> None:
         "before lease",
         "before position",
         "before observe",
+        "before version",
         "before idle",
     ]
 
@@ -627,3 +630,22 @@ def test_numbers_that_settle_while_nothing_moves_are_counted_no_more() -> None:
     assert world.sync(spec).status is Status.IDLE
     order(world.database, "new", "2024-01-10T00:00:00Z")
     assert world.sync(spec).rows.inserted == 1
+
+
+def test_a_copy_that_was_changed_while_the_source_stood_still_stops_the_sync() -> None:
+    """An older version restored, rows deleted by another hand: nothing moved in the source, and the copy is not what it was."""
+    world = opened()
+    world.sync(UPSERT)
+    world.database.tick(60)
+    assert world.sync(UPSERT).status is Status.IDLE
+    world.lake.tables[ORDERS].log.append(LogEntry((), "RESTORE", ours=False))
+    with pytest.raises(TargetChanged, match="RESTORE"):
+        world.sync(UPSERT)
+
+
+def test_a_commit_that_leaves_every_row_as_it_is_stops_no_idle_table() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    table = world.lake.tables[ORDERS]
+    table.log.append(LogEntry(table.rows, "OPTIMIZE", ours=False, changes_rows=False))
+    assert world.sync(UPSERT).status is Status.IDLE

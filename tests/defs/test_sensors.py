@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dagster import (
@@ -229,21 +230,24 @@ def test_a_table_whose_sync_failed_is_asked_for_again_but_not_at_every_tick(stud
     assert list(Memory.read(watch.cursor).waiting) == ["shop.public.orders"]
 
 
-def test_a_table_that_fails_for_a_day_is_asked_for_no_more_until_a_sync_by_hand_has_landed(studio: Studio) -> None:
+def test_a_table_that_has_failed_for_a_day_is_still_asked_for_once_an_hour(studio: Studio) -> None:
     fail(studio)
 
     watch = Watch(studio)
-    watch.cursor = Memory(waiting={"shop.public.orders": (23, 0.0)}).write()
-    assert watch.asked() == [("2024-01-01", "2024-01-01", [key("orders")])]
     watch.cursor = Memory(waiting={"shop.public.orders": (24, 0.0)}).write()
-    assert watch.skipped() == (
-        "shop.public.orders failed too often and is asked for no more; sync it with `incremental-assets sync --select shop.public.orders`"
-    )
-
-    studio.world.database.delete(ORDERS, {"id": 99})
-    assert studio.run("2024-01-01", mode="sync").success
-    order(studio.world.database, "alan", studio.world.database.stamp())
+    begun = datetime.now(UTC).timestamp()
     assert watch.asked() == [("2024-01-01", "2024-01-01", [key("orders")])]
+    ((times, until),) = Memory.read(watch.cursor).waiting.values()
+    assert times == 25
+    assert 3600 <= until - begun < 3700
+    assert watch.skipped() == "shop.public.orders failed last time and waits"
+
+
+def test_a_table_that_the_source_has_dropped_is_named_by_the_tick(studio: Studio) -> None:
+    watch = Watch(studio)
+    settle(studio)
+    del studio.world.database.tables[COUNTRIES]
+    assert "shop.public.countries: there is no such table" in watch.skipped()
 
 
 def test_a_sync_that_was_refused_waits_as_one_that_failed(studio: Studio) -> None:

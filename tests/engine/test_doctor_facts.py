@@ -268,3 +268,27 @@ def test_row_level_security_that_hides_rows_is_seen(shop: Source) -> None:
     shop.execute("ALTER TABLE events ENABLE ROW LEVEL SECURITY")
     assert shop.open(READER).facts(WANTED).tables[1].filtered
     assert not shop.open().facts(WANTED).tables[1].filtered
+
+
+def test_without_facts_every_table_of_the_schemas_that_are_taken_whole_is_granted(shop: Source) -> None:
+    printed = missing_sql(shop.address(READER), WANTED[:1], None, ("public", "sales")).splitlines()
+    granted = [line for line in printed if line.startswith("GRANT") and (" ALL " in line or "SCHEMA" in line)]
+    assert granted == [
+        'GRANT USAGE ON SCHEMA "public" TO "plain_reader";',
+        'GRANT USAGE ON SCHEMA "sales" TO "plain_reader";',
+        'GRANT SELECT ON ALL TABLES IN SCHEMA "public" TO "plain_reader";',
+        'GRANT SELECT ON ALL TABLES IN SCHEMA "sales" TO "plain_reader";',
+    ]
+    assert not [line for line in printed if line.startswith("GRANT SELECT ON") and '"orders"' in line]
+
+
+def test_tables_that_may_not_be_read_are_in_the_catalogue_and_the_printed_grants_open_them(shop: Source) -> None:
+    shop.execute("CREATE TABLE hidden (id int PRIMARY KEY)")
+    schemas = ("public", "sales")
+    shapes = {shape.id.name: shape.readable for shape in shop.open(READER, schemas=schemas).catalogue()}
+    assert shapes == {"events": True, "hidden": False, "orders": False}
+    assert shop.open(READER).missing_schemas(("public", "publc")) == ("publc",)
+
+    wanted = [Wanted(TableId("shop", "public", "hidden"), ()), Wanted(TableId("shop", "sales", "orders"), ())]
+    shop.execute(*missing_sql(shop.address(READER), wanted, shop.open(READER).facts(wanted)).splitlines())
+    assert all(shape.readable for shape in shop.open(READER, schemas=schemas).catalogue())

@@ -111,6 +111,11 @@ class FakeLake:
             landed=table.landed or table.cleaned,
         )
 
+    def version(self, spec: TableSpec) -> int | None:
+        """The last version."""
+        table = self.tables.get(spec.id)
+        return None if table is None else table.version
+
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
         """An empty commit; the table is made if there is none, since a sleeping run may be about to make it."""
         table = self._opened(spec, ticket)

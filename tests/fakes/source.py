@@ -44,6 +44,11 @@ class FakeProbe:
         """Every table there is."""
         return tuple(table.shape for table in self._database.tables.values())
 
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those without a table, but for the one that every database has."""
+        there = {"public", *(table.schema for table in self._database.tables)}
+        return tuple(schema for schema in schemas if schema not in there)
+
     def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
         """The integer maxima, then the bound, then the fingerprints over what a sync would read now."""
         self.asked += 1

@@ -77,8 +77,13 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
     )
 
 
-def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None) -> str:
-    """Statements for an administrator, without any password; empty when nothing is missing. Without facts, everything that a new role needs."""
+def missing_sql(
+    address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
+) -> str:
+    """Statements for an administrator, without any password; empty when nothing is missing. Without facts, everything that a new role needs.
+
+    `whole` are the schemas of which unlisted tables are wanted too: nobody knows their names before the role is let in.
+    """
     user, database = identifier(address.user), identifier(address.database)
     lines: list[str] = []
     if facts is None:
@@ -96,9 +101,19 @@ def missing_sql(address: Address, wanted: Sequence[Wanted], facts: SourceFacts |
         if facts is None
         else [each for each in facts.tables if each.exists]
     )
-    schemas = dict.fromkeys(each.wanted.table.schema for each in tables if not each.usable)
+    unknown = tuple(whole) if facts is None else ()
+    schemas = dict.fromkeys([*unknown, *(each.wanted.table.schema for each in tables if not each.usable)])
     lines += [f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {user};" for schema in schemas]
-    lines += [f"GRANT SELECT ON {_name(each)} TO {user};" for each in tables if not each.readable]
+    for schema in unknown:
+        lines += [
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {identifier(schema)} TO {user};",
+            f"-- for tables that are made later, as the role that makes them: ALTER DEFAULT PRIVILEGES IN SCHEMA {identifier(schema)} GRANT SELECT ON TABLES TO {user};",
+        ]
+    lines += [
+        f"GRANT SELECT ON {_name(each)} TO {user};"
+        for each in tables
+        if not each.readable and each.wanted.table.schema not in unknown
+    ]
     lines += [
         f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {_name(each)} FROM {user};"
         for each in tables
