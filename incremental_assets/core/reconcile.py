@@ -24,6 +24,7 @@ from incremental_assets.core.partition import Grid, IntegerGrid, touched, window
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableSpec
+from incremental_assets.core.verified import Drifted
 from incremental_assets.core.window import Window, merge
 
 _AT_ONCE = 24
@@ -37,15 +38,27 @@ _Run = tuple[Window, ...]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What reconciliation found. `rows`: those that the lake lacks or holds differently; `windows`: where, at most ten."""
+    """What reconciliation found. `rows`: those that the lake lacks or holds differently."""
 
     detail: str
     rows: int = 0
     through: str | None = None
     """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
-    checked: Window | None = None
-    windows: tuple[Window, ...] = ()
+    looked_at: tuple[Window, ...] = ()
+    """The windows of an incremental table that were compared, touching ones as one."""
+    drifted: tuple[Drifted, ...] = ()
+    """All of the rows, by window; those of the windows that are not named lie in the last piece."""
     samples: tuple[str, ...] = ()
+
+    @property
+    def checked(self) -> Window | None:
+        """From the first to the last window that was compared."""
+        return Window(self.looked_at[0].lower, self.looked_at[-1].upper) if self.looked_at else None
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The drifted windows that are named; none for a table that is read whole."""
+        return tuple(piece.window for piece in self.drifted[:_NAMED]) if self.looked_at else ()
 
 
 def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence[Window] | None = None) -> Drift:
@@ -58,22 +71,23 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     windows = settled_windows(spec, grid, position.state, within)
     if not windows:
         return Drift("nothing has settled yet that could be compared")
-    checked = Window(windows[0].lower, windows[-1].upper)
-    through, unread = _through(spec, position.state, checked.upper)
+    looked_at = merge(windows)
+    through, unread = _through(spec, position.state, windows[-1].upper)
     differing = _differing(spec, windows, ports)
     if not differing:
         equal = f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal"
-        return Drift(equal + unread, through=through, checked=checked)
+        return Drift(equal + unread, through=through, looked_at=looked_at)
     found = ports.lake.compare(spec, merge(differing))
-    drifted = _drifted(spec, differing, ports) if found.missing else ()
+    drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
     if not drifted:
         return Drift(
             f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}{unread}",
             through=through,
-            checked=checked,
+            looked_at=looked_at,
         )
-    detail = f"{found.missing} rows of the source are missing in the lake or different there, in {', '.join(map(str, drifted))}"
-    return Drift(detail, found.missing, _text(drifted[0].lower), checked, drifted, found.missing_keys)
+    named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
+    detail = f"{found.missing} rows of the source are missing in the lake or different there, in {named}"
+    return Drift(detail, found.missing, _text(drifted[0].window.lower), looked_at, drifted, found.missing_keys)
 
 
 def settled_windows(
@@ -100,10 +114,11 @@ def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[
 
 def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
     """A table that is read whole may differ from a source that has changed since; what another hand wrote into the copy is drift."""
+    whole = Window(None, None)
     found = ports.lake.inspect(spec, target[1] if target else None)
     if found is None:
-        return Drift("the table is gone from the lake", rows=state.rows or 1)
-    whole = Window(None, None)
+        rows = state.rows or 1
+        return Drift("the table is gone from the lake", rows, drifted=(Drifted(whole, rows),))
     ((lake, source),) = _both_sides(spec, (whole,), ports)
     if (lake.rows, lake.digest) == (source.rows, source.digest):
         return Drift(f"{lake.rows} rows are equal", through=state.clock.isoformat() if state.clock else None)
@@ -113,6 +128,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
         return Drift(
             f"{rows} rows differ from the source and another hand has written to the copy ({found.foreign})",
             rows,
+            drifted=(Drifted(whole, rows),),
             samples=difference.missing_keys,
         )
     read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
@@ -174,14 +190,21 @@ def _batches(runs: Sequence[_Run]) -> list[Sequence[_Run]]:
     return [runs[start : start + _AT_ONCE] for start in range(0, len(runs), _AT_ONCE)]
 
 
-def _drifted(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
-    """Which of the windows lack rows, one by one until enough are named."""
-    drifted: list[Window] = []
-    for window in windows:
-        if ports.lake.compare(spec, (window,)).missing:
-            drifted.append(window)
+def _drifted(spec: TableSpec, windows: Sequence[Window], rows: int, ports: Ports) -> tuple[Drifted, ...]:
+    """How many of the rows each window lacks, one by one until enough are named; the rest of the rows lies in the rest of the windows."""
+    drifted: list[Drifted] = []
+    for place, window in enumerate(windows, 1):
+        missing = ports.lake.compare(spec, (window,)).missing
+        if missing:
+            drifted.append(Drifted(window, missing))
+        left = rows - sum(piece.rows for piece in drifted)
         if len(drifted) == _NAMED:
-            break
+            rest = windows[place:]
+            return (
+                (*drifted, Drifted(Window(rest[0].lower, rest[-1].upper), left))
+                if rest and left > 0
+                else tuple(drifted)
+            )
     return tuple(drifted)
 
 

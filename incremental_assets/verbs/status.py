@@ -13,10 +13,11 @@ from incremental_assets.core.config_values import TableConfig
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.names import render_table
-from incremental_assets.core.ports import EventKind, Look, Position, Verified
+from incremental_assets.core.ports import EventKind, Look, Position
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
+from incremental_assets.core.verified import Verified
 from incremental_assets.verbs.ages import age
 from incremental_assets.verbs.answer import Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.opening import configured, opened
