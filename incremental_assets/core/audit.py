@@ -14,7 +14,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.persist import persist
 from incremental_assets.core.ports import Checkpoints, Look, Ports
 from incremental_assets.core.reconcile import Drift, reconcile
-from incremental_assets.core.sync import sentence
+from incremental_assets.core.sync import sentence_of
 from incremental_assets.core.table import Strategy, TableId, TableSpec
 from incremental_assets.core.verdict import (
     Check,
@@ -96,10 +96,10 @@ def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, wi
     try:
         return persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
     except IncrementalAssetsError as error:
-        return unanswered(spec.id, check, sentence(error))
+        return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
         _log.exception("%s: the check %s ended in an error that is not of this program's own", spec.id, check)
-        return unanswered(spec.id, check, sentence(error))
+        return unanswered(spec.id, check, sentence_of(spec.id, error))
 
 
 def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:

@@ -36,6 +36,8 @@ class TableFacts:
     """Whether neither a default nor a trigger of the database stamps the cursor, so that an application's clock does."""
     rows: int = 0
     bytes: int = 0
+    """Both are 0 where the catalogue keeps no such number, as of a view."""
+    partitioned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

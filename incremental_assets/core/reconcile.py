@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from incremental_assets.core.beside import beside
+from incremental_assets.core.cures import reset
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.measure import Comparison, Measure
@@ -26,11 +27,14 @@ from incremental_assets.core.state import State
 from incremental_assets.core.table import TableSpec
 from incremental_assets.core.verified import Drifted
 from incremental_assets.core.window import Window, merge
+from incremental_assets.core.words import agreeing, counted
 
 _AT_ONCE = 24
 """Windows told apart in one scan; of more of them runs are compared first, and only those that differ are looked into."""
 _NAMED = 10
 """Drifted windows that are told one by one."""
+
+_EMPTY = "there is no row in the source and none in the lake"
 
 _Run = tuple[Window, ...]
 """Windows that touch each other, ascending."""
@@ -73,10 +77,10 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         return Drift("nothing has settled yet that could be compared")
     looked_at = merge(windows)
     through, unread = _through(spec, position.state, windows[-1].upper)
-    differing = _differing(spec, windows, ports)
+    differing, rows = _differing(spec, windows, ports)
     if not differing:
-        equal = f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal"
-        return Drift(equal + unread, through=through, looked_at=looked_at)
+        equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
+        return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
     found = ports.lake.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
     if not drifted:
@@ -86,7 +90,8 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
             looked_at=looked_at,
         )
     named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
-    detail = f"{found.missing} rows of the source are missing in the lake or different there, in {named}"
+    missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
+    detail = f"{missing}, in {named}"
     return Drift(detail, found.missing, _text(drifted[0].window.lower), looked_at, drifted, found.missing_keys)
 
 
@@ -108,7 +113,7 @@ def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[
     holes = state.unread(spec.start, upper)
     if not holes:
         return _text(upper), ""
-    told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: `incremental-assets reset --select {spec.id}` reads it"
+    told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: {reset(spec)} reads it"
     return _text(holes[0].lower if holes[0].lower != spec.start else None), told
 
 
@@ -121,19 +126,20 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
         return Drift("the table is gone from the lake", rows, drifted=(Drifted(whole, rows),))
     ((lake, source),) = _both_sides(spec, (whole,), ports)
     if (lake.rows, lake.digest) == (source.rows, source.digest):
-        return Drift(f"{lake.rows} rows are equal", through=state.clock.isoformat() if state.clock else None)
+        equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
+        return Drift(equal, through=state.clock.isoformat() if state.clock else None)
     difference = ports.lake.compare(spec, (whole,))
     if found.foreign:
         rows = max(1, difference.missing + difference.extra)
         return Drift(
-            f"{rows} rows differ from the source and another hand has written to the copy ({found.foreign})",
+            f"{counted(rows, 'row')} {agreeing(rows, 'differs', 'differ')} from the source, and another writer has changed the copy ({found.foreign})",
             rows,
             drifted=(Drifted(whole, rows),),
             samples=difference.missing_keys,
         )
     read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
     return Drift(
-        f"the source has changed in {difference.missing + difference.extra} rows since it was read whole{read}, which the next refresh brings"
+        f"the source has changed in {counted(difference.missing + difference.extra, 'row')} since it was read whole{read}, which the next refresh brings"
     )
 
 
@@ -141,21 +147,28 @@ def _text(value: CursorValue | None) -> str | None:
     return None if value is None else value.text
 
 
-def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
-    """The windows whose numbers differ, found in steps: a run of windows is looked into only if it differs as a whole."""
+def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[tuple[Window, ...], int]:
+    """The windows whose numbers differ, and the source's rows in all of them.
+
+    Found in steps: a run of windows is looked into only if it differs as a whole.
+    """
     single: set[Window] = set()
+    rows: int | None = None
     runs = _runs(windows, -(-len(windows) // _AT_ONCE))
     while runs:
-        differing = [run for batch in _batches(runs) for run in _unequal(spec, batch, ports)]
+        measured = [pair for batch in _batches(runs) for pair in _measured(spec, batch, ports)]
+        if rows is None:
+            rows = sum(there.rows for _, there in measured)
+        differing = [
+            run for run, (here, there) in zip(runs, measured, strict=True) if _numbers(here) != _numbers(there)
+        ]
         single.update(run[0] for run in differing if len(run) == 1)
         runs = [part for run in differing if len(run) > 1 for part in _runs(run, -(-len(run) // _AT_ONCE))]
-    return tuple(window for window in windows if window in single)
+    return tuple(window for window in windows if window in single), rows or 0
 
 
-def _unequal(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[_Run]:
-    together = tuple(Window(run[0].lower, run[-1].upper) for run in runs)
-    measured = _both_sides(spec, together, ports)
-    return [run for run, (here, there) in zip(runs, measured, strict=True) if _numbers(here) != _numbers(there)]
+def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple[Measure, Measure]]:
+    return _both_sides(spec, tuple(Window(run[0].lower, run[-1].upper) for run in runs), ports)
 
 
 def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
@@ -209,7 +222,7 @@ def _drifted(spec: TableSpec, windows: Sequence[Window], rows: int, ports: Ports
 
 
 def _only_in_lake(found: Comparison) -> str:
-    return f"{found.extra} rows are only in the lake, changed or deleted in the source since"
+    return f"{counted(found.extra, 'row')} {agreeing(found.extra, 'is', 'are')} only in the lake, changed or deleted in the source since"
 
 
 def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) -> list[Window]:

@@ -122,9 +122,9 @@ def test_a_table_read_whole_may_lag_behind_its_source_but_not_be_written_by_anot
     doctored = studio.check("reconciliation", table=COUNTRIES)["reconciliation"]
 
     assert behind.passed
-    assert "the source has changed in 1 rows since it was read whole" in (behind.description or "")
+    assert "the source has changed in 1 row since it was read whole" in (behind.description or "")
     assert not doctored.passed
-    assert "another hand has written" in (doctored.description or "")
+    assert "another writer has changed" in (doctored.description or "")
 
 
 def test_a_sync_tells_of_the_columns_that_it_met_when_that_is_news(

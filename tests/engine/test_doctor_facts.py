@@ -107,3 +107,34 @@ def test_row_level_security_that_hides_rows_is_seen(shop: Source) -> None:
     shop.execute("ALTER TABLE events ENABLE ROW LEVEL SECURITY")
     assert shop.open(READER).facts(WANTED).tables[1].filtered
     assert not shop.open().facts(WANTED).tables[1].filtered
+
+
+def test_the_printed_index_of_a_partitioned_table_is_one_that_postgresql_builds(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE visits (id int, seen_at timestamptz) PARTITION BY RANGE (id)",
+        "CREATE TABLE visits_1 PARTITION OF visits FOR VALUES FROM (0) TO (100)",
+        f"GRANT SELECT ON visits TO {READER}",
+        f"GRANT pg_read_all_stats TO {READER}",
+    )
+    wanted = (Wanted(TableId("shop", "public", "visits"), ("seen_at",)),)
+    printed = missing_sql(source.address(READER), wanted, source.open(READER).facts(wanted))
+
+    assert [line for line in printed.splitlines() if not line.startswith("--")] == [
+        'CREATE INDEX ON "public"."visits" ("seen_at");'
+    ]
+    source.execute(printed)
+    assert missing_sql(source.address(READER), wanted, source.open(READER).facts(wanted)) == ""
+
+
+def test_a_key_that_inheriting_tables_do_not_share_is_remembered_as_the_tables_own(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE cities (id int PRIMARY KEY, name text)",
+        "CREATE TABLE capitals (country text) INHERITS (cities)",
+        "CREATE TABLE bare ()",
+        f"GRANT SELECT ON cities, capitals, bare TO {READER}",
+    )
+    found = {shape.id.name: shape for shape in source.open(READER).catalogue()}
+
+    assert (found["cities"].primary_key, found["cities"].own_key) == ((), ("id",))
+    assert (found["capitals"].primary_key, found["capitals"].own_key) == ((), ())
+    assert found["bare"].columns == ()
