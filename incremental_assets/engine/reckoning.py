@@ -18,7 +18,7 @@ from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
 from incremental_assets.engine.expressions import column, cursor_column, spark_value
 from incremental_assets.engine.log import TableLog
-from incremental_assets.engine.measure import HASH, KEY, spark_key_text, spark_row_hash
+from incremental_assets.engine.measure import HASH, KEY, readable_key, spark_key_text, spark_row_hash
 
 _SAMPLES = 10
 _TIMES = "_sync_times"
@@ -81,7 +81,7 @@ def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparis
     found = placed.agg(*_tell("missing", sf.col("more")), *_tell("extra", -sf.col("more"))).first()
     if found is None:
         raise ValueError("an aggregate without a row")
-    keys = {side: tuple(sorted(found[f"{side}_keys"])) for side in ("missing", "extra")}
+    keys = {side: _shown(spec, sorted(found[f"{side}_keys"])) for side in ("missing", "extra")}
     return Comparison(int(found["missing"]), int(found["extra"]), keys["missing"], keys["extra"])
 
 
@@ -94,7 +94,13 @@ def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     if found is None or not found["keys"]:
         return Duplicates(0, 0)
     samples = twice.select(_key(spec).alias(KEY)).orderBy(KEY).limit(_SAMPLES).collect()
-    return Duplicates(int(found["keys"]), int(found["rows"]), tuple(each[KEY] for each in samples))
+    return Duplicates(int(found["keys"]), int(found["rows"]), _shown(spec, [each[KEY] for each in samples]))
+
+
+def _shown(spec: TableSpec, keys: Sequence[str]) -> tuple[str, ...]:
+    by_name = {found.name: found for found in spec.columns}
+    columns = [by_name[name] for name in spec.key]
+    return tuple(readable_key(columns, key) if columns else key for key in keys)
 
 
 def _tell(name: str, more: Column) -> list[Column]:
