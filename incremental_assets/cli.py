@@ -141,14 +141,16 @@ def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @commands.command()
 @everywhere
 @select
-def check(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+@click.option("--failed", is_flag=True, help="Show only the checks that have not passed.")
+def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Is every copy fresh, unique, equal to its source?
 
-    Freshness, duplicates, reconciliation and schema of each table; exit 1 if one of them fails as an error.
+    Freshness, duplicates, reconciliation and schema of each table, what failed first; exit 1 if one of them fails as an error.
+    Dagster's UI shows the same results.
     """
     from incremental_assets.verbs import check as verb
 
-    return verb.run(config, select)
+    return verb.run(config, select, only_failed=failed)
 
 
 @commands.command()

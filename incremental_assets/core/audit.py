@@ -12,9 +12,9 @@ from incremental_assets.core.config_values import Freshness, Severity, TableConf
 from incremental_assets.core.contract import TargetColumn, difference
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.persist import persist
-from incremental_assets.core.ports import Look, Ports, Verified
-from incremental_assets.core.reconcile import reconcile
-from incremental_assets.core.sync import sentence
+from incremental_assets.core.ports import Checkpoints, Look, Ports
+from incremental_assets.core.reconcile import Drift, reconcile
+from incremental_assets.core.sync import sentence_of
 from incremental_assets.core.table import Strategy, TableId, TableSpec
 from incremental_assets.core.verdict import (
     Check,
@@ -26,12 +26,19 @@ from incremental_assets.core.verdict import (
     schema,
     unanswered,
 )
+from incremental_assets.core.verified import Verified
 from incremental_assets.core.window import Window
 
 _log = logging.getLogger(__name__)
 
 TermsOf = Callable[[TableId], TableConfig]
+ChecksOf = Callable[[TableId], Collection[Check]]
 WindowsOf = Callable[[TableSpec], Sequence[Window] | None]
+
+
+def all_checks(_: TableId) -> Collection[Check]:
+    """Every check."""
+    return tuple(Check)
 
 
 def everything(spec: TableSpec) -> None:
@@ -50,10 +57,13 @@ def applicable(terms: TableConfig) -> tuple[Check, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is asked, `parallel` checks at a time, which is work for the source as well. `windows_of` restricts the reconciliation of an incremental table."""
+    """What is asked, `parallel` checks at a time, which is work for the source as well.
 
-    checks: Collection[Check]
+    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table.
+    """
+
     parallel: int
+    checks_of: ChecksOf = all_checks
     windows_of: WindowsOf = everything
 
 
@@ -63,19 +73,22 @@ _LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
 
 def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
     """One verdict per table and check that applies, in the order in which they are reached; what cannot be asked has not passed."""
-    asked = [(spec, terms_of(spec.id)) for spec in specs]
-    if Check.FRESHNESS in scope.checks:
-        yield from _freshness([spec for spec, terms in asked if Check.FRESHNESS in applicable(terms)], terms_of, ports)
-    asked.sort(key=lambda each: each[0].shape.bytes, reverse=True)
+    asked = {spec.id: _asked(spec, terms_of, scope) for spec in specs}
+    yield from _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
     yield from as_they_end(
         (
-            partial(_verdict, check, spec, terms, ports, scope.windows_of)
-            for spec, terms in asked
+            partial(_verdict, check, spec, terms_of(spec.id), ports, scope.windows_of)
+            for spec in sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
             for check in _LONGEST_FIRST
-            if check in scope.checks and check in applicable(terms)
+            if check in asked[spec.id]
         ),
         scope.parallel,
     )
+
+
+def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...]:
+    wanted = scope.checks_of(spec.id)
+    return tuple(check for check in applicable(terms_of(spec.id)) if check in wanted)
 
 
 def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows_of: WindowsOf) -> Verdict:
@@ -83,10 +96,10 @@ def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, wi
     try:
         return persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
     except IncrementalAssetsError as error:
-        return unanswered(spec.id, check, sentence(error))
+        return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
         _log.exception("%s: the check %s ended in an error that is not of this program's own", spec.id, check)
-        return unanswered(spec.id, check, sentence(error))
+        return unanswered(spec.id, check, sentence_of(spec.id, error))
 
 
 def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
@@ -108,9 +121,7 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
 def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows: Sequence[Window] | None) -> Verdict:
     if check is Check.RECONCILIATION:
         drift = reconcile(spec, terms.partitions, ports, windows)
-        # A look at some windows says nothing of the others.
-        if windows is None and (drift.rows or drift.through or drift.checked):
-            ports.checkpoints.remember_verified(spec.id, Verified(drift.through, drift.rows))
+        _remember(spec, drift, ports.checkpoints, whole=windows is None)
         return reconciliation(spec, terms, drift)
     columns = ports.lake.columns(spec)
     if not columns:
@@ -118,6 +129,17 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
     if check is Check.DUPLICATES:
         return duplicates(spec, terms, ports.lake.duplicates(spec)) if spec.key else _no_key(spec)
     return schema(spec, difference(spec.columns, [TargetColumn(name, kind) for name, kind in columns]))
+
+
+def _remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints, *, whole: bool) -> None:
+    """Keep what the reconciliation proves, so that `status` says it too."""
+    if whole and (drift.rows or drift.through or drift.looked_at):
+        checkpoints.remember_verified(spec.id, Verified(drift.through, drift.drifted))
+    elif drift.looked_at:
+        known = checkpoints.verified().get(spec.id)
+        if known is not None or drift.drifted:
+            found = (known or Verified(None)).looked_at(drift.looked_at, drift.drifted)
+            checkpoints.remember_verified(spec.id, found)
 
 
 def _no_key(spec: TableSpec) -> Verdict:

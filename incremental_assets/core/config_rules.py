@@ -24,6 +24,7 @@ from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.duration import format_span
 from incremental_assets.core.partition import Every, TimeGrid
 from incremental_assets.core.table import Strategy
+from incremental_assets.core.words import with_article
 
 Mistake = tuple[Path, str]
 
@@ -165,7 +166,7 @@ def _partition_mistakes(table: TableDocument, kind: CursorType, around: Around, 
         if kind.is_time:
             yield (
                 ("partitions",),
-                f"`size` is for integer cursors; a {kind} cursor takes `{{every: hour | day | week | month, from: …}}`",
+                f"`size` is for integer cursors; {with_article(kind)} cursor takes `{{every: hour | day | week | month, from: …}}`",
             )
         return
     if not kind.is_time:

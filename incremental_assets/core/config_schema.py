@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import time, timedelta
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from incremental_assets.core.config_document import ConfigurationDocument
+from incremental_assets.core.duration import format_duration
+
+
+class _Written(GenerateJsonSchema):
+    """Defaults as the file would hold them, not as pydantic writes durations and times."""
+
+    def encode_default(self, dft: Any) -> Any:
+        """One default, as text where the file holds text."""
+        if isinstance(dft, timedelta):
+            return format_duration(dft)
+        return f"{dft:%H:%M}" if isinstance(dft, time) else super().encode_default(dft)
 
 
 def schema() -> dict[str, Any]:
     """The schema (draft 2020-12). It knows keys, types, choices and patterns; what must fit together is checked by `load`."""
-    body: dict[str, Any] = _tidy(ConfigurationDocument.model_json_schema())
+    body: dict[str, Any] = _tidy(ConfigurationDocument.model_json_schema(schema_generator=_Written))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sources.yaml of incremental-assets",

@@ -22,6 +22,9 @@ Data = str | None | list["Data"] | dict[str, "Data"]
 _SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
 _IN_URL = re.compile(r"(://[^/@:\s]*:)\S*@|((?:password|passwd|pwd|token|secret|key)=)[^&;\s]*", re.IGNORECASE)
 _HIDDEN = "…"
+_IN_QUOTES = re.compile(r"""'(?!\\(?:.|x..|u....)')[^']{2,}'""")
+"""More than one character of the file, which may be of a secret; an escape such as `\\t` is one character."""
+_TAB = r"character '\t'"
 _LONGEST = 80
 
 
@@ -68,10 +71,8 @@ def read(text: str, file: str, number: int = 0) -> tuple[Document, list[Problem]
         roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         return Document(file, None, None), [_syntax_problem(error, text, file)]
-    except yaml.YAMLError:
-        return Document(file, None, None), [
-            Problem(file, 1, "", "the file holds characters that YAML does not allow; save it as plain UTF-8 text")
-        ]
+    except yaml.reader.ReaderError as error:
+        return Document(file, None, None), [_character_problem(error, text, file)]
     root = roots[number] if roots else None
     if _is_component(root):
         key, attributes = _child(root, "attributes") or (root, None)
@@ -223,6 +224,14 @@ def _shown(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + _HIDDEN
 
 
+def _character_problem(error: yaml.reader.ReaderError, text: str, file: str) -> Problem:
+    before = text[: error.position]
+    line, column = before.count("\n") + 1, error.position - (before.rfind("\n") + 1) + 1
+    code = error.character if isinstance(error.character, int) else ord(error.character)
+    cure = f"YAML does not allow the character U+{code:04X} in column {column}; remove it, and save the file as plain UTF-8 text"
+    return Problem(file, line, "", cure)
+
+
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     # PyYAML's own message quotes the file: shown is the head of the line, and nothing near a key that may hold a secret.
     mark = error.problem_mark or error.context_mark
@@ -232,7 +241,13 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
     near = lines[min(begun, max(0, line - 3)) : line + 1]
     head, colon, _ = near[-1].partition(":") if near else ("", "", "")
     shown = _HIDDEN if any(_SECRET.search(words) for words in near) else _shown(head.strip(" -\t")) if colon else ""
-    reason = re.sub(r"'[^']{2,}'", _HIDDEN, " ".join(filter(None, (error.context, error.problem))))
+    reason = _IN_QUOTES.sub(_HIDDEN, " ".join(filter(None, (error.context, error.problem))))
+    if _TAB in reason:
+        reason = reason.replace(_TAB, "a tab, where YAML indents by spaces,")
+    column = f", in column {mark.column + 1}" if mark is not None else ""
     return Problem(
-        file, line + 1, shown, f"this is not YAML: {reason}; mind quotes, brackets and spaces at the line's head"
+        file,
+        line + 1,
+        shown,
+        f"this is not YAML: {reason}{column}; mind quotes, brackets and spaces at the line's head",
     )

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from incremental_assets.core.bound import Bound, new_timeline
 from incremental_assets.core.clocks import put_back
+from incremental_assets.core.cures import full_refresh, reset
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.plan import Mode, Request
@@ -22,7 +23,7 @@ def check_identity(spec: TableSpec, request: Request, state: State | None, bound
         return
     advice = (
         f"nothing was changed; point the configuration back, or accept the new source with "
-        f"`incremental-assets sync --select {spec.id} --full-refresh` or `incremental-assets reset --select {spec.id}`"
+        f"{full_refresh(spec)} or {reset(spec)}"
     )
     if (kept.system, kept.database) != (found.system, found.database):
         raise SourceExchanged(
@@ -68,10 +69,10 @@ def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
         )
         if before != after
     ]
-    other = f", or start over with `incremental-assets reset --select {spec.id}`" if keys_stay_single(was, now) else ""
+    other = f", or start over with {reset(spec)}" if keys_stay_single(was, now) else ""
     raise TermsChanged(
         f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
-        f"`incremental-assets sync --select {spec.id} --full-refresh`{other}"
+        f"{full_refresh(spec)}{other}"
     )
 
 
@@ -115,7 +116,7 @@ def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | No
         return ()
     told = (
         f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
-        f"should the table be another one or count anew, read it again with `incremental-assets reset --select {spec.id}`"
+        f"should the table be another one or count anew, read it again with {reset(spec)}"
     )
     return (told,)
 
@@ -139,7 +140,7 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     if hole is None or hole.lower != spec.start:
         return ()
     told = (
-        f"rows whose {spec.cursor.column!r} is below {hole.upper} were never read: read them with `incremental-assets reset --select {spec.id}`, "
+        f"rows whose {spec.cursor.column!r} is below {hole.upper} were never read: read them with {reset(spec)}, "
         f"or say with `start` that they are not wanted"
     )
     return (told,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from incremental_assets.core.cures import full_refresh
 from incremental_assets.core.errors import NameRefused, SchemaChanged
 from incremental_assets.core.table import Column, Strategy, TableSpec
 
@@ -85,7 +86,7 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
         told = _told(Difference(retyped=found.retyped))
         raise SchemaChanged(
             f"{spec.id}: columns changed their type ({told}), which rows that have landed cannot follow: put the type back, "
-            f"or read everything again with `incremental-assets sync --select {spec.id} --full-refresh`"
+            f"or read everything again with {full_refresh(spec)}"
         )
 
 

@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import total_ordering
 
+from incremental_assets.core.words import with_article
+
 Span = timedelta | int
 """A distance on a cursor: a duration for time cursors, a whole number for integer cursors."""
 
@@ -34,6 +36,7 @@ _TIME = re.compile(
     r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?"
     r"\s*(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?(?P<era> BC)?",
 )
+
 _INTEGER = re.compile(r"[+-]?\d{1,39}")
 _INFINITE = {"infinity": 1, "-infinity": -1}
 
@@ -48,7 +51,7 @@ class CursorValue:
 
     def __post_init__(self) -> None:
         if self.text != _canonical(self.type, self.text):
-            raise ValueError(f"{self.text!r} is not the canonical text of a {self.type} cursor")
+            raise ValueError(f"{self.text!r} is not the canonical text of {with_article(self.type)} cursor")
 
     @classmethod
     def parse(cls, type: CursorType, text: str) -> CursorValue:  # noqa: A002 - the field's own word
@@ -95,7 +98,9 @@ class CursorValue:
 
     def __lt__(self, other: CursorValue) -> bool:
         if self.type is not other.type:
-            raise TypeError(f"a {self.type} cursor cannot be compared with a {other.type} cursor")
+            raise TypeError(
+                f"{with_article(self.type)} cursor cannot be compared with {with_article(other.type)} cursor"
+            )
         return _order(self.text) < _order(other.text)
 
     def __str__(self) -> str:
@@ -111,7 +116,7 @@ def _canonical(kind: CursorType, text: str) -> str:
         return text
     match = _TIME.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a {kind} such as {_EXAMPLES[kind]}")
+        raise ValueError(f"{text!r} is not {with_article(kind)} such as {_EXAMPLES[kind]}")
     if kind is CursorType.DATE:
         if match["hour"] is not None:
             raise ValueError(f"{text!r} has a time of day, a date cursor is written like {_EXAMPLES[kind]}")

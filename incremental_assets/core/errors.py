@@ -2,8 +2,8 @@
 
 IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
-├── fix the machine     SetupError                                               exit 1
-├── wait and retry      Busy (exit 4), SourceUnreachable, CheckpointsUnreachable,
+├── fix the machine     SetupError, CheckpointsUnreadable                        exit 1
+├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, CheckpointsUnreachable,
 │                       LeaseLost, EngineLost, SparkEnded                        exit 1
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused                  exit 1
@@ -17,6 +17,8 @@ Every message is one sentence that names the thing, the place and the cure. None
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from incremental_assets.core.words import agreeing, counted
 
 
 class IncrementalAssetsError(Exception):
@@ -57,7 +59,7 @@ class TooManyPartitions(IncrementalAssetsError):
     exit_code = 2
 
     def __init__(self, count: int, most: int, cure: str) -> None:
-        super().__init__(f"{count:,} partitions are more than {most:,}; {cure}")
+        super().__init__(f"{counted(count, 'partition')} are more than {most:,}; {cure}")
 
 
 class SelectionError(IncrementalAssetsError):
@@ -73,6 +75,16 @@ class SetupError(IncrementalAssetsError):
     """Something that the product needs is missing on this machine."""
 
 
+class CheckpointsUnreadable(IncrementalAssetsError):
+    """What lies at the place of the checkpoint database is none."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(
+            f"{where} is not a checkpoint database that can be read ({reason}); restore it from a backup, or move it away: "
+            "the next sync then rebuilds the checkpoints from the lake"
+        )
+
+
 # --- wait and retry -------------------------------------------------------------------------------
 
 
@@ -83,6 +95,17 @@ class Busy(IncrementalAssetsError):
 
     def __init__(self, table: object, owner: str) -> None:
         super().__init__(f"{table}: another run is syncing this table ({owner}); try again when it is done")
+
+
+class SourceBusy(Busy):
+    """A run of other tables works on the source, which serves one run at a time."""
+
+    def __init__(self, table: object, source: str, run_id: str) -> None:
+        IncrementalAssetsError.__init__(
+            self,
+            f"{table}: nothing was read, as run {run_id} of Dagster is working on the source {source!r}, which serves one run at a time; "
+            "try again when it is done",
+        )
 
 
 class SourceUnreachable(IncrementalAssetsError):
@@ -171,7 +194,7 @@ class CursorIsNull(IncrementalAssetsError):
 
     def __init__(self, table: object, column: str, count: int) -> None:
         super().__init__(
-            f"{table}: {count} rows have no {column!r}, so no sync would ever see them; "
+            f"{table}: {counted(count, 'row')} {agreeing(count, 'has', 'have')} no {column!r}, so no sync would ever see {agreeing(count, 'it', 'them')}; "
             "fill the column, or choose `nulls: always`, `nulls: skip` or a `fallback` column for this cursor"
         )
 
@@ -179,9 +202,14 @@ class CursorIsNull(IncrementalAssetsError):
 class NoPrimaryKey(IncrementalAssetsError):
     """An upsert without a key."""
 
-    def __init__(self, table: object) -> None:
+    def __init__(self, table: object, inherited: tuple[str, ...] = ()) -> None:
+        why = (
+            f"the source's own ({', '.join(inherited)}) does not hold for the rows of the tables that inherit from this one"
+            if inherited
+            else "the source declares none"
+        )
         super().__init__(
-            f"{table}: `upsert` needs a primary key and the source declares none; name it with `primary_key: [...]` or use `append`"
+            f"{table}: `upsert` needs a primary key and {why}; name it with `primary_key: [...]` or use `append`"
         )
 
 

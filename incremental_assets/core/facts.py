@@ -37,6 +37,8 @@ class TableFacts:
     """Whether a default stamps the cursor with the time of the client's statement, which may be older than the transaction."""
     rows: int = 0
     bytes: int = 0
+    """Both are 0 where the catalogue keeps no such number, as of a view."""
+    partitioned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

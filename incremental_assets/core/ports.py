@@ -15,6 +15,7 @@ from incremental_assets.core.plan import Observation, SyncPlan, Ticket
 from incremental_assets.core.report import RowCounts, SyncReport
 from incremental_assets.core.state import Fingerprint, State
 from incremental_assets.core.table import TableId, TableShape, TableSpec
+from incremental_assets.core.verified import Verified
 from incremental_assets.core.window import Window
 
 # --- the source, asked lightly: no Spark -----------------------------------------------------------
@@ -286,15 +287,7 @@ class Lease(Protocol):
     """The right to write one table, kept alive by a heartbeat."""
 
     def record(self, event: Event) -> None:
-        """Append one event, only while the lease is ours. Raises LeaseLost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What the last reconciliation of a whole table came to; see `core.reconcile.Drift`."""
-
-    through: str | None
-    drift: int
+        """Append one event, only while the lease is ours. What a landing has read again is no longer remembered as drift. Raises LeaseLost."""
 
 
 class Checkpoints(Protocol):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from incremental_assets.core.beside import beside
+from incremental_assets.core.cures import reset
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.measure import Comparison, Measure, Outdated
@@ -24,12 +25,16 @@ from incremental_assets.core.partition import Grid, IntegerGrid, touched, window
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.core.verified import Drifted
 from incremental_assets.core.window import Window, merge
+from incremental_assets.core.words import agreeing, counted
 
 _AT_ONCE = 24
 """Windows told apart in one scan; of more of them runs are compared first, and only those that differ are looked into."""
 _NAMED = 10
 """Drifted windows that are told one by one."""
+
+_EMPTY = "there is no row in the source and none in the lake"
 
 _Run = tuple[Window, ...]
 """Windows that touch each other, ascending."""
@@ -37,15 +42,27 @@ _Run = tuple[Window, ...]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What reconciliation found. `rows`: those that the lake lacks or holds differently; `windows`: where, at most ten."""
+    """What reconciliation found. `rows`: those that the lake lacks or holds differently."""
 
     detail: str
     rows: int = 0
     through: str | None = None
     """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
-    checked: Window | None = None
-    windows: tuple[Window, ...] = ()
+    looked_at: tuple[Window, ...] = ()
+    """The windows of an incremental table that were compared, touching ones as one."""
+    drifted: tuple[Drifted, ...] = ()
+    """All of the rows, by window; those of the windows that are not named lie in the last piece."""
     samples: tuple[str, ...] = ()
+
+    @property
+    def checked(self) -> Window | None:
+        """From the first to the last window that was compared."""
+        return Window(self.looked_at[0].lower, self.looked_at[-1].upper) if self.looked_at else None
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The drifted windows that are named; none for a table that is read whole."""
+        return tuple(piece.window for piece in self.drifted[:_NAMED]) if self.looked_at else ()
 
 
 def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence[Window] | None = None) -> Drift:
@@ -58,31 +75,35 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     windows = settled_windows(spec, grid, position.state, within)
     if not windows:
         return Drift("nothing has settled yet that could be compared")
-    checked = Window(windows[0].lower, windows[-1].upper)
-    through, unread = _through(spec, position.state, checked.upper)
-    differing = _differing(spec, windows, ports)
+    looked_at = merge(windows)
+    through, unread = _through(spec, position.state, windows[-1].upper)
+    differing, rows = _differing(spec, windows, ports)
     if not differing:
-        equal = f"all of {len(windows)} windows are equal" if len(windows) > 1 else "the window is equal"
-        return Drift(equal + unread, through=through, checked=checked)
+        equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
+        return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
     found = ports.lake.compare(spec, merge(differing))
-    drifted = _drifted(spec, differing, ports) if found.missing else ()
+    drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
     outdated = _outdated(spec, windows, found, ports)
     if outdated.rows:
         told = (
-            f"{outdated.rows} rows of the copy show what the source no longer has: it has changed them to what cannot land; "
-            f"`incremental-assets reset --select {spec.id}` takes them out"
+            f"{counted(outdated.rows, 'row')} of the copy {agreeing(outdated.rows, 'shows', 'show')} what the source no longer has: it has "
+            f"changed {agreeing(outdated.rows, 'it', 'them')} to what cannot land; {reset(spec)} takes {agreeing(outdated.rows, 'it', 'them')} out"
         )
-        missing = f"; {found.missing} rows of the source are missing in the lake or different there" if drifted else ""
+        missing = f"; {counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
         samples = (*outdated.samples, *found.missing_keys)[:_NAMED]
-        return Drift(told + missing, outdated.rows + found.missing, None, checked, drifted, samples)
+        return Drift(
+            told + (missing if drifted else ""), outdated.rows + found.missing, None, looked_at, drifted, samples
+        )
     if not drifted:
         return Drift(
             f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}{unread}",
             through=through,
-            checked=checked,
+            looked_at=looked_at,
         )
-    detail = f"{found.missing} rows of the source are missing in the lake or different there, in {', '.join(map(str, drifted))}"
-    return Drift(detail, found.missing, _text(drifted[0].lower), checked, drifted, found.missing_keys)
+    named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
+    missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
+    detail = f"{missing}, in {named}"
+    return Drift(detail, found.missing, _text(drifted[0].window.lower), looked_at, drifted, found.missing_keys)
 
 
 def settled_windows(
@@ -103,30 +124,33 @@ def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[
     holes = state.unread(spec.start, upper)
     if not holes:
         return _text(upper), ""
-    told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: `incremental-assets reset --select {spec.id}` reads it"
+    told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: {reset(spec)} reads it"
     return _text(holes[0].lower if holes[0].lower != spec.start else None), told
 
 
 def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
     """A table that is read whole may differ from a source that has changed since; what another hand wrote into the copy is drift."""
+    whole = Window(None, None)
     found = ports.lake.inspect(spec, target[1] if target else None)
     if found is None:
-        return Drift("the table is gone from the lake", rows=state.rows or 1)
-    whole = Window(None, None)
+        rows = state.rows or 1
+        return Drift("the table is gone from the lake", rows, drifted=(Drifted(whole, rows),))
     ((lake, source),) = _both_sides(spec, (whole,), ports)
     if (lake.rows, lake.digest) == (source.rows, source.digest):
-        return Drift(f"{lake.rows} rows are equal", through=state.clock.isoformat() if state.clock else None)
+        equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
+        return Drift(equal, through=state.clock.isoformat() if state.clock else None)
     difference = ports.lake.compare(spec, (whole,))
     if found.foreign:
         rows = max(1, difference.missing + difference.extra)
         return Drift(
-            f"{rows} rows differ from the source and another hand has written to the copy ({found.foreign})",
+            f"{counted(rows, 'row')} {agreeing(rows, 'differs', 'differ')} from the source, and another writer has changed the copy ({found.foreign})",
             rows,
+            drifted=(Drifted(whole, rows),),
             samples=difference.missing_keys,
         )
     read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
     return Drift(
-        f"the source has changed in {difference.missing + difference.extra} rows since it was read whole{read}, which the next refresh brings"
+        f"the source has changed in {counted(difference.missing + difference.extra, 'row')} since it was read whole{read}, which the next refresh brings"
     )
 
 
@@ -134,21 +158,28 @@ def _text(value: CursorValue | None) -> str | None:
     return None if value is None else value.text
 
 
-def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
-    """The windows whose numbers differ, found in steps: a run of windows is looked into only if it differs as a whole."""
+def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[tuple[Window, ...], int]:
+    """The windows whose numbers differ, and the source's rows in all of them.
+
+    Found in steps: a run of windows is looked into only if it differs as a whole.
+    """
     single: set[Window] = set()
+    rows: int | None = None
     runs = _runs(windows, -(-len(windows) // _AT_ONCE))
     while runs:
-        differing = [run for batch in _batches(runs) for run in _unequal(spec, batch, ports)]
+        measured = [pair for batch in _batches(runs) for pair in _measured(spec, batch, ports)]
+        if rows is None:
+            rows = sum(there.rows for _, there in measured)
+        differing = [
+            run for run, (here, there) in zip(runs, measured, strict=True) if _numbers(here) != _numbers(there)
+        ]
         single.update(run[0] for run in differing if len(run) == 1)
         runs = [part for run in differing if len(run) > 1 for part in _runs(run, -(-len(run) // _AT_ONCE))]
-    return tuple(window for window in windows if window in single)
+    return tuple(window for window in windows if window in single), rows or 0
 
 
-def _unequal(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[_Run]:
-    together = tuple(Window(run[0].lower, run[-1].upper) for run in runs)
-    measured = _both_sides(spec, together, ports)
-    return [run for run, (here, there) in zip(runs, measured, strict=True) if _numbers(here) != _numbers(there)]
+def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple[Measure, Measure]]:
+    return _both_sides(spec, tuple(Window(run[0].lower, run[-1].upper) for run in runs), ports)
 
 
 def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
@@ -183,14 +214,21 @@ def _batches(runs: Sequence[_Run]) -> list[Sequence[_Run]]:
     return [runs[start : start + _AT_ONCE] for start in range(0, len(runs), _AT_ONCE)]
 
 
-def _drifted(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
-    """Which of the windows lack rows, one by one until enough are named."""
-    drifted: list[Window] = []
-    for window in windows:
-        if ports.lake.compare(spec, (window,)).missing:
-            drifted.append(window)
+def _drifted(spec: TableSpec, windows: Sequence[Window], rows: int, ports: Ports) -> tuple[Drifted, ...]:
+    """How many of the rows each window lacks, one by one until enough are named; the rest of the rows lies in the rest of the windows."""
+    drifted: list[Drifted] = []
+    for place, window in enumerate(windows, 1):
+        missing = ports.lake.compare(spec, (window,)).missing
+        if missing:
+            drifted.append(Drifted(window, missing))
+        left = rows - sum(piece.rows for piece in drifted)
         if len(drifted) == _NAMED:
-            break
+            rest = windows[place:]
+            return (
+                (*drifted, Drifted(Window(rest[0].lower, rest[-1].upper), left))
+                if rest and left > 0
+                else tuple(drifted)
+            )
     return tuple(drifted)
 
 
@@ -203,7 +241,8 @@ def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, por
 
 def _only_in_lake(found: Comparison) -> str:
     keys = f" (the keys {'; '.join(found.extra_keys)})" if found.extra_keys else ""
-    return f"{found.extra} rows are only in the lake{keys}: changed since in the source, deleted there, or given another key"
+    rows = f"{counted(found.extra, 'row')} {agreeing(found.extra, 'is', 'are')} only in the lake{keys}"
+    return f"{rows}: changed since in the source, deleted there, or given another key"
 
 
 def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) -> list[Window]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
+from incremental_assets.core.cures import full_refresh, reset
 from incremental_assets.core.errors import Overtaken, TargetChanged
 from incremental_assets.core.plan import Mode, Request, Ticket
 from incremental_assets.core.ports import Commit, Event, EventKind, Lease, OpenIntent, Ports, Position, Target
@@ -188,6 +189,6 @@ def _rebuild(spec: TableSpec, request: Request, position: Position, target: Targ
 
 def _changed(spec: TableSpec, what: str) -> TargetChanged:
     return TargetChanged(
-        f"{spec.id}: {what}, so nothing was written; read everything again with `incremental-assets sync --select {spec.id} --full-refresh`, "
-        f"or start over with `incremental-assets reset --select {spec.id}`"
+        f"{spec.id}: {what}, so nothing was written; read everything again with {full_refresh(spec)}, "
+        f"or start over with {reset(spec)}"
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.continuity import keys_stay_single
+from incremental_assets.core.cures import full_refresh
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import Refused, SelectionError, TermsChanged
 from incremental_assets.core.ports import Checkpoints, Event, EventKind, OpenIntent
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableSpec
+from incremental_assets.core.words import with_article
 
 
 def reset_table(
@@ -30,7 +32,7 @@ def reset_table(
         if not keys_stay_single(position.state.terms, spec.terms):
             raise TermsChanged(
                 f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several of one: "
-                f"read everything again with `incremental-assets sync --select {spec.id} --full-refresh`"
+                f"read everything again with {full_refresh(spec)}"
             )
         if not force:
             _check_harmless(spec, position.state, to)
@@ -85,7 +87,7 @@ def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:
         raise SelectionError(f"{spec.id}: this table is read whole and has no watermark; reset it without `--to`")
     if to.type is not spec.cursor.type:
         raise SelectionError(
-            f"{spec.id}: `--to` is a {to.type} and the cursor {spec.cursor.column!r} a {spec.cursor.type}"
+            f"{spec.id}: `--to` is {with_article(to.type)} and the cursor {spec.cursor.column!r} {with_article(spec.cursor.type)}"
         )
 
 

@@ -99,6 +99,10 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
             f"{shape.id}: row-level security hides rows from the user that reads it, and a watermark would pass over them; "
             "grant that user BYPASSRLS, add a policy that shows it every row (`USING (true)`), or sync a view of the rows that are meant"
         )
+    if not shape.columns:
+        raise SourceRefused(
+            f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"
+        )
     cursor = config.cursor
     if cursor is not None:
         _check_cursor(shape, cursor, "cursor", cursor.column)
@@ -108,7 +112,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     for name in key:
         _check_column(shape, "key", name)
     if config.strategy is Strategy.UPSERT and not key:
-        raise NoPrimaryKey(shape.id)
+        raise NoPrimaryKey(shape.id, shape.own_key)
     spec = TableSpec(
         shape=shape,
         strategy=config.strategy,

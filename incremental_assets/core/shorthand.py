@@ -10,6 +10,7 @@ from enum import StrEnum
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.names import quote, render_table, scan_name, scan_table
 from incremental_assets.core.table import Strategy
+from incremental_assets.core.words import with_article
 
 FORM = "schema.table:column:type[:direction][@start][!strategy]"
 
@@ -42,11 +43,11 @@ class Shorthand:
                 "a shorthand is `append` or `upsert`; for a table read whole write `table:` and `strategy: full_refresh`, or leave it out"
             )
         if self.start is not None and (self.start.type is not self.type or not self.start.is_finite):
-            raise ValueError(f"a {self.type} cursor starts at a finite {self.type}")
+            raise ValueError(f"{with_article(self.type)} cursor starts at a finite {self.type}")
 
 
 def parse(text: str) -> Shorthand:
-    """Read one shorthand; ValueError names the part that is wrong and what to write there."""
+    """Read one shorthand; ValueError names every part that is wrong and what to write there."""
     schema, name, end = scan_table(text)
     if text[end : end + 1] != ":":
         raise ValueError(f"the cursor column is missing; write {FORM}")
@@ -56,17 +57,14 @@ def parse(text: str) -> Shorthand:
     tail = _TAIL.fullmatch(text, column.end + 1)
     if tail is None:  # pragma: no cover - every part of the pattern is optional
         raise ValueError(f"write {FORM}")
-    kind = CursorType(_choice("type", tail["type"], [*CursorType]))
-    strategy = _choice("strategy", _after_mark(tail["strategy"], "append"), [*_STRATEGIES])
-    return Shorthand(
-        schema=schema,
-        name=name,
-        column=column.name,
-        type=kind,
-        direction=Direction(_choice("direction", _after_mark(tail["direction"], "i"), [*Direction])),
-        start=None if tail["start"] is None else _start(kind, tail["start"][1:]),
-        strategy=Strategy(strategy),
-    )
+    slips: list[str] = []
+    kind = _choice("type", tail["type"], [*CursorType], slips)
+    direction = _choice("direction", _after_mark(tail["direction"], "i"), [*Direction], slips)
+    start = _start(CursorType(kind), tail["start"][1:], slips) if kind and tail["start"] is not None else None
+    strategy = _choice("strategy", _after_mark(tail["strategy"], "append"), [*_STRATEGIES], slips)
+    if slips:
+        raise ValueError(f"{'; '.join(slips)}; write {FORM}")
+    return Shorthand(schema, name, column.name, CursorType(kind), Direction(direction), start, Strategy(strategy))
 
 
 def render(shorthand: Shorthand) -> str:
@@ -82,7 +80,8 @@ def _after_mark(part: str | None, default: str) -> str:
     return default if part is None else part[1:]
 
 
-def _choice(part: str, text: str, choices: list[str]) -> str:
+def _choice(part: str, text: str, choices: list[str], slips: list[str]) -> str:
+    """One of the choices, or nothing and a slip more."""
     text = text.strip()
     if text in choices:
         return text
@@ -90,11 +89,17 @@ def _choice(part: str, text: str, choices: list[str]) -> str:
         return text  # refused by the value itself, which knows why
     near = difflib.get_close_matches(text, choices, n=1)
     hint = f"did you mean `{near[0]}`? " if near else ""
-    raise ValueError(f"{hint}the {part} is one of {', '.join(choices)}, in {FORM}")
+    slips.append(f"{hint}the {part} is one of {', '.join(choices)}")
+    return ""
 
 
-def _start(kind: CursorType, text: str) -> CursorValue:
-    value = CursorValue.parse(kind, text)
-    if not value.is_finite:
-        raise ValueError(f"a {kind} cursor starts at a finite value; leave @{text} out to begin with the first row")
-    return value
+def _start(kind: CursorType, text: str, slips: list[str]) -> CursorValue | None:
+    try:
+        value = CursorValue.parse(kind, text)
+    except ValueError as error:
+        slips.append(str(error))
+        return None
+    if value.is_finite:
+        return value
+    slips.append(f"{with_article(kind)} cursor starts at a finite value; leave @{text} out to begin with the first row")
+    return None

@@ -18,6 +18,7 @@ from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, 
 from incremental_assets.core.recover import agree, check_untouched, recover
 from incremental_assets.core.report import RowCounts, Status, SyncReport
 from incremental_assets.core.table import NullPolicy, TableId, TableSpec
+from incremental_assets.core.words import counted
 
 
 def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
@@ -52,7 +53,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
                         EventKind.FAILED,
                         request.run_id,
                         report=failed(spec, request, error, watch.seconds),
-                        detail=sentence(error),
+                        detail=sentence_of(spec.id, error),
                     )
                 )
             if error is met:
@@ -191,7 +192,7 @@ def _check_shrink(decision: SyncPlan, batch: Batch) -> None:
     before = decision.previous.rows if decision.previous else None
     if decision.overwrites and before and batch.rows < before / 2 and not decision.request.allow_shrink:
         raise Refused(
-            f"{decision.spec.id}: the source shows {batch.rows} rows where the last whole read had {before}, so the copy was left as it is; "
+            f"{decision.spec.id}: the source shows {counted(batch.rows, 'row')} where the last whole read had {before}, so the copy was left as it is; "
             f"if that is right, run `incremental-assets sync --select {decision.spec.id} --allow-shrink --yes`"
         )
 
@@ -205,7 +206,7 @@ def failed(spec: TableSpec, request: Request, error: BaseException, seconds: flo
         mode=request.mode,
         status=Status.of(error),
         seconds=seconds,
-        error=sentence(error),
+        error=sentence_of(spec.id, error),
     )
 
 
@@ -214,7 +215,12 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, IncrementalAssetsError):
         return str(error)
     first = next(iter(str(error).strip().splitlines()), "")
-    return f"unexpected {type(error).__name__}: {first}" if first else f"unexpected {type(error).__name__}"
+    return f"unexpected {type(error).__name__}" + (f": {first}" if first else "")
+
+
+def sentence_of(table: TableId, error: BaseException) -> str:
+    """The same, with the table: those of the family name it themselves."""
+    return str(error) if isinstance(error, IncrementalAssetsError) else f"{table}: {sentence(error)}"
 
 
 class Stopwatch:

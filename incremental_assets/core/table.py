@@ -105,6 +105,8 @@ class TableShape:
     primary_key: tuple[str, ...] = ()
     unique_keys: tuple[tuple[str, ...], ...] = ()
     """Other keys that the source enforces for every row: not partial, not deferrable, no column nullable."""
+    own_key: tuple[str, ...] = ()
+    """The declared primary key of a table that others inherit from: no key, as their rows are shown too and may repeat it."""
     comment: str = ""
     rows: int = 0
     bytes: int = 0

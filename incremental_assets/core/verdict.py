@@ -16,6 +16,7 @@ from incremental_assets.core.measure import Duplicates
 from incremental_assets.core.reconcile import Drift
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.window import Window
+from incremental_assets.core.words import agreeing, counted
 
 
 class Check(StrEnum):
@@ -77,7 +78,7 @@ def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdic
     """No key twice."""
     key = ", ".join(spec.key)
     detail = (
-        f"{found.keys} keys ({key}) are there more than once, {found.rows} rows too many"
+        f"{counted(found.keys, 'key')} ({key}) {agreeing(found.keys, 'is', 'are')} there more than once, {counted(found.rows, 'row')} too many"
         if found.keys
         else f"no key ({key}) is there twice"
     )
@@ -120,7 +121,7 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
     # Columns gone from the source are kept, empty, in the target by design.
     differs = len(found.added) + len(found.retyped) + (0 if spec.evolve else len(found.dropped))
     severity = Severity.ERROR if found.retyped or not spec.evolve else Severity.WARN
-    detail = "; ".join(told) or f"{len(spec.columns)} columns, the same on both sides"
+    detail = "; ".join(told) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
     return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
 
 

@@ -28,6 +28,7 @@ from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.resolve import Resolved
 from incremental_assets.core.table import TableId, TableSpec
 from incremental_assets.core.terms import terms_of
+from incremental_assets.core.words import counted
 from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.in_flight import sign
@@ -139,6 +140,6 @@ def _line(report: SyncReport) -> str:
     rows = report.rows
     stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in report.stages)
     return (
-        f"{report.table}: {rows.read} rows read, {rows.inserted} inserted, {rows.updated} updated, {rows.unchanged} unchanged "
+        f"{report.table}: {counted(rows.read, 'row')} read, {rows.inserted} inserted, {rows.updated} updated, {rows.unchanged} unchanged "
         f"in {report.seconds:.1f} s ({stages}); watermark {report.new_watermark or 'none'}"
     )

@@ -104,10 +104,10 @@ def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str]
         yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)
     runtime.foresee(spec.id for spec in chosen if windows_of(spec) is None)
     terms = partial(terms_of, view.config)
-    scope = Scope({check for _, check in wanted}, view.config.parallel.checks, windows_of)
-    for verdict in audit(chosen, scope, terms, runtime.ports(view.name)):
-        if (verdict.table, verdict.check) in wanted:
-            yield verdict
+    scope = Scope(
+        view.config.parallel.checks, lambda table: [check for each, check in wanted if each == table], windows_of
+    )
+    yield from audit(chosen, scope, terms, runtime.ports(view.name))
 
 
 def windows_of_run(grid: Grid, kind: CursorType, tags: Mapping[str, str]) -> Sequence[Window] | None:

@@ -24,6 +24,7 @@ from incremental_assets.core.moved import Moved, Stopped, new_keys, partition_ke
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.resolve import gone
 from incremental_assets.core.table import TableId
+from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.in_flight import in_flight
@@ -139,6 +140,6 @@ def _told(seen: Tick, stopped: Sequence[Stopped], new: Sequence[str]) -> str:
     told += [each.sentence for each in stopped]
     if new:
         told.append(
-            f"{len(new)} tables are new ({', '.join(new[:5])}{', …' if len(new) > 5 else ''}): reload the code location to see them"
+            f"{counted(len(new), 'table')} {agreeing(len(new), 'is', 'are')} new ({', '.join(new[:5])}{', …' if len(new) > 5 else ''}): reload the code location to see them"
         )
     return "; ".join(told)

@@ -36,6 +36,6 @@ def evaluation(verdict: Verdict) -> AssetCheckEvaluation:
 def tell_schema(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
     """Whether a table that a sync has met has its source's columns, where that is news: it costs one look at the lake's log."""
     last = instance.get_latest_asset_check_evaluation_record(AssetCheckKey(asset_key(spec.id), str(Check.SCHEMA)))
-    for verdict in audit((spec,), Scope({Check.SCHEMA}, parallel=1), lambda _: terms, ports):
+    for verdict in audit((spec,), Scope(1, lambda _: (Check.SCHEMA,)), lambda _: terms, ports):
         if last is None or (last.status is AssetCheckExecutionRecordStatus.SUCCEEDED) != verdict.passed:
             instance.report_runless_asset_event(evaluation(verdict))

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from sqlite3 import SQLITE_CORRUPT, SQLITE_NOTADB
 from sqlite3 import Connection as SqliteConnection
+from sqlite3 import DatabaseError as SqliteDatabaseError
 from sqlite3 import OperationalError as SqliteError
 from typing import Any
 
@@ -18,7 +20,7 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from incremental_assets.core.errors import CheckpointsUnreachable, SetupError
+from incremental_assets.core.errors import CheckpointsUnreachable, CheckpointsUnreadable, SetupError
 from incremental_assets.engine.checkpoint_schema import SHIPPED, Schema, check, migrate
 from incremental_assets.engine.checkpoint_tables import Instant
 from incremental_assets.engine.permissions import own_file, own_folder
@@ -49,7 +51,7 @@ _SESSION = (
 
 
 class Database:
-    """Opens itself at the first use, at the newest version. Raises CheckpointsUnreachable, CheckpointsTooNew."""
+    """Opens itself at the first use, at the newest version. Raises CheckpointsUnreachable, CheckpointsUnreadable, CheckpointsTooNew."""
 
     def __init__(self, url: str, schema: Schema = SHIPPED) -> None:
         self._url, self._schema = _parsed(url), schema
@@ -73,7 +75,9 @@ class Database:
                 yield connection
         except (DataError, IntegrityError):
             raise  # a fault of this program, not of the database
-        except (DBAPIError, PoolTimeoutError, OSError) as error:
+        except (DBAPIError, PoolTimeoutError, OSError, SqliteDatabaseError) as error:
+            if _is_no_database(error):
+                raise CheckpointsUnreadable(str(self._file), self._reason(error)) from None
             # Without the cause: it shows the connection's arguments to whoever prints locals.
             raise CheckpointsUnreachable(self.name, self._reason(error)) from None
 
@@ -155,6 +159,12 @@ class Database:
 
     def __repr__(self) -> str:
         return f"Database({self.name!r})"
+
+
+def _is_no_database(error: Exception) -> bool:
+    """Whether SQLite met something else at the file, or a file that is broken: waiting for it mends neither."""
+    code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
+    return code & 0xFF in (SQLITE_NOTADB, SQLITE_CORRUPT)
 
 
 def _parsed(url: str) -> URL:

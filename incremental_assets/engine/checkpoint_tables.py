@@ -132,6 +132,8 @@ verifications = Table(
     Column("verified_through", Text),
     Column("drift", BigInteger, nullable=False),
     Column("verified_at", Instant, nullable=False),
+    # Where the drift lies, as JSON; NULL as version 2 wrote it: anywhere.
+    Column("drifted", Text),
 )
 
 

@@ -15,14 +15,16 @@ from typing import Any
 
 from sqlalchemy import Executable, select
 
-from incremental_assets.core.ports import Event, EventKind, Position, Verified
+from incremental_assets.core.ports import Event, EventKind, Position
 from incremental_assets.core.table import TableId, TableShape
+from incremental_assets.core.verified import Verified
 from incremental_assets.engine.checkpoint_catalogue import dump_shapes, load_shapes
 from incremental_assets.engine.checkpoint_database import Database
 from incremental_assets.engine.checkpoint_events import Recorded, append, latest, recorded, surplus_idle
 from incremental_assets.engine.checkpoint_leases import Leases, Pace
 from incremental_assets.engine.checkpoint_positions import all_positions, position_of
 from incremental_assets.engine.checkpoint_tables import catalogue, heartbeats, names_of, table_of, verifications
+from incremental_assets.engine.checkpoint_verifications import read_again, remember, verified_of
 from incremental_assets.engine.owner import Owner
 
 __all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
@@ -77,14 +79,12 @@ class SqlCheckpoints:
 
     def remember_verified(self, table: TableId, verified: Verified) -> None:
         """Keep how far the copy was found equal to its source."""
-        row = {"verified_through": verified.through, "drift": verified.drift, "verified_at": self._database.now()}
         with self._database.transaction(writes=True) as connection:
-            connection.execute(self._database.upsert(verifications, names_of(table) | row))
+            remember(connection, self._database, table, verified)
 
     def verified(self) -> dict[TableId, Verified]:
         """What was last kept of every table."""
-        rows = self._read(select(verifications))
-        return {table_of(row): Verified(row.verified_through, row.drift) for row in rows}
+        return {table_of(row): verified_of(row) for row in self._read(select(verifications))}
 
     # --- for people -------------------------------------------------------------------------------
 
@@ -135,6 +135,8 @@ class SqlCheckpoints:
         with self._database.transaction(writes=True) as connection:
             self._leases.prove(connection, table, token)
             append(connection, self._database, event)
+            if event.kind is EventKind.LANDED and event.report is not None and event.report.window is not None:
+                read_again(connection, table, event.report.window)
             if event.kind is EventKind.IDLE:
                 connection.execute(surplus_idle(self._database, self._keep_idle, table))
 

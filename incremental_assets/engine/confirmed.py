@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.cures import full_refresh, reset
 from incremental_assets.core.errors import CommitMissing, TargetChanged
 from incremental_assets.core.table import TableSpec
 from incremental_assets.engine.log import Committed, TableLog, open_log
@@ -22,5 +23,5 @@ def changed_meanwhile(spec: TableSpec, found: Committed) -> TargetChanged:
     """Another hand's commit, while the batch was on its way."""
     return TargetChanged(
         f"{spec.id}: the rows were changed by another hand while this sync ran ({found.operation} in version {found.version} by {found.engine}); "
-        f"read everything again with `incremental-assets sync --select {spec.id} --full-refresh`, or start over with `incremental-assets reset --select {spec.id}`"
+        f"read everything again with {full_refresh(spec)}, or start over with {reset(spec)}"
     )

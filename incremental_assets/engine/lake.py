@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.contract import OWN_PREFIX, Difference, check_columns, check_names, difference, sql_type
+from incremental_assets.core.cures import reset
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.maintenance import How, Layout
 from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
@@ -352,6 +353,6 @@ def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:
     names = ", ".join(column.name for column in added)
     told = (
         f"new columns ({names}) came with this sync; rows that do not move show NULL there, which is wrong should the source have given them "
-        f"a value: then read everything again with `incremental-assets reset --select {spec.id}`"
+        f"a value: then read everything again with {reset(spec)}"
     )
     return (told,) if added else ()

@@ -20,6 +20,7 @@ string          length in characters, `:`, the text            the same
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime, timedelta
 
 from incremental_assets.core.table import Column
 
@@ -39,10 +40,43 @@ def spark_row_text(columns: Sequence[Column]) -> str:
 
 
 def spark_key_text(columns: Sequence[Column]) -> str:
-    """Spark SQL for a key as people read it: a key of one text is that text."""
+    """Spark SQL for a key's canonical text: a key of one text is that text."""
     if len(columns) == 1 and columns[0].spark_type == "string":
         return f"coalesce({spark_name(columns[0].name)}, '{NULL}')"
     return spark_row_text(columns)
+
+
+def readable_key(columns: Sequence[Column], text: str) -> str:
+    """A key's canonical text as people read it: moments and numbers in their usual form, texts without their length."""
+    if len(columns) == 1 and columns[0].spark_type == "string":
+        return text
+    parts, rest = [], text
+    for column in columns:
+        part, rest = _first_part(column, rest)
+        parts.append("NULL" if part is None else _readable(column, part))
+    return ", ".join(parts)
+
+
+def _first_part(column: Column, text: str) -> tuple[str | None, str]:
+    """The text of the first value, without its length, None for NULL; and what follows its comma."""
+    if column.spark_type == "string" and not text.startswith(NULL):
+        length, _, rest = text.partition(":")
+        return rest[: int(length)], rest[int(length) + 1 :]
+    part, _, rest = text.partition(SEPARATOR)
+    return None if part == NULL else part, rest
+
+
+def _readable(column: Column, part: str) -> str:
+    kind = column.spark_type
+    try:
+        if kind == "date":
+            return str(date(1970, 1, 1) + timedelta(days=int(part)))
+        if kind in ("timestamp", "timestamp_ntz"):
+            moment = datetime(1970, 1, 1) + timedelta(microseconds=int(part))  # noqa: DTZ001 - UTC, or no zone at all
+            return moment.isoformat() + ("Z" if kind == "timestamp" else "")
+    except OverflowError:
+        return part  # outside of Python's calendar
+    return repr(float.fromhex(part)) if kind in ("float", "double") else part
 
 
 def spark_name(name: str) -> str:

@@ -19,7 +19,7 @@ from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql import PostgreSQL
 from incremental_assets.engine.expressions import column, cursor_column, spark_value
 from incremental_assets.engine.log import TableLog
-from incremental_assets.engine.measure import spark_key_text, spark_row_hash
+from incremental_assets.engine.measure import readable_key, spark_key_text, spark_row_hash
 from incremental_assets.engine.own import CURSOR, HASH, KEY, SEQ, TIMES, own
 
 _SAMPLES = 10
@@ -84,7 +84,7 @@ def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparis
     found = placed.agg(*_tell("missing", sf.col(_MORE)), *_tell("extra", -sf.col(_MORE))).first()
     if found is None:
         raise ValueError("an aggregate without a row")
-    keys = {side: tuple(sorted(found[own(f"{side}_keys")])) for side in ("missing", "extra")}
+    keys = {side: _shown(spec, sorted(found[own(f"{side}_keys")])) for side in ("missing", "extra")}
     return Comparison(int(found[own("missing")]), int(found[own("extra")]), keys["missing"], keys["extra"])
 
 
@@ -96,7 +96,9 @@ def outdated(held: Held, windows: Sequence[Window], address: Address) -> Outdate
     keys = _source(held.session, query, address)
     rows = _rows(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
     found = rows.orderBy(KEY).limit(_SAMPLES).collect()
-    return Outdated(rows.count() if len(found) == _SAMPLES else len(found), tuple(each[KEY] for each in found))
+    return Outdated(
+        rows.count() if len(found) == _SAMPLES else len(found), _shown(held.spec, [each[KEY] for each in found])
+    )
 
 
 def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
@@ -109,7 +111,7 @@ def duplicates(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     if found is None or not found[own("keys")]:
         return Duplicates(0, 0)
     samples = twice.select(_key(spec).alias(KEY)).orderBy(KEY).limit(_SAMPLES).collect()
-    return Duplicates(int(found[own("keys")]), int(found[own("rows")]), tuple(each[KEY] for each in samples))
+    return Duplicates(int(found[own("keys")]), int(found[own("rows")]), _shown(spec, [each[KEY] for each in samples]))
 
 
 def _as_key(found: SourceColumn) -> Column:
@@ -120,6 +122,12 @@ def _as_key(found: SourceColumn) -> Column:
     elif found.source_type.endswith("citext"):
         value = sf.lower(value)
     return value.alias(found.name)
+
+
+def _shown(spec: TableSpec, keys: Sequence[str]) -> tuple[str, ...]:
+    by_name = {found.name: found for found in spec.columns}
+    columns = [by_name[name] for name in spec.key]
+    return tuple(readable_key(columns, key) if columns else key for key in keys)
 
 
 def _tell(name: str, more: Column) -> list[Column]:

@@ -10,6 +10,7 @@ from incremental_assets.core.naming import staging_path
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Snapshot
 from incremental_assets.core.table import FuturePolicy, Strategy, TableId, TableSpec
+from incremental_assets.core.words import agreeing, counted
 from incremental_assets.engine.files import make_own_folder, names_in, remove_folder
 from incremental_assets.engine.lake_errors import explained
 
@@ -72,12 +73,12 @@ def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: int = 0
     told = []
     if future and plan.spec.future is FuturePolicy.LAND:
         told.append(
-            f"{future} rows are stamped past the source's clock ({plan.future_above}); they landed and do not move the watermark"
+            f"{counted(future, 'row')} {agreeing(future, 'is', 'are')} stamped past the source's clock ({plan.future_above}): landed, without moving the watermark"
         )
     if rejected:
-        told.append(f"{rejected} rows cannot land and went to quarantine")
+        told.append(f"{counted(rejected, 'row')} cannot land and went to quarantine")
     if duplicates:
         told.append(
-            f"{duplicates} rows repeat a key ({', '.join(plan.spec.key)}) that the source does not enforce; of each key the row with the largest cursor landed"
+            f"{counted(duplicates, 'row')} {agreeing(duplicates, 'repeats', 'repeat')} a key ({', '.join(plan.spec.key)}) that the source does not enforce; of each key the row with the largest cursor landed"
         )
     return tuple(told)

@@ -21,6 +21,7 @@ from incremental_assets.core.report import Status, SyncReport
 from incremental_assets.core.table import TableSpec
 from incremental_assets.core.terms import terms_of
 from incremental_assets.core.window import Window
+from incremental_assets.core.words import counted
 from incremental_assets.verbs import reports
 from incremental_assets.verbs.answer import Answer, Cell, Note
 from incremental_assets.verbs.answer import Grid as Shown
@@ -93,7 +94,7 @@ def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tu
             rest(source.backfill.pause)
         report = runs.read_again(spec, part, Request(str(uuid.uuid4()), Mode.BACKFILL), name)
         done.append(report)
-        watch.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {report.rows.read:,} rows read")
+        watch.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {counted(report.rows.read, 'row')} read")
         if report.status not in (Status.LANDED, Status.IDLE):
             break
     return done, len(landed)
@@ -154,9 +155,13 @@ def _nothing_left(spec: TableSpec, told: str) -> SyncReport:
 
 def _answer(spec: TableSpec, done: Sequence[SyncReport], skipped: int, seconds: float) -> Answer:
     rows = sum(report.rows.read for report in done)
-    told = f"{spec.id}: {rows:,} rows read in {len(done)} runs" if done else f"{spec.id}: nothing left to read"
+    told = (
+        f"{spec.id}: {counted(rows, 'row')} read in {counted(len(done), 'run')}"
+        if done
+        else f"{spec.id}: nothing left to read"
+    )
     if skipped:
-        told += f", {skipped} partitions had landed in an earlier call (--again reads them too)"
+        told += f", {counted(skipped, 'partition')} had landed in an earlier call (--again reads them too)"
     if not done:
         # The document names the table all the same, and says why nothing was read.
         done = [_nothing_left(spec, told)]

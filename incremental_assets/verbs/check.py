@@ -15,6 +15,7 @@ from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
 from incremental_assets.core.verdict import Check, Verdict, unanswered
 from incremental_assets.core.window import Window
+from incremental_assets.core.words import counted
 from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.board import Board, board
 from incremental_assets.verbs.opening import configured, opened
@@ -25,40 +26,48 @@ if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 
-def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], *, only_failed: bool = False) -> Answer:
     """The verb."""
     with opened(configured(config)) as runtime, board() as watch:
         found = survey(runtime, patterns)
-        verdicts = list(_verdicts(runtime, found, watch))
-    return with_problems(answer(sorted(verdicts, key=_place)), found)
+        # Dagster costs a second to import: only once there is something to be checked.
+        from incremental_assets.verbs.dagster_checks import reported
+
+        verdicts = list(reported(_verdicts(runtime, found, watch), watch.say))
+    return with_problems(answer(sorted(verdicts, key=_place), only_failed=only_failed), found)
 
 
 def _place(verdict: Verdict) -> tuple[TableId, int]:
     return verdict.table, list(Check).index(verdict.check)
 
 
-def answer(verdicts: Sequence[Verdict]) -> Answer:
-    """Every check; exit 1 if one has failed as an error."""
+def answer(verdicts: Sequence[Verdict], *, only_failed: bool) -> Answer:
+    """What failed first, then what passed, then the sum; exit 1 if one has failed as an error."""
     broken = [verdict for verdict in verdicts if not verdict.passed]
     errors = [verdict for verdict in broken if verdict.severity is Severity.ERROR]
-    shown: list[Shown] = [
-        Grid(("table", "check", "result", "found"), tuple(_row(verdict) for verdict in verdicts), spare=("found",))
-    ]
-    shown += [
-        Note(f"{verdict.table} {verdict.check}: {', '.join(map(str, verdict.drifted))}", "bad")
-        for verdict in broken
-        if verdict.drifted
-    ]
+    warned = [verdict for verdict in broken if verdict.severity is not Severity.ERROR]
+    passed = [] if only_failed else [verdict for verdict in verdicts if verdict.passed]
+    shown: list[Shown] = [_grid([*errors, *warned])]
     shown += [
         Note(f"{verdict.table} {verdict.check}: keys such as {', '.join(verdict.samples)}", "bad")
         for verdict in broken
         if verdict.samples
     ]
-    told = f"{len(verdicts) - len(broken)} of {len(verdicts)} checks passed"
-    warned = len(broken) - len(errors)
-    told += f", {warned} warn" if warned else ""
-    shown.append(Note(told, "bad" if errors else "strong"))
-    return Answer({"checks": [_entry(verdict) for verdict in verdicts]}, tuple(shown), FAILED if errors else DONE)
+    shown += [_grid(passed), Note(_summary(verdicts, len(errors), len(warned)), "bad" if errors else "strong")]
+    document = {"checks": [_entry(verdict) for verdict in (broken if only_failed else verdicts)]}
+    return Answer(document, tuple(shown), FAILED if errors else DONE)
+
+
+def _summary(verdicts: Sequence[Verdict], errors: int, warnings: int) -> str:
+    tables = counted(len({verdict.table for verdict in verdicts}), "table")
+    rest = [f"{errors:,} failed"] if errors else []
+    rest += [counted(warnings, "warning")] if warnings else []
+    passed = len(verdicts) - errors - warnings
+    return ", ".join([f"{passed:,} of {counted(len(verdicts), 'check')} passed", *rest]) + f" ({tables})"
+
+
+def _grid(verdicts: Sequence[Verdict]) -> Grid:
+    return Grid(("table", "check", "result", "found"), tuple(map(_row, verdicts)), spare=("found",))
 
 
 def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict]:
@@ -68,7 +77,7 @@ def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict
         watch.begin(spec.id for spec in specs)
         if not specs:
             continue
-        scope, told = Scope(frozenset(Check), source.parallel.checks), Counter[TableId]()
+        scope, told = Scope(source.parallel.checks), Counter[TableId]()
         for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name, watch)):
             told[verdict.table] += 1
             of = len(applicable(terms_of(source, verdict.table)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets.core.coverage import Coverage, coverage_of
+from incremental_assets.core.cures import read_again
 from incremental_assets.core.names import render_table
 from incremental_assets.core.terms import terms_of
 from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
@@ -78,8 +79,9 @@ def _row(each: Coverage) -> tuple[Cell | str, ...]:
 def _notes(each: Coverage) -> list[Note]:
     notes = []
     if each.gaps:
-        cure = f"read them with `incremental-assets backfill --select {each.table} --from … --to …`"
-        notes.append(Note(f"{each.table}: nothing has landed from {', '.join(map(str, each.gaps))}; {cure}", "bad"))
+        cures = " and ".join(read_again(each.table, gap) for gap in each.gaps[:_MOST])
+        told = f"nothing has landed from {', '.join(map(str, each.gaps))}; read what is missing with {cures}"
+        notes.append(Note(f"{each.table}: {told}", "bad"))
     if each.not_covered:
         told = "Dagster shows as materialized what has not been covered"
         notes.append(Note(f"{each.table}: {told}: {_some(each.not_covered)}; materialize these partitions", "bad"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, RunsFilter, in_process_executor
 
-from incremental_assets.core.errors import Busy, SetupError
+from incremental_assets.core.errors import SetupError, SourceBusy
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.moved import Moved
 from incremental_assets.core.plan import Request
@@ -110,7 +110,7 @@ class DagsterRuns:
         beats = self._checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
         if other is not None:
-            self.watched.busy |= {table_of(key): Busy(table_of(key), f"run {other} of Dagster") for key in keys}
+            self.watched.busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in keys}
             return ""
         with left_to_dagster():
             result = self._definitions.resolve_job_def(job).execute_in_process(

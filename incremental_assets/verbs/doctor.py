@@ -14,6 +14,7 @@ from incremental_assets.core.ports import Position
 from incremental_assets.core.resolve import resolve_all
 from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
+from incremental_assets.core.words import agreeing, counted
 from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.findings import Finding, Health, of_source, of_table, wanted_of
 from incremental_assets.verbs.opening import configured, opened
@@ -105,7 +106,9 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
     yield _lake(configuration.lake)
     try:
         count = len(runtime.checkpoints.positions())
-        yield Finding("checkpoints", "reachable", Health.OK, f"{count} tables have synced")
+        yield Finding(
+            "checkpoints", "reachable", Health.OK, f"{counted(count, 'table')} {agreeing(count, 'has', 'have')} synced"
+        )
     except IncrementalAssetsError as error:
         yield Finding("checkpoints", "reachable", Health.FAIL, str(error))
 

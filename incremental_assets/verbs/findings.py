@@ -11,6 +11,7 @@ from incremental_assets.core.config_values import SourceConfig, TableConfig
 from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles
 from incremental_assets.core.facts import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.table import Cursor, NullPolicy, Strategy, TableId, TableSpec
+from incremental_assets.core.words import counted, with_article
 
 _SQL = "`incremental-assets doctor --sql` prints the statement"
 
@@ -108,7 +109,7 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
             "grant BYPASSRLS, or a policy that shows every row",
         )
     if not landed:
-        yield Finding(name, "first load", Health.OK, f"reads about {facts.rows:,} rows, {_size(facts.bytes)}")
+        yield Finding(name, "first load", Health.OK, _first_load(facts))
     if spec.cursor is not None and spec.is_incremental:
         yield from _of_cursor(spec, spec.cursor, facts, source)
     else:
@@ -166,9 +167,9 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             name,
             "cursor",
             Health.OK,
-            f"{cursor.column} is a {cursor.type}, indexed and never NULL"
+            f"{cursor.column} is {with_article(cursor.type)}, indexed and never NULL"
             if not _may_be_null(spec, cursor)
-            else f"{cursor.column} is a {cursor.type}, indexed",
+            else f"{cursor.column} is {with_article(cursor.type)}, indexed",
         )
 
 
@@ -212,6 +213,17 @@ def _columns(cursor: Cursor | None) -> tuple[str, ...]:
 
 def _warn(subject: str, topic: str, detail: str, cure: str) -> Finding:
     return Finding(subject, topic, Health.WARN, detail, cure)
+
+
+def _first_load(facts: TableFacts) -> str:
+    """Of a view the catalogue knows neither."""
+    known = [f"about {counted(facts.rows, 'row')}"] if facts.rows else []
+    known += [_size(facts.bytes)] if facts.bytes else []
+    return (
+        f"reads {', '.join(known)}"
+        if known
+        else "how much it reads is not known before: the source keeps no numbers of it"
+    )
 
 
 def _size(count: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from incremental_assets.core.names import render_table
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.words import counted
 from incremental_assets.verbs.answer import BUSY, DONE, FAILED, REFUSED, Answer, Cell, Grid, Note, Shown, worst
 from incremental_assets.verbs.survey import Trouble
 
@@ -91,7 +92,7 @@ def summary(reports: Sequence[SyncReport]) -> str:
     words = {Status.LANDED: "synced", Status.IDLE: "nothing moved in"}
     told = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
     rows = sum(report.rows.read for report in reports)
-    return f"{', '.join(told) or 'no tables'}; {rows:,} rows read"
+    return f"{', '.join(told) or 'no tables'}; {counted(rows, 'row')} read"
 
 
 def text(value: object) -> str | None:
@@ -127,4 +128,4 @@ def _row(report: SyncReport) -> tuple[Cell | str, ...]:
 
 
 def _tables(count: int) -> str:
-    return "1 table" if count == 1 else f"{count} tables"
+    return counted(count, "table")

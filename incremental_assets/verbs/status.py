@@ -13,10 +13,12 @@ from incremental_assets.core.config_values import TableConfig
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.names import render_table
-from incremental_assets.core.ports import EventKind, Look, Position, Verified
+from incremental_assets.core.ports import EventKind, Look, Position
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
+from incremental_assets.core.verified import Verified
+from incremental_assets.core.words import counted
 from incremental_assets.verbs.ages import age
 from incremental_assets.verbs.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.opening import configured, opened
@@ -78,7 +80,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
                 last_at=_last_at(runtime, table) if table in positions else None,
                 heartbeat=beat,
                 verified=verified.get(table),
-                lag=lags.get(table, beat.lag_seconds if beat else None),
+                lag=_lag(positions.get(table), lags.get(table, beat.lag_seconds if beat else None)),
                 bound=bounds.get(table.source),
                 error=errors.get(table),
             )
@@ -104,6 +106,11 @@ def _look(
         except IncrementalAssetsError as error:
             errors |= {spec.id: str(error) for spec in specs}
     return lags, bounds, errors
+
+
+def _lag(position: Position | None, lag: float | None) -> float | None:
+    """Of a table that never landed it is known only where a row waits: 0 would say that every row has landed."""
+    return lag or None if position is None or position.state is None else lag
 
 
 def _last_at(runtime: Runtime, table: TableId) -> datetime | None:
@@ -213,4 +220,4 @@ def _row(standing: Standing) -> tuple[Cell | str, ...]:
 def _verified(verified: Verified | None) -> Cell | str:
     if verified is None:
         return ""
-    return Cell(f"{verified.drift:,} rows drifted", "bad") if verified.drift else short(verified.through)
+    return Cell(f"{counted(verified.drift, 'row')} drifted", "bad") if verified.drift else short(verified.through)

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import Busy
-from incremental_assets.core.ports import Checkpoints, Event, Lease, Ports, Position, Probe, Verified
+from incremental_assets.core.ports import Checkpoints, Event, Lease, Ports, Position, Probe
 from incremental_assets.core.report import SyncReport
 from incremental_assets.core.resolve import Resolved
 from incremental_assets.core.table import TableId
+from incremental_assets.core.verified import Verified
 from incremental_assets.verbs.board import Board
 
 if TYPE_CHECKING:

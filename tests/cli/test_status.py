@@ -35,6 +35,8 @@ def test_status_works_before_the_first_sync(call: Call) -> None:
     assert set(said.tables) == {"public.orders", "public.countries"}
     assert set(said.tables["public.orders"]) >= STATUS
     assert said.tables["public.orders"]["last_run"] is None
+    assert said.tables["public.countries"]["lag_seconds"] is None, "0 would say that every row has landed"
+    assert " 0s" not in call("status").out
 
 
 def test_status_offline_before_anything_makes_nothing(call: Call, config: Path, outside: Outside) -> None:

@@ -130,6 +130,28 @@ def test_busy_is_4_when_nothing_worse_happened(call: Call, config: Path, outside
     assert said.tables["public.countries"]["status"] == "idle"
 
 
+def test_a_source_that_another_run_works_on_is_not_said_to_be_a_table_that_is_synced(
+    call: Call, outside: Outside
+) -> None:
+    from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
+
+    from incremental_assets.defs.names import pool
+    from incremental_assets.verbs.slots import process_tag
+
+    monday(outside.world.database)
+    call("sync", "--select", "public.countries")
+    with DagsterInstance.get() as instance:
+        run = instance.add_run(DagsterRun(job_name="sync", status=DagsterRunStatus.STARTED, tags=process_tag()))
+        instance.event_log_storage.set_concurrency_slots(pool("shop"), 1)
+        assert instance.event_log_storage.claim_concurrency_slot(pool("shop"), run.run_id, "step").is_claimed
+        said = call("sync", "--json")
+
+    error = said.tables["public.orders"]["error"]
+    assert (said.code, said.tables["public.orders"]["status"]) == (4, "busy")
+    assert f"run {run.run_id} of Dagster is working on the source 'shop'" in error
+    assert "is syncing this table" not in error
+
+
 def test_busy_is_not_hidden_where_nothing_moved(call: Call, config: Path) -> None:
     call("sync")
     with SqlCheckpoints(load(config).checkpoints).lease(COUNTRIES, "another run"):

@@ -208,7 +208,7 @@ def test_stamps_that_no_clock_has_reached(stand: OpenStand) -> None:
     assert reasons["quarantine"] == [("2", "at", "stamped past the source's clock"), *reasons["land"]]
     assert reasons["wait"] == [("4", "at", infinite)], "the others wait in the source"
     assert [row[0] for row in reasons["days"]] == ["3", "4"]
-    assert any("1 rows are stamped past the source's clock" in text for text in first["land"].warnings), first["land"]
+    assert any("1 row is stamped past the source's clock" in text for text in first["land"].warnings), first["land"]
 
     # Soon: it has to wait or lies in quarantine, and lands when its time has come, though nothing else happens.
     late = [name for name in FUTURE if name != "land"]

@@ -6,15 +6,17 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 
 from incremental_assets.core.audit import Scope, applicable, audit
 from incremental_assets.core.config import Freshness, Severity, TableConfig
 from incremental_assets.core.config_values import Parallel
+from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.measure import Duplicates, Measure
+from incremental_assets.core.partition import Every, TimeGrid
 from incremental_assets.core.table import Strategy, TableId, TableSpec
 from incremental_assets.core.verdict import Check
 from incremental_assets.core.window import Window
@@ -56,9 +58,7 @@ def test_what_cannot_be_asked_has_not_passed_and_stops_no_other_check(monkeypatc
     monkeypatch.setattr(FakeProbe, "measure", down)
     monkeypatch.setattr(FakeProbe, "lag", down)
 
-    found = {
-        verdict.check: verdict for verdict in audit([spec], Scope(set(Check), parallel=1), terms_of, world.ports())
-    }
+    found = {verdict.check: verdict for verdict in audit([spec], Scope(parallel=1), terms_of, world.ports())}
     assert {check for check, verdict in found.items() if verdict.passed} == {Check.DUPLICATES, Check.SCHEMA}
     assert found[Check.RECONCILIATION].detail == found[Check.FRESHNESS].detail == "shop: nobody answers"
     assert found[Check.FRESHNESS].severity is Severity.ERROR
@@ -66,9 +66,9 @@ def test_what_cannot_be_asked_has_not_passed_and_stops_no_other_check(monkeypatc
 
 def test_only_the_checks_asked_for_are_made() -> None:
     world, spec = World(shop()), orders()
-    assert [verdict.check for verdict in audit([spec], Scope({Check.SCHEMA}, parallel=1), terms_of, world.ports())] == [
-        Check.SCHEMA
-    ]
+    assert [
+        verdict.check for verdict in audit([spec], Scope(1, lambda _: (Check.SCHEMA,)), terms_of, world.ports())
+    ] == [Check.SCHEMA]
 
 
 def test_an_error_that_nobody_foresaw_stops_no_other_check(
@@ -80,12 +80,13 @@ def test_an_error_that_nobody_foresaw_stops_no_other_check(
     world, specs = landed(1, 2)
     monkeypatch.setattr(FakeProbe, "measure", broken)
     with caplog.at_level(logging.ERROR):
-        found = list(audit(specs, Scope(set(Check), parallel=2), terms_of, world.ports()))
+        found = list(audit(specs, Scope(parallel=2), terms_of, world.ports()))
 
     failed = [verdict for verdict in found if not verdict.passed]
     assert len(found) == 2 * len(Check)
     assert {(verdict.check, verdict.detail) for verdict in failed} == {
-        (Check.RECONCILIATION, "unexpected ZeroDivisionError: division by zero")
+        (Check.RECONCILIATION, f"shop.public.{name}: unexpected ZeroDivisionError: division by zero")
+        for name in ("t0", "t1")
     }
     assert "Traceback" in caplog.text
 
@@ -99,7 +100,7 @@ def test_several_tables_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -
         return count(probe, spec, windows)
 
     monkeypatch.setattr(FakeProbe, "measure", measure)
-    found = list(audit(specs, Scope({Check.RECONCILIATION}, parallel=2), terms_of, world.ports()))
+    found = list(audit(specs, Scope(2, lambda _: (Check.RECONCILIATION,)), terms_of, world.ports()))
     assert {verdict.table.name for verdict in found if verdict.passed} == {"t0", "t1"}
 
 
@@ -117,13 +118,13 @@ def test_duplicates_of_a_table_are_looked_for_while_its_rows_are_counted(monkeyp
 
     monkeypatch.setattr(FakeProbe, "measure", measure)
     monkeypatch.setattr(FakeLake, "duplicates", duplicates)
-    found = list(audit(specs, Scope(set(Check), parallel=2), terms_of, world.ports()))
+    found = list(audit(specs, Scope(parallel=2), terms_of, world.ports()))
     assert {verdict.check for verdict in found if verdict.passed} >= {Check.RECONCILIATION, Check.DUPLICATES}
 
 
 def test_the_biggest_table_is_begun_first_and_its_rows_before_its_keys() -> None:
     world, specs = landed(1, 30, 2)
-    found = list(audit(specs, Scope(set(Check) - {Check.FRESHNESS}, parallel=1), terms_of, world.ports()))
+    found = list(audit(specs, Scope(1, lambda _: set(Check) - {Check.FRESHNESS}), terms_of, world.ports()))
     assert [verdict.table.name for verdict in found[::3]] == ["t1", "t2", "t0"]
     assert [verdict.check for verdict in found[:3]] == [Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA]
 
@@ -132,3 +133,42 @@ def test_checks_hold_no_more_connections_than_a_sync_may_and_are_no_more_than_ta
     assert Parallel(tables=8, connections=4).checks == 2
     assert Parallel(tables=1, connections=8).checks == 1
     assert Parallel(tables=8, connections=1).checks == 1
+
+
+def test_each_table_is_asked_only_its_own_checks() -> None:
+    world, specs = landed(1, 2)
+    wanted = {specs[0].id: (Check.SCHEMA,), specs[1].id: (Check.FRESHNESS, Check.DUPLICATES)}
+    begun: list[tuple[str, str]] = []
+    ports = replace(world.ports(), progress=lambda table, stage: begun.append((table.name, stage)))
+
+    found = list(audit(specs, Scope(1, lambda table: wanted[table]), terms_of, ports))
+
+    assert {(verdict.table.name, verdict.check) for verdict in found} == {
+        ("t0", Check.SCHEMA),
+        ("t1", Check.FRESHNESS),
+        ("t1", Check.DUPLICATES),
+    }
+    assert sorted(begun) == [("t0", "schema"), ("t1", "duplicates")]
+
+
+def test_a_check_of_the_drifted_window_that_passes_forgets_its_drift() -> None:
+    world, specs = landed(1)
+    (spec,) = specs
+    lost = world.lake.tables[spec.id].log[-1]
+    world.lake.tables[spec.id].log.append(replace(lost, rows=(), ours=False))
+    elsewhere, there = (
+        Window(*(CursorValue.parse(CursorType.TIMESTAMP, text) for text in ends))
+        for ends in (("2023-12-01", "2024-01-01"), ("2024-01-01", "2024-02-01"))
+    )
+
+    by_month = replace(TERMS, partitions=TimeGrid(Every.MONTH, date(2023, 1, 1)))
+
+    def check(windows: Sequence[Window] | None) -> int:
+        scope = Scope(1, lambda _: (Check.RECONCILIATION,), lambda _: windows)
+        list(audit(specs, scope, lambda _: by_month, world.ports()))
+        return world.checkpoints.verified()[spec.id].drift
+
+    assert check(None) == 1
+    world.lake.tables[spec.id].log.append(lost)
+    assert check((elsewhere,)) == 1, "a look elsewhere proves nothing of it"
+    assert check((there,)) == 0

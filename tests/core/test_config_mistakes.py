@@ -369,7 +369,9 @@ def test_a_folder_and_a_picture_are_no_configuration(tmp_path: Path) -> None:
         ("lake: [a\nsources: b\n", 2, "this is not YAML"),
         ("lake: a\n\tcheckpoints: b\n", 2, "this is not YAML"),
         ("lake: a\n---\nlake: b\n", 3, "a second document begins here"),
-        ("lake: \x07\n", 1, "characters that YAML does not allow"),
+        ("sources: a\nlake: \x07\n", 2, "the character U+0007 in column 7"),
+        ("lake: a\n\tcheckpoints: b\n", 2, "a tab, where YAML indents by spaces"),
+        ("lake: @home\n", 1, "'@' that cannot start any token, in column 7"),
     ],
 )
 def test_what_is_not_yaml_is_placed_too(tmp_path: Path, text: str, line: int, cure: str) -> None:

@@ -151,3 +151,18 @@ def test_every_mapping_is_closed_and_explained() -> None:
         assert definition.get("description"), name
         if definition["type"] == "object":
             assert definition["additionalProperties"] is False, name
+
+
+def defaults(node: Any) -> list[dict[str, Any]]:
+    """Every key of the schema that has a default."""
+    if isinstance(node, list):
+        return [each for item in node for each in defaults(item)]
+    if not isinstance(node, dict):
+        return []
+    return ([node] if "default" in node else []) + [each for value in node.values() for each in defaults(value)]
+
+
+def test_every_default_is_what_the_key_may_hold() -> None:
+    found = defaults(SCHEMA)
+    assert {"15m", "03:00"} <= {each["default"] for each in found if isinstance(each["default"], str)}
+    assert [each for each in found if not fits(each["default"], each)] == []

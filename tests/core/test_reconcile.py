@@ -69,7 +69,7 @@ def test_a_lost_row_is_drift_in_its_own_window(strategy: Strategy) -> None:
     assert drift.windows == (window("2024-01-04T00:00:00Z", "2024-01-05T00:00:00Z"),)
     assert (
         drift.detail
-        == "1 rows of the source are missing in the lake or different there, in [2024-01-04T00:00:00Z, 2024-01-05T00:00:00Z)"
+        == "1 row of the source is missing in the lake or different there, in [2024-01-04T00:00:00Z, 2024-01-05T00:00:00Z)"
     )
 
 
@@ -312,13 +312,13 @@ def test_a_table_read_whole_is_compared_as_a_whole() -> None:
     world = World(shop())
     world.database.insert(COUNTRIES, code="ch", name="Switzerland")
     world.sync(countries())
-    assert reconcile(countries(), None, world.ports()).detail == "1 rows are equal"
+    assert reconcile(countries(), None, world.ports()).detail == "1 row is equal"
     world.database.update(COUNTRIES, {"code": "ch"}, name="Helvetia")
     assert reconcile(countries(), None, world.ports()).rows == 0
     world.lake.tables[COUNTRIES].log.append(LogEntry((), "DELETE", ours=False))
     assert reconcile(countries(), None, world.ports()).rows == 1
     world.sync(countries(), mode=Mode.FULL_REFRESH)
-    assert reconcile(countries(), None, world.ports()).detail == "1 rows are equal"
+    assert reconcile(countries(), None, world.ports()).detail == "1 row is equal"
     del world.lake.tables[COUNTRIES]
     assert reconcile(countries(), None, world.ports()).detail == "the table is gone from the lake"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from incremental_assets.core.config_values import SourceConfig, TableConfig
@@ -113,6 +115,22 @@ def test_a_given_key_is_enforced_where_the_source_enforces_just_that_key(key: tu
 def test_an_upsert_without_a_key_is_refused() -> None:
     with pytest.raises(NoPrimaryKey, match="name it with `primary_key"):
         resolve(config(strategy=Strategy.UPSERT), shape())
+
+
+def test_a_key_that_does_not_hold_for_inheriting_tables_is_not_said_to_be_missing() -> None:
+    with pytest.raises(
+        NoPrimaryKey, match=r"the source's own \(id\) does not hold for the rows of the tables that inherit"
+    ):
+        resolve(config(strategy=Strategy.UPSERT), replace(shape(), own_key=("id",)))
+
+
+def test_a_table_without_columns_is_refused_by_name_and_stops_no_other() -> None:
+    bare = replace(shape(), id=TableId("shop", "public", "bare"), columns=())
+    resolved = resolve_all(source(), (shape(), bare))
+    (problem,) = resolved.problems
+    assert problem.table == bare.id
+    assert "no columns that this user may read" in str(problem.error)
+    assert len(resolved.specs) == 1
 
 
 @pytest.mark.parametrize(("columns", "told"), [(("Id", "ID"), "differ by case alone"), (("_Sync_seq",), "_sync_")])

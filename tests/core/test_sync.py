@@ -284,7 +284,7 @@ def with_a_null() -> World:
 
 def test_rows_without_a_cursor_stop_a_sync_that_was_not_told_what_to_do_with_them() -> None:
     world = with_a_null()
-    with pytest.raises(CursorIsNull, match="1 rows have no 'updated_at'"):
+    with pytest.raises(CursorIsNull, match="1 row has no 'updated_at'"):
         world.sync(UPSERT)
     assert world.lake.tables == {}
     assert world.stage.batches == {}

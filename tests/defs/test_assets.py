@@ -119,7 +119,7 @@ def test_a_failed_table_fails_the_step_by_name_after_the_others_have_landed(
 def test_a_sync_that_fails_halfway_is_told_in_one_sentence(studio: Studio) -> None:
     studio.world.database.insert(ORDERS, id=1, customer="ada", status="new", updated_at=None)
     result = studio.run("2024-01-01", mode="sync")
-    assert failure(result).startswith("shop.public.orders: 1 rows have no 'updated_at'")
+    assert failure(result).startswith("shop.public.orders: 1 row has no 'updated_at'")
     assert "\n" not in failure(result)
 
 

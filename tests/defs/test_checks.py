@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, DagsterInstance
+from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, AssetSelection, DagsterInstance, materialize
 
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.table import Column, Fidelity
+from incremental_assets.defs.assets import sync_assets
+from incremental_assets.defs.checks import check_assets
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
 from tests.fakes.lake import LogEntry
@@ -120,9 +122,9 @@ def test_a_table_read_whole_may_lag_behind_its_source_but_not_be_written_by_anot
     doctored = studio.check("reconciliation", table=COUNTRIES)["reconciliation"]
 
     assert behind.passed
-    assert "the source has changed in 1 rows since it was read whole" in (behind.description or "")
+    assert "the source has changed in 1 row since it was read whole" in (behind.description or "")
     assert not doctored.passed
-    assert "another hand has written" in (doctored.description or "")
+    assert "another writer has changed" in (doctored.description or "")
 
 
 def test_a_sync_tells_of_the_columns_that_it_met_when_that_is_news(
@@ -195,3 +197,26 @@ def test_checks_apply_where_they_can_say_something(studio: Studio, tmp_path: Pat
     assert of(studio, "orders") == {"freshness", "duplicates", "reconciliation", "schema"}
     assert of(studio, "countries") == {"duplicates", "reconciliation", "schema"}
     assert of(appended, "orders") == {"reconciliation", "schema"}
+
+
+def test_a_run_of_selected_checks_asks_each_table_only_its_own(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced(studio)
+    studio.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
+    studio.run("current", tables=[COUNTRIES])
+    asked: list[tuple[str, str]] = []
+    ports = studio.runtime.ports
+    watched = lambda source: replace(ports(source), progress=lambda table, stage: asked.append((table.name, stage)))  # noqa: E731
+    monkeypatch.setattr(studio.runtime, "ports", watched)
+    wanted = [("orders", "schema"), ("countries", "duplicates")]
+
+    result = materialize(
+        [*studio.view.external(), *sync_assets(studio.view), *check_assets(studio.view)],
+        selection=AssetSelection.checks(
+            *(AssetCheckKey(AssetKey(["shop", "public", name]), check) for name, check in wanted)
+        ),
+        resources={"runtime": studio.runtime},
+        instance=studio.instance,
+    )
+
+    assert result.success
+    assert sorted(asked) == sorted(wanted)

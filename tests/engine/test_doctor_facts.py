@@ -292,3 +292,34 @@ def test_tables_that_may_not_be_read_are_in_the_catalogue_and_the_printed_grants
     wanted = [Wanted(TableId("shop", "public", "hidden"), ()), Wanted(TableId("shop", "sales", "orders"), ())]
     shop.execute(*missing_sql(shop.address(READER), wanted, shop.open(READER).facts(wanted)).splitlines())
     assert all(shape.readable for shape in shop.open(READER, schemas=schemas).catalogue())
+
+
+def test_the_printed_index_of_a_partitioned_table_is_one_that_postgresql_builds(shop: Source) -> None:
+    shop.execute(
+        "CREATE TABLE visits (id int, seen_at timestamptz) PARTITION BY RANGE (id)",
+        "CREATE TABLE visits_1 PARTITION OF visits FOR VALUES FROM (0) TO (100)",
+        f"GRANT SELECT ON visits TO {READER}",
+        f"GRANT pg_read_all_stats TO {READER}",
+    )
+    wanted = (Wanted(TableId("shop", "public", "visits"), ("seen_at",)),)
+    printed = missing_sql(shop.address(READER), wanted, shop.open(READER).facts(wanted))
+
+    assert [line for line in printed.splitlines() if not line.startswith("--")] == [
+        'CREATE INDEX ON "public"."visits" ("seen_at");'
+    ]
+    shop.execute(printed)
+    assert missing_sql(shop.address(READER), wanted, shop.open(READER).facts(wanted)) == ""
+
+
+def test_a_key_that_inheriting_tables_do_not_share_is_remembered_as_the_tables_own(shop: Source) -> None:
+    shop.execute(
+        "CREATE TABLE cities (id int PRIMARY KEY, name text)",
+        "CREATE TABLE capitals (country text) INHERITS (cities)",
+        "CREATE TABLE bare ()",
+        f"GRANT SELECT ON cities, capitals, bare TO {READER}",
+    )
+    found = {shape.id.name: shape for shape in shop.open(READER).catalogue()}
+
+    assert (found["cities"].primary_key, found["cities"].own_key) == ((), ("id",))
+    assert (found["capitals"].primary_key, found["capitals"].own_key) == ((), ())
+    assert found["bare"].columns == ()

@@ -77,7 +77,7 @@ def test_repeats_of_a_declared_key_and_keys_that_are_not_whole_are_counted(desk:
 def test_rows_past_the_clock_of_the_source_land_with_a_warning(desk: Desk) -> None:
     plan = replace(desk.plan(ORDERS), future_above=number(30))
     (warning,) = desk.stage.write(plan, desk.show(ORDERS, ROWS)).warnings
-    assert warning.startswith("1 rows are stamped past the source's clock (30)")
+    assert warning.startswith("1 row is stamped past the source's clock (30)")
 
 
 def test_integers_of_any_size_order_a_cursor(desk: Desk) -> None:

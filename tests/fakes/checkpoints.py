@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.checkpoint import fold
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.ports import Event, Position, Verified
+from incremental_assets.core.ports import Event, EventKind, Position
 from incremental_assets.core.table import TableId
+from incremental_assets.core.verified import Verified
 
 EXPIRY = 60.0
 """Seconds without a heartbeat after which a lease may be taken."""
@@ -62,6 +63,9 @@ class FakeLease:
         if not self.is_ours:
             raise LeaseLost(self._table)
         self._memory.events.append(event)
+        known = self._memory.verified.get(self._table)
+        if event.kind is EventKind.LANDED and known and event.report and event.report.window:
+            self._memory.verified[self._table] = known.read_again(event.report.window)
 
 
 @dataclass

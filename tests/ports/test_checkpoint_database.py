@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from incremental_assets.core.errors import CheckpointsTooNew, CheckpointsUnreachable, SetupError
+from incremental_assets.core.errors import CheckpointsTooNew, CheckpointsUnreachable, CheckpointsUnreadable, SetupError
 from incremental_assets.core.ports import Position
+from incremental_assets.core.verified import Drifted, Verified
+from incremental_assets.core.window import Window
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.engine.checkpoint_database import Database
 from incremental_assets.engine.checkpoint_schema import SHIPPED, Schema
@@ -181,7 +183,7 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     if not content:
         record(url, 0)
         return
-    with pytest.raises(CheckpointsUnreachable, match="file is not a database"):
+    with pytest.raises(CheckpointsUnreadable, match="file is not a database"):
         record(url, 0)
 
 
@@ -240,3 +242,28 @@ def test_a_connection_that_broke_is_replaced(postgres: EmbeddedPostgres, databas
         lease.record(intent(1))
     assert checkpoints.position(ORDERS).last_seq == 1
     checkpoints.close()
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none_and_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoints.db"
+    file.write_text("notes of a person\n" * 300)
+    checkpoints = SqlCheckpoints(f"sqlite:///{file}")
+
+    for ask in (checkpoints.positions, checkpoints.heartbeats):
+        with pytest.raises(
+            CheckpointsUnreadable, match=r"checkpoints\.db is not a checkpoint database.*move it away"
+        ) as met:
+            ask()
+        assert "try again" not in str(met.value)
+    assert file.read_text() == "notes of a person\n" * 300
+
+
+def test_drift_that_version_2_kept_may_lie_anywhere(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/checkpoints.db"
+    database = Database(url)
+    with database.transaction(writes=True) as connection:
+        row = "'shop.public.orders', 'shop', 'public', 'orders', '7', 3, '2024-01-01 00:00:00.000', NULL"
+        connection.execute(text(f"INSERT INTO verifications VALUES ({row})"))
+    database.close()
+
+    assert SqlCheckpoints(url).verified() == {ORDERS: Verified("7", (Drifted(Window(None, None), 3),))}

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from incremental_assets.core.errors import Busy, LeaseLost
-from incremental_assets.core.ports import Checkpoints, Event, Position, Verified
+from incremental_assets.core.ports import Checkpoints, Event, Position
 from incremental_assets.core.report import Status
+from incremental_assets.core.verified import Drifted, Verified
+from incremental_assets.core.window import Window
 from tests.ports.stories import (
     APP,
     DOTTED,
     ORDERS,
     TWIN,
     abandoned,
+    at,
     failed,
     fence,
     intent,
@@ -29,6 +33,10 @@ from tests.ports.stories import (
 )
 
 Doors = Callable[[], Checkpoints]
+
+
+def between(lower: int | None, upper: int | None) -> Window:
+    return Window(None if lower is None else at(lower), None if upper is None else at(upper))
 
 
 def tell(checkpoints: Checkpoints, *events: Event) -> None:
@@ -92,10 +100,20 @@ def test_what_was_rebuilt_from_the_lake_stays_in_force(open_door: Doors) -> None
 
 def test_how_far_a_copy_was_verified_is_kept_until_it_is_verified_again(open_door: Doors) -> None:
     door = open_door()
-    door.remember_verified(TWIN, Verified("2024-01-31T10:00:00Z", 0))
-    door.remember_verified(DOTTED, Verified("12", 0))
-    door.remember_verified(DOTTED, Verified(None, 3))
-    assert open_door().verified() == {TWIN: Verified("2024-01-31T10:00:00Z", 0), DOTTED: Verified(None, 3)}
+    drifted = (Drifted(between(None, 7), 2), Drifted(between(12, None), 1))
+    door.remember_verified(TWIN, Verified("2024-01-31T10:00:00Z"))
+    door.remember_verified(DOTTED, Verified("12"))
+    door.remember_verified(DOTTED, Verified(None, drifted))
+    assert open_door().verified() == {TWIN: Verified("2024-01-31T10:00:00Z"), DOTTED: Verified(None, drifted)}
+
+
+def test_drift_is_forgotten_where_a_landing_has_read_its_window_again(open_door: Doors) -> None:
+    door = open_door()
+    door.remember_verified(ORDERS, Verified("1", (Drifted(between(1, 7), 2), Drifted(between(12, 14), 1))))
+    intent, staged, landed = sync(0)
+    assert landed.report is not None
+    tell(door, intent, staged, replace(landed, report=replace(landed.report, window=between(1, 10))))
+    assert open_door().verified() == {ORDERS: Verified("1", (Drifted(between(12, 14), 1),))}
 
 
 def test_two_tables_that_are_one_text_are_two(open_door: Doors) -> None:

@@ -108,12 +108,12 @@ ORDER BY a.attrelid, a.attnum
 # Of unique keys those that hold for every row at every moment; a primary key may be deferred, as a snapshot shows committed rows only.
 # A table that others inherit from shows their rows too, which its own keys know nothing of; of partitions the parent's keys do.
 _KEYS = """
-SELECT i.indrelid, i.indisprimary, array_agg(a.attname ORDER BY k.place)
+SELECT i.indrelid, i.indisprimary, array_agg(a.attname ORDER BY k.place),
+       EXISTS (SELECT FROM pg_inherits AS h JOIN pg_class AS p ON p.oid = h.inhparent WHERE p.oid = i.indrelid AND p.relkind <> 'p')
 FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
 LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
 WHERE i.indrelid = ANY($1::oid[]) AND i.indisunique AND i.indisvalid AND (i.indimmediate OR i.indisprimary)
   AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
-  AND NOT EXISTS (SELECT FROM pg_inherits AS h JOIN pg_class AS p ON p.oid = h.inhparent WHERE p.oid = i.indrelid AND p.relkind <> 'p')
 GROUP BY i.indexrelid, i.indrelid, i.indisprimary
 ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid
 """
@@ -139,12 +139,15 @@ def read_catalogue(
         columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence))
     primary: dict[int, tuple[str, ...]] = {}
     unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
-    for oid, is_primary, key in asked.execute(_KEYS, (oids,)).fetchall():
+    inherited: dict[int, tuple[str, ...]] = {}
+    for oid, is_primary, key, has_children in asked.execute(_KEYS, (oids,)).fetchall():
         filled = {column.name for column in columns[oid] if not column.nullable}
         if not filled.issuperset(key):
             # NULLs are not equal to each other, and a column that may not be read is no use in a key.
             continue
-        if is_primary:
+        if has_children:
+            inherited |= {oid: tuple(key)} if is_primary else {}
+        elif is_primary:
             primary[oid] = tuple(key)
         else:
             unique[oid].append(tuple(key))
@@ -154,6 +157,7 @@ def read_catalogue(
             columns=tuple(columns[oid]),
             primary_key=primary.get(oid, ()),
             unique_keys=tuple(unique[oid]),
+            own_key=inherited.get(oid, ()),
             comment=comment,
             rows=rows,
             bytes=size,

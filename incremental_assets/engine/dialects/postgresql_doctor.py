@@ -25,7 +25,8 @@ SELECT current_setting('server_version'), current_user, current_setting('server_
 _TABLES = """
 SELECT w.place, has_schema_privilege(n.oid, 'USAGE'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'),
        c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'), row_security_active(c.oid),
-       greatest(c.reltuples, 0)::bigint, CASE WHEN c.relkind IN ('r', 'm') THEN pg_table_size(c.oid) ELSE 0 END
+       greatest(c.reltuples, 0)::bigint, CASE WHEN c.relkind IN ('r', 'm') THEN pg_table_size(c.oid) ELSE 0 END,
+       c.relkind = 'p'
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (schema, name, place)
 JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -119,16 +120,23 @@ def missing_sql(
         for each in tables
         if each.writable and facts and not facts.is_superuser
     ]
-    lines += [
-        f"CREATE INDEX CONCURRENTLY ON {_name(each)} ({identifier(column)});"
-        for each in tables
-        for column in each.unindexed
-    ]
+    lines += [statement for each in tables for column in each.unindexed for statement in _index(each, column)]
     return "\n".join(lines)
 
 
+def _index(facts: TableFacts, column: str) -> list[str]:
+    if not facts.partitioned:
+        return [f"CREATE INDEX CONCURRENTLY ON {_name(facts)} ({identifier(column)});"]
+    # PostgreSQL builds none concurrently on a partitioned table.
+    return [
+        f"-- {_name(facts)} is partitioned: this locks it against writes while the index is built; build one on each partition first,",
+        "-- with CREATE INDEX CONCURRENTLY, and it takes those",
+        f"CREATE INDEX ON {_name(facts)} ({identifier(column)});",
+    ]
+
+
 def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]]) -> TableFacts:
-    usable, readable, writable, filtered, rows, size = row
+    usable, readable, writable, filtered, rows, size, partitioned = row
     fits = {column: fitted.get((wanted.table, column), (False, False, False)) for column in wanted.cursors}
     return TableFacts(
         wanted=wanted,
@@ -143,6 +151,7 @@ def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]
         by_statement=any(by_statement for _, _, by_statement in fits.values()),
         rows=rows,
         bytes=size,
+        partitioned=partitioned,
     )
 
 

@@ -1,0 +1,104 @@
+"""`check`: what it prints, what Dagster's UI shows of it, and what `status` remembers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Call, Outside
+from tests.fakes.lake import LogEntry
+from tests.scenario import COUNTRIES, ORDERS, monday
+
+
+@pytest.fixture
+def synced(call: Call, outside: Outside) -> Outside:
+    """After Monday's sync, with one row of countries."""
+    monday(outside.world.database)
+    outside.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
+    assert call("sync").code == 0
+    return outside
+
+
+def emptied(outside: Outside) -> None:
+    """Another writer empties the copy of `orders`."""
+    outside.world.lake.tables[ORDERS].log.append(LogEntry((), "WRITE", ours=False))
+
+
+def in_dagster() -> dict[tuple[str, str], tuple[bool, str]]:
+    """The last evaluation of each check as the UI shows it."""
+    from dagster import AssetCheckKey, AssetKey, DagsterInstance
+
+    with DagsterInstance.get() as instance:
+        found = {}
+        for name in ("countries", "orders"):
+            for check in ("freshness", "duplicates", "reconciliation", "schema"):
+                key = AssetCheckKey(AssetKey(["shop", "public", name]), check)
+                record = instance.get_latest_asset_check_evaluation_record(key)
+                told = record and record.event and record.event.dagster_event
+                if told:
+                    evaluation = told.asset_check_evaluation_data
+                    found[f"public.{name}", check] = evaluation.passed, evaluation.description or ""
+        return found
+
+
+def test_dagster_shows_every_verdict_as_the_terminal_says_it(call: Call, synced: Outside) -> None:
+    for broken in (False, True):
+        if broken:
+            emptied(synced)
+        said = call("check", "--json")
+        expected = {
+            (entry["table"], entry["check"]): (entry["passed"], entry["detail"]) for entry in said.document["checks"]
+        }
+        assert said.code == int(broken)
+        assert in_dagster() == expected
+
+
+def test_a_check_goes_on_where_dagster_cannot_keep_its_results(call: Call, synced: Outside, tmp_path: Path) -> None:
+    settings = tmp_path / "dagster" / "dagster.yaml"
+    settings.unlink()
+    settings.write_text("storage: {postgres: {postgres_url: 'postgresql://u:geheim@h/d', nonsense: 1}}")
+
+    said = call("check", "--json")
+
+    assert said.code == 0
+    assert all(entry["passed"] for entry in said.document["checks"])
+    assert said.err.count("Dagster's UI will not show these results") == 1
+    assert "geheim" not in said.err
+
+
+def test_what_failed_comes_first_and_the_sum_last(call: Call, synced: Outside) -> None:
+    emptied(synced)
+
+    lines = call("check").out.splitlines()
+
+    assert lines[1].split()[:3] == ["shop.public.orders", "reconciliation", "failed"]
+    assert [line for line in lines[1:-1] if " failed " in line] == [lines[1]]
+    assert lines[-1] == "6 of 7 checks passed, 1 failed (2 tables)"
+
+
+def test_failed_alone_leaves_out_what_passed(call: Call, synced: Outside) -> None:
+    assert call("check", "--failed").out.splitlines() == ["7 of 7 checks passed (2 tables)"]
+    emptied(synced)
+
+    shown, document = call("check", "--failed").out, call("check", "--failed", "--json").document
+
+    assert " passed  " not in shown
+    assert [(entry["table"], entry["check"]) for entry in document["checks"]] == [("public.orders", "reconciliation")]
+
+
+def test_a_backfill_of_the_drifted_window_takes_its_drift_out_of_status(call: Call, synced: Outside) -> None:
+    copy = synced.world.lake.tables[ORDERS]
+    copy.log[-1] = replace(copy.log[-1], rows=())
+    assert call("check").code == 1
+    before = call("status", "--json").tables["public.orders"]
+    assert before["drift"] > 0
+
+    assert call("backfill", "--select", "public.orders", "--from", "2023-10-01").code == 0
+
+    after = call("status", "--json").tables["public.orders"]
+    assert after["drift"] == 0
+    assert after["verified_through"] == before["verified_through"], "nothing was compared"
+    assert call("check").code == 0
+    assert call("status", "--json").tables["public.orders"]["drift"] == 0

@@ -1,0 +1,97 @@
+"""Every command that a message offers is one that the command line takes, with the consent that it needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+import incremental_assets
+from incremental_assets.cli import commands
+from incremental_assets.core.cures import full_refresh, read_again, reset
+from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.table import Strategy, TableId
+from incremental_assets.core.window import Window
+from tests.scenario import orders
+
+PACKAGE = Path(incremental_assets.__file__).parent
+FILLED = "\0"
+_VALUES = {"--select": "shop.public.orders", "--from": "2024-01-01", "--to": "2024-02-01"}
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """Every text of a module, docstrings too; `FILLED` where a value stands when it is printed."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else FILLED for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def offered() -> list[str]:
+    """The commands of all modules between backticks, without this program's name."""
+    found = {
+        command
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.name != "cures.py"  # asked itself, below
+        for text in texts(ast.parse(path.read_text()))
+        for command in re.findall(r"`incremental-assets ([a-z][^`|]*)`", text)
+    }
+    return sorted(found)
+
+
+def parsed(command: str) -> tuple[str, dict[str, object]]:
+    """The verb and its options, read by the command line itself; raises for what it refuses."""
+    verb, *words = shlex.split(command)
+    for place, word in enumerate(words):
+        if word == FILLED:
+            words[place] = _VALUES.get(words[place - 1], "1")
+    found = commands.commands[verb]
+    assert isinstance(found, click.Command)
+    return verb, dict(found.make_context(verb, words).params)
+
+
+def consented(verb: str, options: dict[str, object]) -> bool:
+    """Whether a command that is refused without `--yes` has it."""
+    needs = verb == "reset" or options.get("allow_shrink") or options.get("reset_watermarks")
+    return bool(options.get("yes")) or not needs
+
+
+def test_there_are_cures_to_look_at() -> None:
+    assert {command.split()[0] for command in offered()} >= {"sync", "reset", "doctor", "engine"}
+
+
+@pytest.mark.parametrize("command", offered())
+def test_a_printed_cure_is_a_command(command: str) -> None:
+    assert "…" not in command, "a person would have to fill it in"
+    assert consented(*parsed(command)), command
+
+
+@pytest.mark.parametrize("strategy", [Strategy.APPEND, Strategy.UPSERT])
+def test_a_cure_of_a_table_is_a_command_under_each_strategy(strategy: Strategy) -> None:
+    spec = orders(strategy)
+    spec = replace(spec, shape=replace(spec.shape, id=TableId("shop", "public", "order lines")))
+    again, over = (parsed(cure(spec).strip("`").removeprefix("incremental-assets ")) for cure in (full_refresh, reset))
+
+    assert again[1]["select"] == over[1]["select"] == ("shop.public.order lines",)
+    assert again[1]["yes"] is (strategy is Strategy.APPEND), "of an append it is refused without"
+    assert consented(*over)
+
+
+def test_a_gap_is_read_by_a_backfill_of_it_and_by_a_reset_where_it_has_no_beginning() -> None:
+    lower, upper = (CursorValue.parse(CursorType.DATETIME, text) for text in ("2024-01-01 10:00", "2024-02-01"))
+    table = TableId("shop", "public", "orders")
+    bounded, open_ended, first = (
+        parsed(read_again(table, window).strip("`").removeprefix("incremental-assets "))
+        for window in (Window(lower, upper), Window(lower, None), Window(None, upper))
+    )
+
+    assert (bounded[1]["lower"], bounded[1]["upper"]) == (lower.text, upper.text)
+    assert (open_ended[1]["lower"], open_ended[1]["upper"]) == (lower.text, None)
+    assert first[0] == "reset"

@@ -1,0 +1,35 @@
+"""Sentences that were wrong of the case they met."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.reconcile import reconcile
+from incremental_assets.core.shorthand import parse
+from incremental_assets.core.words import counted, with_article
+from tests.fakes import World
+from tests.scenario import countries, orders, shop
+
+
+def test_one_is_not_many_and_a_vowel_takes_an() -> None:
+    assert [counted(number, "row") for number in (0, 1, 2, 1000)] == ["0 rows", "1 row", "2 rows", "1,000 rows"]
+    assert [with_article(noun) for noun in ("integer", "date")] == ["an integer", "a date"]
+
+
+def test_an_empty_table_is_not_called_equal_window_by_window() -> None:
+    world = World(shop())
+    world.sync(orders())
+    world.pass_time(3600)
+    world.sync(orders())
+    world.sync(countries())
+    empty = "there is no row in the source and none in the lake"
+    assert reconcile(countries(), None, world.ports()).detail == empty
+    assert reconcile(orders(), None, world.ports()).detail in (empty, "nothing has settled yet that could be compared")
+
+
+def test_every_mistake_of_a_shorthand_is_named_at_once() -> None:
+    with pytest.raises(ValueError, match="the type is one of") as met:
+        parse("public.orders:updated_at:timestmp:x!upsrt")
+    assert all(f"the {part} is one of" in str(met.value) for part in ("type", "direction", "strategy"))
+    with pytest.raises(ValueError, match=r"is not a date.*did you mean `upsert`"):
+        parse("public.orders:updated_at:date@soon!upsrt")
