@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from incremental_assets.core.cures import reset
 from incremental_assets.core.cursor import CursorType
 from incremental_assets.core.table import Arrival, Cursor, TableSpec
 
@@ -66,7 +67,7 @@ def of_zones(spec: TableSpec, zone: str, known: tuple[str, ...], clock: datetime
         return ""
     return (
         f"{cursor.column!r} was read in {', '.join(others)} and now is in {zone}: what sessions stamp in any of them is read, until "
-        f"`incremental-assets reset --select {spec.id}` says that none of the old ones is left"
+        f"{reset(spec)} says that none of the old ones is left"
     )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC
 from zoneinfo import ZoneInfo
 
 from incremental_assets.core.bound import Bound, lowest_reading, zone_of
+from incremental_assets.core.cures import reset
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.doubts import alike
 from incremental_assets.core.state import State
@@ -41,7 +42,7 @@ def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) 
     rewound = f", so that the watermark went from {before.watermark} to {after.watermark}"
     told = (
         f"stamps without a zone were read in {was} and are now in {now}{rewound if after.watermark != before.watermark else ''}; "
-        f"should {now} have been right all along, `incremental-assets reset --select {spec.id}` reads what was missed"
+        f"should {now} have been right all along, {reset(spec)} reads what was missed"
     )
     return (told,)
 

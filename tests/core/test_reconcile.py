@@ -334,7 +334,7 @@ def test_a_version_in_the_copy_that_the_source_has_changed_to_what_cannot_land_i
     doctor(world, before)
     drift = found(world, spec)
     assert drift.rows == 1
-    assert "1 rows of the copy show what the source no longer has" in drift.detail
+    assert "1 row of the copy shows what the source no longer has" in drift.detail
     assert drift.samples == ("2",)
 
 
@@ -345,5 +345,5 @@ def test_a_row_under_another_key_leaves_the_old_one_in_the_copy_and_its_key_is_n
     world.sync(spec)
     drift = found(world, spec)
     assert drift.rows == 0
-    assert "1 rows are only in the lake (the keys 2): " in drift.detail
+    assert "1 row is only in the lake (the keys 2): " in drift.detail
     assert "given another key" in drift.detail

@@ -75,6 +75,12 @@ STORIES: dict[str, Callable[[], None]] = {
             Mode.SYNC, None
         )
     ),
+    "prepared transactions are not asked for": (
+        test_sync.test_a_prepared_transaction_keeps_the_watermark_and_its_rows_land_when_it_commits
+    ),
+    "only the source's own clock tells that it was put back": (
+        test_clocks.test_a_clock_that_has_caught_up_since_is_found_out_by_ours
+    ),
     "the bound is asked inside the snapshot": lambda: (
         test_sync.test_what_commits_while_a_sync_runs_lands_with_this_one_or_the_next(UPSERT, "in the snapshot")
     ),
