@@ -18,7 +18,8 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -55,9 +56,10 @@ def main(minutes: float, result_file: Path) -> int:
         shop = Shop.open(server, "soak", folder, "\n".join(each.listed for each in HAZARDS), options="unlisted: ignore")
         shop.execute(*(statement for hazard in HAZARDS for statement in hazard.make), *MAKE)
         stack.callback(shop.run, "engine", "stop")
-        shop.run("engine", "start")
+        engine = json.loads(shop.run("engine", "start", "--json").stdout)
         soak = Soak(shop, server.clock)
-        soak.play(minutes)
+        with soak.attacked(engine["pid"]):
+            soak.play(minutes)
         soak.judge()
     result_file.write_text(json.dumps(asdict(soak.result), indent=1) + "\n")
     report = result_file.with_name("conformance.md")
@@ -97,6 +99,24 @@ class Soak:
         out, _ = load.communicate(timeout=120)
         self.result.transactions = processed(out)
         self.result.minutes = round((time.monotonic() - begun) / 60, 1)
+
+    @contextmanager
+    def attacked(self, engine: int) -> Iterator[None]:
+        """Another user of the machine attacks the engine meanwhile; only root can become one."""
+        if os.geteuid() != 0:
+            yield
+            return
+        attacking = subprocess.Popen(
+            [sys.executable, "-m", "tests.conformance.soak.attack", str(engine)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        yield
+        attacking.terminate()
+        attacks = [json.loads(line) for line in attacking.communicate()[0].splitlines()]
+        self.result.attacks = len(attacks)
+        self.result.faults += [f"the engine gave way to another user: {found}" for found in attacks if found]
 
     def judge(self) -> None:
         """Sync until all has settled, without a word to any row; then look at every copy and at what the runs had said."""
