@@ -211,7 +211,6 @@ HAZARDS = (
             "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0)",
             "CREATE INDEX ON parted (at)",
         ),
-        guarantee=BEST_EFFORT,
         write=_attached,
     ),
     Hazard(
