@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +15,7 @@ import pytest
 from incremental_assets.core.bound import GUARD, Guarantee, settle
 from incremental_assets.core.cursor import CursorType
 from incremental_assets.core.table import Cursor
+from tests.conformance.soak.line import slow_line
 from tests.engine.source import READER, UPDATED, Source, observe, planned, synced
 
 pytestmark = pytest.mark.postgres
@@ -136,6 +142,101 @@ def test_a_session_that_hides_its_transaction_is_found_by_its_lock(source: Sourc
     assert "track_activities" in source.open().bound().blind
 
 
+def test_a_procedure_that_commits_and_goes_on_holds_the_bound_at_its_call(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE orders (updated_at timestamptz NOT NULL DEFAULT statement_timestamp())",
+        "CREATE PROCEDURE fill() LANGUAGE plpgsql AS $$ BEGIN INSERT INTO orders DEFAULT VALUES; COMMIT; "
+        "PERFORM pg_advisory_lock(1); INSERT INTO orders DEFAULT VALUES; END $$",
+    )
+    gate, writer = source.connect(), source.connect()
+    gate.autocommit = writer.autocommit = True
+    gate.execute("SELECT pg_advisory_lock(1)")
+    with _running(writer, "CALL fill()"):
+        _until(source, "wait_event = 'advisory'", writer)
+        bound = source.open().bound()
+        gate.execute("SELECT pg_advisory_unlock(1)")
+    assert bound.oldest is not None
+    assert f"pid {writer.info.backend_pid}" in bound.holder
+    stamps = source.connect().execute("SELECT updated_at FROM orders").fetchall()
+    assert len(stamps) == 2
+    assert bound.oldest <= min(stamps)[0]
+
+
+def test_the_transactions_of_one_message_hold_the_bound_between_them(source: Source) -> None:
+    source.execute(ORDERS)
+    probe = source.open()
+    # The answers to empty COMMITs fill the line, while no transaction is open.
+    one = "BEGIN; INSERT INTO orders DEFAULT VALUES; COMMIT; " + "COMMIT; " * 50_000
+    with slow_line(source.postgres.port) as port:
+        writer = psycopg.connect(source.postgres.dsn(source.database), host="127.0.0.1", port=port, autocommit=True)
+        writer.execute("SET client_min_messages = 'error'")
+        pid = writer.info.backend_pid
+        with _running(writer, one + one):
+            _until(source, "state = 'active' AND xact_start IS NULL AND wait_event = 'ClientWrite'", writer)
+            bound = probe.bound()
+            (stamp,) = source.connect().execute("SELECT max(updated_at) FROM orders").fetchone() or (None,)
+            (rows,) = source.connect().execute("SELECT count(*) FROM orders").fetchone() or (None,)
+            source.execute(f"SELECT pg_terminate_backend({pid})")
+    assert rows == 1, "the second transaction of the message is still to come"
+    assert bound.oldest is not None
+    assert bound.oldest <= stamp
+    assert f"pid {pid}" in bound.holder
+
+
+def test_a_transaction_in_another_database_holds_nothing_back(source: Source) -> None:
+    with psycopg.connect(source.postgres.dsn("postgres")) as elsewhere:
+        elsewhere.execute("SELECT 1")
+        bound = source.open().bound()
+    assert (bound.oldest, bound.blind) == (None, "")
+
+
+def test_a_transaction_that_began_before_it_was_tracked_is_found_by_its_lock(source: Source) -> None:
+    writer = source.connect()
+    writer.execute("SET track_activities = off")
+    writer.commit()
+    writer.execute("SELECT 1")
+    writer.execute("SET track_activities = on")
+    bound = source.open().bound()
+    assert bound.oldest is None
+    assert f"the transaction of pid {writer.info.backend_pid} began before its session was tracked" in bound.blind
+    writer.commit()
+    writer.execute("SELECT 1")
+    assert source.open().bound().blind == ""
+
+
+def test_a_session_that_hides_what_it_does_may_be_between_two_transactions(source: Source) -> None:
+    source.execute(ORDERS)
+    probe, writer = source.open(), source.connect()
+    writer.autocommit = True
+    writer.execute("SET track_activities = off")
+    assert probe.bound().blind == "", "it waits for its client"
+    plain = source.open(READER)
+    assert "GRANT pg_read_all_stats" in plain.bound().blind
+
+
+def test_transactions_that_begin_while_they_are_looked_for_do_not_lower_the_guarantee(source: Source) -> None:
+    source.execute(ORDERS)
+    probe, over = source.open(), threading.Event()
+
+    def write(writer: psycopg.Connection[Any]) -> None:
+        writer.autocommit = True
+        while not over.is_set():
+            writer.execute("BEGIN; INSERT INTO orders DEFAULT VALUES; COMMIT; " * 200)
+
+    writers = [threading.Thread(target=write, args=(source.connect(),)) for _ in range(8)]
+    for each in writers:
+        each.start()
+    try:
+        until = time.monotonic() + 3
+        blind = [probe.bound().blind for _ in iter(lambda: time.monotonic() < until, False)]
+    finally:
+        over.set()
+        for each in writers:
+            each.join()
+    assert len(blind) > 50
+    assert not any(blind)
+
+
 def test_the_zone_is_the_databases_and_not_our_sessions(source: Source) -> None:
     source.execute(f"ALTER DATABASE \"{source.database}\" SET TimeZone = 'America/New_York'")
     assert source.open().bound().zone == "America/New_York"
@@ -156,6 +257,33 @@ def test_the_bound_is_taken_before_the_fingerprint(source: Source) -> None:
     settled = settle(spec, UPDATED, seen.bound, None, first)
     assert settled.value is not None
     assert settled.value.moment() == seen.bound.clock - GUARD
+
+
+@contextmanager
+def _running(writer: psycopg.Connection[Any], message: str) -> Iterator[None]:
+    """A message that runs beside the block, which ends when it does."""
+
+    def run() -> None:
+        with suppress(psycopg.OperationalError):
+            writer.execute(message.encode())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _until(source: Source, condition: str, writer: psycopg.Connection[Any]) -> None:
+    """Wait until the view of sessions says that of the writer."""
+    asked = source.connect()
+    asked.autocommit = True
+    sql = f"SELECT {condition} FROM pg_stat_activity WHERE pid = {writer.info.backend_pid}"
+    until = time.monotonic() + 30
+    while asked.execute(sql.encode()).fetchone() != (True,):
+        assert time.monotonic() < until, f"the session never came to {condition}"
+        time.sleep(0.001)
 
 
 def _login(source: Source) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,29 +23,49 @@ from incremental_assets.engine.host_clock import beside
 
 _CLOCK = "SELECT clock_timestamp(), pg_is_in_recovery()"
 
-# A session that hides its transaction still holds its virtual transaction id, which everybody may see. Background workers
-# such as autovacuum have no user; a session of another user shows nothing at all without pg_read_all_stats. Our own readers have
-# written nothing, so they have no transaction id.
+# A stamp may be older than the transaction that writes it: a procedure that commits and goes on keeps the statement_timestamp() of its CALL,
+# and the transactions of one message share its now(), with nothing open between two of them. So a session that runs a statement counts from
+# the statement's start. A parallel worker is shown by its leader; a stream of changes runs one statement for ever and writes nothing.
+# Whoever is in another database cannot write our tables. Our own readers have written nothing, so they have no transaction id.
+#
+# Of a session of another user nothing is shown without pg_read_all_stats, and of one with track_activities=off only what it waits for: a
+# session that waits for its client, with no virtual transaction id, does nothing. A transaction that began while it was off has no start.
 _OPEN = """
 WITH sessions AS MATERIALIZED (
-    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_xid, backend_type, state
-    FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_xid, backend_type, state, wait_event, LEAST(xact_start,
+           CASE WHEN state = 'active' AND NOT (backend_type = 'parallel worker' OR backend_type LIKE 'logical replication %'
+                OR backend_type = 'walsender' AND query ~* '^\\s*START_REPLICATION') THEN query_start END) AS began
+    FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
+), locks AS MATERIALIZED (
+    SELECT DISTINCT pid, virtualtransaction FROM pg_locks WHERE locktype = 'virtualxid' AND granted
 ), oldest AS (
-    SELECT xact_start, pid, usename, application_name, datname FROM sessions
-    WHERE xact_start IS NOT NULL AND backend_type IS DISTINCT FROM 'autovacuum worker'
+    SELECT began, pid, usename, application_name FROM sessions
+    WHERE began IS NOT NULL AND backend_type IS DISTINCT FROM 'autovacuum worker'
       AND NOT (application_name = $1 AND usename = current_user AND backend_xid IS NULL)
-    ORDER BY xact_start LIMIT 1
+    ORDER BY began LIMIT 1
 ), hidden AS (
-    SELECT pid, usename, state FROM sessions
-    WHERE xact_start IS NULL AND usesysid IS NOT NULL AND (backend_type IS NULL OR state = 'disabled')
-      AND pid IN (SELECT l.pid FROM pg_locks AS l WHERE l.locktype = 'virtualxid')
-    ORDER BY state NULLS FIRST LIMIT 1
+    SELECT s.pid, s.usename, s.state FROM sessions AS s LEFT JOIN locks AS l ON l.pid = s.pid
+    WHERE s.usesysid IS NOT NULL AND (s.backend_type IS NULL AND (s.datname IS NOT NULL OR l.pid IS NOT NULL)
+       OR s.state = 'disabled' AND (s.datname IS NOT NULL AND s.wait_event IS DISTINCT FROM 'ClientRead' OR l.pid IS NOT NULL))
+    ORDER BY s.state NULLS FIRST LIMIT 1
+), unstarted AS (
+    SELECT array_agg(l.virtualtransaction) AS ids FROM sessions AS s JOIN locks AS l ON l.pid = s.pid
+    WHERE s.usesysid IS NOT NULL AND s.backend_type IS NOT NULL AND s.xact_start IS NULL AND (s.state IS NULL OR s.state NOT IN ('disabled', 'idle'))
 )
-SELECT o.xact_start, o.pid, o.usename, o.application_name, o.datname, h.pid, h.usename, h.state, current_user,
+SELECT o.began, o.pid, o.usename, o.application_name, h.pid, h.usename, h.state, current_user, COALESCE(u.ids, '{}'),
        (SELECT max(xact_start) FROM sessions WHERE backend_type IS DISTINCT FROM 'autovacuum worker'
         AND NOT (application_name = $1 AND usename = current_user AND backend_xid IS NULL)), clock_timestamp()
-FROM (VALUES (1)) AS one (row) LEFT JOIN oldest AS o ON TRUE LEFT JOIN hidden AS h ON TRUE
+FROM unstarted AS u LEFT JOIN oldest AS o ON TRUE LEFT JOIN hidden AS h ON TRUE
 """
+
+# In this order: a transaction that is still there in the second was there in the first.
+_WITHOUT_START = "SELECT array_agg(pid) FROM pg_stat_activity WHERE xact_start IS NULL AND usesysid IS NOT NULL"
+_STILL_THERE = """
+SELECT array_agg(DISTINCT virtualtransaction), min(pid) FROM pg_locks
+WHERE locktype = 'virtualxid' AND granted AND virtualtransaction = ANY($1::text[]) AND pid = ANY($2::int[])
+"""
+_PATIENCE = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+"""Seconds between two looks at a transaction that shows no start: one that has just begun shows it by the next."""
 
 _PREPARED = (
     "SELECT gid, owner, prepared FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1"
@@ -73,16 +94,16 @@ _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
     """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
     (clock, is_replica), host = beside(lambda: one_row(asked, _CLOCK))
-    started, pid, user, application, database, hidden_pid, hidden_user, hidden_state, me, newest, listed = one_row(
+    began, pid, user, application, hidden_pid, hidden_user, hidden_state, me, unstarted, newest, listed = one_row(
         asked, _OPEN, (READER,)
     )
     prepared = asked.execute(_PREPARED).fetchone()
     return Bound(
         clock=clock.astimezone(UTC),
-        oldest=started.astimezone(UTC) if started else None,
-        holder=_holder(pid, user, application, database) if started else "",
+        oldest=began.astimezone(UTC) if began else None,
+        holder=_holder(pid, user, application) if began else "",
         prepared=_prepared(*prepared) if prepared else None,
-        blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me),
+        blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me) or _without_start(asked, unstarted),
         zone=database_zone(asked),
         identity=_identity(asked),
         newest=newest.astimezone(UTC) if newest else None,
@@ -92,8 +113,8 @@ def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
     )
 
 
-def _holder(pid: int, user: str | None, application: str, database: str | None) -> str:
-    words = [f"pid {pid}", user or "", application, f"in database {database}" if database else ""]
+def _holder(pid: int, user: str | None, application: str) -> str:
+    words = [f"pid {pid}", user or "", application]
     return ", ".join(word for word in words if word)
 
 
@@ -107,8 +128,22 @@ def _blind(is_replica: bool, pid: int | None, user: str | None, state: str | Non
     if pid is None:
         return ""
     if state == "disabled":
-        return f"the session of {user} (pid {pid}) has a transaction open and hides it by track_activities=off; switch it on, or set a `holdback`"
+        return f"the session of {user} (pid {pid}) hides its transactions by track_activities=off; switch it on, or set a `holdback`"
     return f'the transactions of {user} cannot be seen by {me}; GRANT pg_read_all_stats TO "{me}", or set a `holdback`'
+
+
+def _without_start(asked: psycopg.RawCursor[Any], unstarted: list[str]) -> str:
+    """The sessions are read before the locks, so a transaction that began in between shows no start at first, and soon does."""
+    pid = None
+    for pause in _PATIENCE:
+        if not unstarted:
+            return ""
+        time.sleep(pause)
+        (pids,) = one_row(asked, _WITHOUT_START)
+        unstarted, pid = one_row(asked, _STILL_THERE, (unstarted, pids or []))
+    if not unstarted:
+        return ""
+    return f"the transaction of pid {pid} began before its session was tracked, so that its start is not known; end it, or set a `holdback`"
 
 
 def _identity(asked: psycopg.RawCursor[Any]) -> Identity | None:
