@@ -33,8 +33,6 @@ class TableFacts:
     """Cursor columns that no index begins with: every look at the table reads all of it."""
     unstamped: bool = False
     """Whether neither a default nor a trigger of the database stamps the cursor, so that an application's clock does."""
-    by_statement: bool = False
-    """Whether a default stamps the cursor with the time of the client's statement, which may be older than the transaction."""
     rows: int = 0
     bytes: int = 0
     """Both are 0 where the catalogue keeps no such number, as of a view."""

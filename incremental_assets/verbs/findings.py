@@ -138,15 +138,6 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             f"neither a default nor a trigger of the database sets {cursor.column}: an application's clock does, which may lag",
             "let the database stamp it, or set a `lookback` as wide as those clocks and their transactions may lag",
         )
-    if facts.by_statement:
-        fits = False
-        yield _warn(
-            name,
-            "stamps",
-            f"{cursor.column} is stamped by statement_timestamp(): in a procedure that commits and goes on it is older than the transaction, "
-            "which is seen of a client's session and not of a background worker such as pg_cron's",
-            "stamp it by now() or clock_timestamp()",
-        )
     if cursor.is_zoneless:
         yield Finding(
             name,

@@ -11,6 +11,7 @@ import pytest
 
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.report import Status
+from incremental_assets.core.state import VERSION
 from incremental_assets.engine.session import is_remote
 from tests.conformance.conftest import OpenStand
 from tests.conformance.meddling import assert_told
@@ -30,6 +31,9 @@ SCHEMA = (
     "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())",
     "CREATE TABLE countries (code int PRIMARY KEY, name text)",
 )
+
+
+_VERSIONED = "UPDATE checkpoints SET state = replace(state, ?, ?)"
 
 
 @scenario(
@@ -108,10 +112,10 @@ def test_a_newer_release_wrote_the_checkpoints(stand: OpenStand) -> None:
             desk.sync()
         with database:
             database.execute("UPDATE checkpoints_version SET version_num = ?", [known])
-            database.execute("UPDATE checkpoints SET state = replace(state, '\"version\":1', '\"version\":2')")
-        assert_told(desk.sync()["orders"], "version 2", "upgrade incremental-assets")
+            database.execute(_VERSIONED, (f'"version":{VERSION}', f'"version":{VERSION + 1}'))
+        assert_told(desk.sync()["orders"], f"version {VERSION + 1}", "upgrade incremental-assets")
         with database:
-            database.execute("UPDATE checkpoints SET state = replace(state, '\"version\":2', '\"version\":1')")
+            database.execute(_VERSIONED, (f'"version":{VERSION + 1}', f'"version":{VERSION}'))
     assert desk.versions("orders") == versions
     desk.land()
     desk.assert_equal("orders")

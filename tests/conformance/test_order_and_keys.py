@@ -211,7 +211,7 @@ def test_rows_that_can_no_longer_land(stand: OpenStand) -> None:
     desk.spark.sql(f"INSERT INTO delta.`{path}` {back}").collect()
     drift = _drift(desk, "prices")
     assert (drift.rows, drift.samples) == (1, ("2",)), drift
-    assert "show what the source no longer has" in drift.detail
+    assert "shows what the source no longer has" in drift.detail
 
 
 @scenario(

@@ -21,6 +21,11 @@ SPECS = [orders(Strategy.UPSERT), orders(Strategy.APPEND), orders(Strategy.APPEN
 
 @pytest.fixture
 def world() -> World:
+    return two_orders()
+
+
+def two_orders() -> World:
+    """Two rows that were written ten minutes ago."""
     world = World.of(ORDERS_SHAPE)
     world.database.clock = MONDAY
     world.database.nextval(step=100)

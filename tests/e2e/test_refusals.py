@@ -30,7 +30,7 @@ SENTENCES = {
     "public.visits": ("shop.public.visits", "'att'", "at"),
     "public.returns": ("shop.public.returns", "'returned'", "date", "timestamp"),
     "public.keyless": ("shop.public.keyless", "primary_key", "append"),
-    "public.salaries": ("shop.public.salaries", "grants", "doctor --sql"),
+    "public.salaries": ("shop.public.salaries", "grant it", "doctor --sql"),
     "public.holes": ("shop.public.holes", "2 rows", "nulls: always"),
 }
 

@@ -11,6 +11,7 @@ import pytest
 from incremental_assets.core.ports import Batch, KeyRange
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.engine.commit import matching
+from incremental_assets.engine.own import BATCH, TARGET
 from tests.engine.batches import Desk, Row, table
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ def staged(desk: Desk, spec: TableSpec, rows: list[Row]) -> Batch:
 
 
 def test_only_whole_numbers_can_be_told_by_the_statistics_of_a_file() -> None:
-    equal = "t.`the id` <=> s.`the id` AND t.`day` <=> s.`day`"
+    equal = f"{TARGET}.`the id` <=> {BATCH}.`the id` AND {TARGET}.`day` <=> {BATCH}.`day`"
     assert matching(("the id", "day"), ()) == equal
     among = matching(("the id", "day"), (KeyRange("the id", -5, 7),))
-    assert among == f"{equal} AND t.`the id` >= -5 AND t.`the id` <= 7"
+    assert among == f"{equal} AND {TARGET}.`the id` >= -5 AND {TARGET}.`the id` <= 7"
 
 
 @pytest.mark.spark

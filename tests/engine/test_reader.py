@@ -21,6 +21,7 @@ from incremental_assets.core.window import Window
 from incremental_assets.engine.lake import DeltaLake
 from incremental_assets.engine.reader import PART_BYTES, SparkSource, parts_for
 from incremental_assets.engine.stage import ParquetStage
+from tests.engine.reading import loaded
 from tests.engine.source import READER, Source, planned
 
 if TYPE_CHECKING:
@@ -289,3 +290,14 @@ def test_a_table_is_read_in_parts_when_much_of_it_is_asked_for(rows: int, parts:
 def test_a_table_that_was_never_counted_is_read_by_what_its_rows_may_weigh() -> None:
     shape = TableShape(TableId("s", "p", "t"), (), rows=0, bytes=100_000_000, splits=True)
     assert (parts_for(shape, 10, 4), parts_for(shape, 500_000, 4)) == (1, 4)
+
+
+def test_parallel_readers_have_their_settings_in_the_shared_snapshot_without_plpgsql(
+    source: Source, spark: SparkSession
+) -> None:
+    source.execute("DROP EXTENSION plpgsql", "CREATE TABLE orders (id int PRIMARY KEY, n int)")
+    sql = "SELECT current_setting('client_connection_check_interval') AS looks, (SELECT count(*) FROM orders) AS rows"
+    with source.open().snapshot(planned(source.open(), source.spec("orders", NUMBER))) as snapshot:
+        source.execute("INSERT INTO orders VALUES (1, 1)")
+        (row,) = loaded(spark, source, sql, snapshot_id=snapshot.snapshot_id).collect()
+        assert tuple(row) == ("5s", 0)

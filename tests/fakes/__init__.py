@@ -1,7 +1,7 @@
 """Fakes with state, one per port, and the world that they share. They follow the semantics of the real things, oddities included."""
 
 from tests.fakes.checkpoints import FakeCheckpoints, FakeLease, Memory
-from tests.fakes.database import Locked, SimulatedDatabase, Transaction
+from tests.fakes.database import Locked, SimulatedDatabase, Statement, Transaction
 from tests.fakes.lake import DeltaTable, FakeLake
 from tests.fakes.rows import Row, digest, ordered
 from tests.fakes.source import FakeProbe, FakeSnapshot, FakeSource
@@ -24,6 +24,7 @@ __all__ = [
     "Row",
     "SimulatedDatabase",
     "Sleeper",
+    "Statement",
     "Transaction",
     "World",
     "digest",

@@ -43,12 +43,26 @@ class Table:
     """Rows of partitions that are not."""
 
 
-class Transaction:
-    """One session's open transaction. `begun` is what `now()` says in it; nobody else sees its rows before `commit`."""
+@dataclass(eq=False)
+class Statement:
+    """What a session runs while its transactions come and go: a procedure that commits, a message that holds several."""
 
-    def __init__(self, database: SimulatedDatabase, number: int, *, private: bool, shown: bool) -> None:
+    since: datetime
+    drawn: list[int] = field(default_factory=list)
+    """Numbers that it keeps from one transaction for the next."""
+
+
+class Transaction:
+    """One session's open transaction. `begun` is the oldest stamp that it writes; nobody else sees its rows before `commit`."""
+
+    def __init__(
+        self, database: SimulatedDatabase, number: int, *, private: bool, shown: bool, statement: Statement | None
+    ) -> None:
         self.database, self.number = database, number
-        self.begun = database.clock
+        self.started = database.clock
+        """What the view of open transactions shows as its begin."""
+        self.statement = statement
+        self.begun = statement.since if statement else self.started
         self.private = private
         """Whether its session hides from ours when it began."""
         self.shown = shown
@@ -128,6 +142,8 @@ class SimulatedDatabase:
         self.tables = {shape.id: Table(shape) for shape in shapes}
         self.sequences: dict[str, int] = {}
         self.open: list[Transaction] = []
+        self.statements: list[Statement] = []
+        """That run for longer than one transaction."""
         self.blind = ""
         """Why no session's transactions can be seen, such as a missing privilege; empty when they can."""
         self.system, self.name, self.timeline, self.position = "7001", "shop", 1, 1000
@@ -160,9 +176,14 @@ class SimulatedDatabase:
         self.sequences[sequence] = first + step - 1
         return first
 
-    def begin(self, *, private: bool = False, shown: bool = True) -> Transaction:
-        """Open a transaction."""
-        transaction = Transaction(self, next(self._numbers), private=private, shown=shown)
+    def run(self) -> Statement:
+        """A statement of several transactions begins, with none open."""
+        self.statements.append(Statement(self.clock))
+        return self.statements[-1]
+
+    def begin(self, *, private: bool = False, shown: bool = True, statement: Statement | None = None) -> Transaction:
+        """Open a transaction, alone or as the next one of a statement."""
+        transaction = Transaction(self, next(self._numbers), private=private, shown=shown, statement=statement)
         self.open.append(transaction)
         return transaction
 
@@ -237,6 +258,7 @@ class SimulatedDatabase:
         tables, sequences, self.position = saved
         self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
         self.open.clear()
+        self.statements.clear()
         self.timeline += 1
 
     def exchange(self, system: str = "7002") -> None:
@@ -246,6 +268,7 @@ class SimulatedDatabase:
     def fail_over(self) -> None:
         """A replica takes over without losing anything."""
         self.open.clear()
+        self.statements.clear()
         self.timeline += 1
         self.position += 1
 
@@ -259,17 +282,19 @@ class SimulatedDatabase:
         """Clock, open transactions, prepared transactions, as our own autocommit statements see them."""
         sessions = [each for each in self.open if not each.prepared and each.shown]
         seen = [] if self.blind else [each for each in sessions if not each.private]
-        oldest = min(seen, key=lambda each: each.begun, default=None)
-        newest = max(seen, key=lambda each: each.begun, default=None)
+        starts = [(each.started, f"transaction {each.number}") for each in seen]
+        starts += [(each.since, "a statement") for each in self.statements]
+        oldest, holder = min(starts, default=(None, ""))
+        newest = max((each.started for each in seen), default=None)
         hidden = f"transaction {sessions[0].number} hides when it began" if len(seen) < len(sessions) else ""
         return Bound(
             clock=self.clock,
-            oldest=oldest.begun if oldest else None,
-            holder=f"transaction {oldest.number}" if oldest else "",
+            oldest=oldest,
+            holder=holder,
             prepared=next((each.prepared for each in self.open if each.prepared), None),
             blind=self.blind or hidden,
             zone=self.zone,
             identity=Identity(self.system, self.name, self.timeline, self.position),
-            newest=newest.begun if newest else None,
+            newest=newest,
             host=HostClock(self.machine, self.elapsed, self.elapsed, 0.0),
         )

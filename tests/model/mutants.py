@@ -151,6 +151,16 @@ MUTANTS = [
     ),
     Mutant("no guard", "loses a transaction that was not shown yet", instead(bound, "GUARD", timedelta(0))),
     Mutant(
+        "only open transactions hold the bound, and not the statements that open them",
+        "loses what a procedure stamps as of its CALL, and the later transactions of one message",
+        without_the_thought(database, "SimulatedDatabase.bound", ("for each in self.statements]", "for each in ()]")),
+    ),
+    Mutant(
+        "a transaction without a start is passed over",
+        "loses what it commits, in runs that say that they are settled",
+        without_the_thought(database, "SimulatedDatabase.bound", ("len(seen) < len(sessions)", "False")),
+    ),
+    Mutant(
         "prepared transactions are not asked for",
         "loses them: no session holds them any more",
         together(

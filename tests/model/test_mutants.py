@@ -11,7 +11,16 @@ from hypothesis.stateful import run_state_machine_as_test
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import Strategy
-from tests.core import test_clocks, test_first_load, test_maintain, test_plan, test_recover, test_sync, test_sync_kills
+from tests.core import (
+    test_clocks,
+    test_first_load,
+    test_maintain,
+    test_parts,
+    test_plan,
+    test_recover,
+    test_sync,
+    test_sync_kills,
+)
 from tests.model.mutants import MUTANTS, Mutant
 from tests.model.protocol import Protocol
 from tests.scenario import orders
@@ -74,6 +83,9 @@ STORIES: dict[str, Callable[[], None]] = {
         test_recover.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
             Mode.SYNC, None
         )
+    ),
+    "a partition that joins is read from the watermark on": lambda: (
+        test_parts.test_an_attached_partition_lands_whole_and_once(test_parts.two_orders(), UPSERT)
     ),
     "prepared transactions are not asked for": (
         test_sync.test_a_prepared_transaction_keeps_the_watermark_and_its_rows_land_when_it_commits

@@ -28,13 +28,13 @@ _SETTINGS = {
     "jit": "off",
 }
 # Looked up, as the first exists since PostgreSQL 17, and a server that does not run on Linux may refuse the second, by which a count whose
-# process was killed ends as well. In a DO block, as the JDBC driver describes every statement before it runs the first, and to
-# describe a SELECT takes the snapshot that SET TRANSACTION SNAPSHOT must still be free to set.
+# process was killed ends as well. Prepared by its own statement, as the JDBC driver describes every statement before it runs the first, and
+# to describe a SELECT takes the snapshot that SET TRANSACTION SNAPSHOT must still be free to set; no row, as none was described.
 _WHERE_THEY_EXIST = (
-    "DO $$ BEGIN "
-    "PERFORM set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'; "
-    "PERFORM set_config(name, '5s', false) FROM pg_settings WHERE name = 'client_connection_check_interval' AND version() LIKE '%-linux%'; "
-    "END $$"
+    "PREPARE incremental_assets_settings AS SELECT FROM pg_settings WHERE CASE "
+    "WHEN name = 'transaction_timeout' THEN set_config(name, '0', false) "
+    "WHEN name = 'client_connection_check_interval' AND version() LIKE '%-linux%' THEN set_config(name, '5s', false) END = 'never'; "
+    "EXECUTE incremental_assets_settings; DEALLOCATE incremental_assets_settings"
 )
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 

@@ -39,9 +39,7 @@ SELECT w.place, c.relkind IN ('r', 'p', 'm') AND NOT EXISTS (
        c.relkind IN ('r', 'p') AND NOT EXISTS (
            SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
            AND pg_get_expr(e.adbin, e.adrelid) ~* '(now[(]|(current_|local|clock_|statement_|transaction_)timestamp|current_date|nextval[(])') AND a.attidentity = '' AND NOT EXISTS (
-           SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0),
-       EXISTS (SELECT FROM pg_attrdef AS e WHERE e.adrelid = c.oid AND e.adnum = a.attnum
-               AND pg_get_expr(e.adbin, e.adrelid) ~* 'statement_timestamp[(]')
+           SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype::int & 2 <> 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (schema, name, cursor_column, place)
 JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND NOT a.attisdropped
@@ -137,7 +135,7 @@ def _index(facts: TableFacts, column: str) -> list[str]:
 
 def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]]) -> TableFacts:
     usable, readable, writable, filtered, rows, size, partitioned = row
-    fits = {column: fitted.get((wanted.table, column), (False, False, False)) for column in wanted.cursors}
+    fits = {column: fitted.get((wanted.table, column), (False, False)) for column in wanted.cursors}
     return TableFacts(
         wanted=wanted,
         exists=True,
@@ -145,10 +143,9 @@ def _table(wanted: Wanted, row: Sequence[Any], fitted: dict[Any, tuple[Any, ...]
         readable=readable,
         writable=writable,
         filtered=filtered,
-        unindexed=tuple(column for column, (missing, _, _) in fits.items() if missing),
+        unindexed=tuple(column for column, (missing, _) in fits.items() if missing),
         # The fallback only stands in where the cursor is NULL.
-        unstamped=next((unstamped for _, unstamped, _ in fits.values()), False),
-        by_statement=any(by_statement for _, _, by_statement in fits.values()),
+        unstamped=next((unstamped for _, unstamped in fits.values()), False),
         rows=rows,
         bytes=size,
         partitioned=partitioned,
