@@ -1,4 +1,4 @@
-"""How far a source has settled: what its open transactions allow a watermark to be."""
+"""How far a source has settled: what its open transactions and running statements allow a watermark to be."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Bound:
 
     clock: datetime
     oldest: datetime | None
-    """Start of the oldest open transaction, None when none is open."""
+    """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
     holder: str
     """Who holds it open, for people: pid, user and application; empty when nobody."""
     prepared: str | None

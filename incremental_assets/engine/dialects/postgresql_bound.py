@@ -1,7 +1,7 @@
 """How far PostgreSQL has settled: the clock, then open transactions, then prepared ones, each in a statement of its own.
 
-The order carries the proof. Whoever begins after the clock was read stamps later than it; whoever began before is open in the second
-statement, or prepared in the third, or over, and then every later snapshot shows its rows.
+The order carries the proof. Whoever begins after the clock was read stamps later than it; whoever began before is open or running in the
+second statement, or prepared in the third, or over, and then every later snapshot shows its rows.
 """
 
 from __future__ import annotations
