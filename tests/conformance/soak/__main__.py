@@ -36,7 +36,7 @@ from tests.shop import PASSWORD, Shop
 _LOG = logging.getLogger("soak")
 
 ROOT = Path(__file__).parents[3]
-LIFETIME = (20.0, 100.0)
+LIFETIME = (20.0, 120.0)
 """Seconds that a syncing process lives."""
 STEADY, STEP, AWRY = (120.0, 300.0), (5, 60), (30.0, 90.0)
 """Seconds that the source's clock is left alone, by how many it is then put back, and after how many forward again."""
