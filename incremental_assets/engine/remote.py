@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import grpc
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
@@ -61,13 +62,17 @@ def _require_executor(session: SparkSession, engine: Announced) -> None:
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(_RUNS_WITHIN)
-    if failed and isinstance(failed[0], EngineLost):
+    if failed and (isinstance(failed[0], EngineLost) or _is_turned_away(failed[0])):
         raise failed[0]
     if failed:
         raise SetupError(
             f"the engine (pid {engine.process.pid}) is not used, as it answers and runs no job: its executor has ended; start it again with "
             f"`incremental-assets engine stop` and `incremental-assets engine start`, its log is {engine.log}"
         ) from None
+
+
+def _is_turned_away(error: Exception) -> bool:
+    return isinstance(error, SparkConnectGrpcException) and error.getGrpcStatusCode() is grpc.StatusCode.UNAUTHENTICATED
 
 
 def leave(session: SparkSession) -> None:
