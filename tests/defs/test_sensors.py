@@ -320,9 +320,7 @@ def test_a_new_table_shows_after_a_reload_and_the_tick_says_so(studio: Studio) -
     settle(studio)
     watch = Watch(studio)
     studio.world.database.create(replace(COUNTRIES_SHAPE, id=replace(COUNTRIES, name="cities")))
-    assert (
-        watch.skipped() == "nothing moved; 1 tables are new (shop.public.cities): reload the code location to see them"
-    )
+    assert watch.skipped() == "nothing moved; 1 table is new (shop.public.cities): reload the code location to see them"
 
 
 def test_keys_of_integers_appear_as_the_table_grows_without_gaps(tmp_path: Path, instance: DagsterInstance) -> None:
