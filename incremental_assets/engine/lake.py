@@ -25,6 +25,7 @@ from incremental_assets.core.rewrite import lands_whole, replaces_most
 from incremental_assets.core.state import State
 from incremental_assets.core.table import Column, Strategy, TableId, TableSpec
 from incremental_assets.core.window import Window
+from incremental_assets.core.words import agreeing, counted
 from incremental_assets.engine.confirmed import changed_meanwhile, confirmed
 from incremental_assets.engine.counts import check_sums, row_counts
 from incremental_assets.engine.dialects.base import Address
@@ -345,7 +346,8 @@ def _floor(newest: Committed) -> int:
 
 
 def _withdrawn(rows: int) -> str:
-    return f"{rows} rows were taken out of the copy: the source has changed them to what cannot land, and they are in quarantine alone"
+    was, them, are = agreeing(rows, "was", "were"), agreeing(rows, "it", "them"), agreeing(rows, "it is", "they are")
+    return f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
 
 
 def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:

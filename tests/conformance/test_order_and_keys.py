@@ -235,7 +235,7 @@ def test_a_key_that_changes(stand: OpenStand) -> None:
     desk.land()
 
     drift = _drift(desk, "items")
-    assert "1 rows are only in the lake (the keys 1): " in drift.detail, drift
+    assert "1 row is only in the lake (the keys 1): " in drift.detail, drift
     with desk.runtime() as runtime:
         lake = runtime.ports("shop").lake
         assert lake.duplicates(desk.spec("items")).rows == 0
