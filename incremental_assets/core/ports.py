@@ -281,6 +281,8 @@ class Position:
     open: OpenIntent | None = None
     last_report: SyncReport | None = None
     """The last finished sync, landed or failed."""
+    rebuilt: str = ""
+    """How this run has just found it again in the lake, for people; empty where it was remembered."""
 
 
 class Lease(Protocol):

@@ -105,7 +105,7 @@ def _take_over(spec: TableSpec, request: Request, position: Position, lease: Lea
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))
-    return ports.checkpoints.position(spec.id)
+    return replace(ports.checkpoints.position(spec.id), rebuilt=position.rebuilt)
 
 
 def _fence(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> None:
@@ -183,7 +183,12 @@ def _rebuild(spec: TableSpec, request: Request, position: Position, target: Targ
         )
     )
     return replace(
-        position, app_id=target.app_id, last_seq=max(position.last_seq, target.seq), state=state, target=where
+        position,
+        app_id=target.app_id,
+        last_seq=max(position.last_seq, target.seq),
+        state=state,
+        target=where,
+        rebuilt=f"the checkpoint table knew less of this table than the lake does, so its position was taken from there: {detail}",
     )
 
 

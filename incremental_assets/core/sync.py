@@ -12,7 +12,7 @@ from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError,
 from incremental_assets.core.first_load import loads_directly
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.persist import persist
-from incremental_assets.core.plan import Mode, Nothing, Request, SyncPlan, Ticket
+from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan
 from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Look, Ports, Position, Snapshot, Target
 from incremental_assets.core.recover import agree, check_untouched, recover
@@ -30,13 +30,13 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             watch.enter("plan")
             position = recover(spec, request, lease, ports)
             (observation,) = ports.probe.observe((Look(spec, position.state),))
-            decision = plan(spec, request, position.state, _ticket(spec, request, position, None), observation)
+            decision = _planned(spec, request, position, None, observation)
             if isinstance(decision, Nothing) and _stands(spec, position, ports):
                 return _recovered(request, position, _idle(spec, request, decision, lease, watch))
             agreed, target = agree(spec, request, position, lease, ports)
             if agreed is not position or target is not None:
                 unseen = observation if agreed is position else replace(observation, fingerprint=None)
-                decision = plan(spec, request, agreed.state, _ticket(spec, request, agreed, target), unseen)
+                decision = _planned(spec, request, agreed, target, unseen)
             return (
                 _land(decision, target, lease, ports, watch)
                 if isinstance(decision, SyncPlan)
@@ -59,6 +59,14 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             if error is met:
                 raise
             raise error from None
+
+
+def _planned(
+    spec: TableSpec, request: Request, position: Position, target: Target | None, observation: Observation
+) -> SyncPlan | Nothing:
+    """The plan from where the table stands, which is said where it had to be found again."""
+    decision = plan(spec, request, position.state, _ticket(spec, request, position, target), observation)
+    return replace(decision, warnings=(*decision.warnings, position.rebuilt)) if position.rebuilt else decision
 
 
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
