@@ -10,7 +10,7 @@ from incremental_assets.core.cures import full_refresh, reset
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.plan import Mode, Request
-from incremental_assets.core.state import State
+from incremental_assets.core.state import Fingerprint, State
 from incremental_assets.core.table import Strategy, TableSpec, Terms
 
 _LONGEST_LAG = timedelta(hours=1)
@@ -117,6 +117,23 @@ def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | No
     told = (
         f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
         f"should the table be another one or count anew, read it again with {reset(spec)}"
+    )
+    return (told,)
+
+
+def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) -> tuple[str, ...]:
+    """Of stamps the same can be told above where the kept fingerprint begins: what had been the latest one is no longer there."""
+    kept = state.fingerprint if state else None
+    if spec.cursor is None or not spec.cursor.type.is_time or kept is None or kept.highest is None:
+        return ()
+    if seen is None or seen.lower != kept.lower or seen.highest == kept.highest:
+        return ()
+    kind = spec.cursor.type
+    if seen.highest is not None and CursorValue(kind, kept.highest) < CursorValue(kind, seen.highest):
+        return ()
+    told = (
+        f"the latest {spec.cursor.column!r} in the source is {seen.highest or f'below {kept.lower}'} where {kept.highest} had been read: should rows "
+        f"have been deleted, that is all; should the table have been restored, or stamped with earlier times, read it again with {reset(spec)}"
     )
     return (told,)
 

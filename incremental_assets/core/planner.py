@@ -14,6 +14,7 @@ from incremental_assets.core.continuity import (
     highest_fell,
     identity_hidden,
     lags_behind,
+    latest_fell,
     never_read,
     timeline_turned,
 )
@@ -56,6 +57,7 @@ def plan(
         *timeline_turned(known, bound),
         *clock_went_back(spec, known, bound),
         *highest_fell(spec, known, observation.highest),
+        *latest_fell(spec, known, observation.fingerprint),
         *identity_hidden(bound),
         *never_read(spec, known),
         *rezoned_warning(spec, landed, state),

@@ -460,3 +460,22 @@ def test_a_full_refresh_accepts_the_new_source_and_keeps_its_identity() -> None:
 def test_changed_terms_are_refused_by_name(now: TableSpec, named: str) -> None:
     with pytest.raises(TermsChanged, match=named):
         planned(now, landed(orders(), moment("11:00:00")), seen())
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ("2024-01-31T11:00:00Z", ["is 2024-01-31T11:00:00Z where 2024-01-31T11:30:00Z had been read"]),
+        (None, ["is below 2024-01-31T10:00:00Z where 2024-01-31T11:30:00Z had been read"]),
+        ("2024-01-31T11:30:00Z", []),
+        ("2024-01-31T11:45:00Z", []),
+    ],
+)
+def test_a_latest_stamp_that_is_gone_is_said(now: str | None, words: list[str]) -> None:
+    lower = CursorValue(CursorType.TIMESTAMP, "2024-01-31T10:00:00Z")
+    state = landed(orders(), lower, fingerprint=Fingerprint(lower, 2, "2024-01-31T11:30:00Z", "1"))
+    found = planned(orders(), state, seen(fingerprint=Fingerprint(lower, 1, now, "2")))
+    assert [warning for warning in found.warnings if "the latest" in warning] == [
+        warning for warning in found.warnings if any(word in warning for word in words)
+    ]
+    assert len([warning for warning in found.warnings if "the latest" in warning]) == len(words)
