@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from incremental_assets.core.beside import as_they_end
 from incremental_assets.core.config_values import Freshness, Severity, TableConfig
 from incremental_assets.core.contract import TargetColumn, difference
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.other_hands import seen_in
 from incremental_assets.core.persist import persist
 from incremental_assets.core.ports import Checkpoints, Look, Ports
 from incremental_assets.core.reconcile import Drift, reconcile
@@ -122,13 +123,19 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
     if check is Check.RECONCILIATION:
         drift = reconcile(spec, terms.partitions, ports, windows)
         _remember(spec, drift, ports.checkpoints, whole=windows is None)
-        return reconciliation(spec, terms, drift)
+        return _unless_changed(reconciliation(spec, terms, drift), spec, ports)
     columns = ports.lake.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)
     if check is Check.DUPLICATES:
         return duplicates(spec, terms, ports.lake.duplicates(spec)) if spec.key else _no_key(spec)
     return schema(spec, difference(spec.columns, [TargetColumn(name, kind) for name, kind in columns]))
+
+
+def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
+    """A copy that another hand has changed is not what the syncs made of it, though every row that has settled be equal."""
+    changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.lake)
+    return replace(verdict, passed=False, detail=f"{verdict.detail}; {changed}") if changed else verdict
 
 
 def _remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints, *, whole: bool) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.maintenance import Compaction, Layout, compaction
+from incremental_assets.core.other_hands import knows_less
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.recover import knows_less
 from incremental_assets.core.sync import sentence
 from incremental_assets.core.table import TableId, TableSpec
 

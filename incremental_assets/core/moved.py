@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -60,9 +60,15 @@ class Stopped:
 
 
 def look_over(
-    specs: Sequence[TableSpec], positions: Mapping[TableId, Position], observations: Sequence[Observation]
+    specs: Sequence[TableSpec],
+    positions: Mapping[TableId, Position],
+    observations: Sequence[Observation],
+    changed: Collection[TableId] = (),
 ) -> tuple[tuple[Moved, ...], tuple[Stopped, ...], tuple[Still, ...]]:
-    """The tables that have moved, those that may not go on, and those that stand still and have news all the same; the rest is idle."""
+    """The tables that have moved, those that may not go on, and those that stand still and have news all the same; the rest is idle.
+
+    One whose copy another hand has `changed` counts as moved: its sync stops, and says so where people look.
+    """
     moved, stopped, still = [], [], []
     for spec, seen in zip(specs, observations, strict=True):
         position = positions.get(spec.id, Position())
@@ -74,8 +80,8 @@ def look_over(
             continue
         if isinstance(decision, SyncPlan):
             moved.append(Moved(spec, decision.window, seen, reached=_reached(state)))
-        elif position.open is not None:
-            # What a killed run left open has to be looked for in the lake, even if nothing else moved.
+        elif position.open is not None or spec.id in changed:
+            # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
             window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
             moved.append(Moved(spec, window, seen, reached=_reached(state)))
         elif is_news(spec, seen, decision):

@@ -181,7 +181,7 @@ class Lake(Protocol):
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
 
     def version(self, spec: TableSpec) -> int | None:
-        """The target's last version, by a listing of its log; None where there is none, or where only a session could list it."""
+        """The target's last version, by a listing of its log: -1 where there is none, None where only a session could list it."""
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
         """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again.

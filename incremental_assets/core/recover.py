@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from incremental_assets.core.cures import full_refresh, reset
 from incremental_assets.core.errors import Overtaken, TargetChanged
+from incremental_assets.core.other_hands import knows_less, other_hand, other_version, rows_changed
 from incremental_assets.core.plan import Mode, Request, Ticket
 from incremental_assets.core.ports import Commit, Event, EventKind, Lease, OpenIntent, Ports, Position, Target
 from incremental_assets.core.report import Status, SyncReport
@@ -35,25 +36,20 @@ def agree(
     """
     target = ports.lake.inspect(spec, position.target[1] if position.target else None)
     refreshes = request.mode is Mode.FULL_REFRESH
-    relied = None if refreshes else position.target
     if target is None:
-        if relied is not None:
-            raise _changed(spec, "the table is gone from the lake")
+        gone = "" if refreshes else other_hand(position, None)
+        if gone:
+            raise _changed(spec, gone)
         # Nothing can have landed in a table that is not there, whatever is remembered of one.
         return (position if position.state is None else replace(position, state=None)), None
     if not target.app_id:
         raise TargetChanged(
             f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
         )
-    behind = knows_less(position, target)
-    if relied is not None:
-        if position.app_id not in ("", target.app_id):
-            raise _changed(spec, "another table lies in its place")
-        if not behind:
-            _check_version(spec, relied, target)
-    if target.foreign and not refreshes and (relied is not None or position.state is None):
-        raise _changed(spec, f"the rows were changed by another hand ({target.foreign})")
-    if not behind:
+    what = "" if refreshes else other_hand(position, target)
+    if what:
+        raise _changed(spec, what)
+    if not knows_less(position, target):
         return position, target
     fenced = _fenced(spec, position, target, ports)
     return _rebuild(spec, request, position, fenced, lease), fenced
@@ -65,29 +61,9 @@ def check_untouched(spec: TableSpec, request: Request, before: Target | None, no
         return
     if now is None:
         raise _changed(spec, "the table is gone from the lake")
-    _check_version(spec, (before.table_id, before.version), now)
-    if now.foreign:
-        raise _changed(spec, f"the rows were changed by another hand ({now.foreign})")
-
-
-def knows_less(position: Position, target: Target) -> bool:
-    """Whether the checkpoint table is lost, or an older copy: every sequence is announced there before the lake sees it."""
-    if position.state is None:
-        return target.seq > position.last_seq or target.state is not None
-    if position.app_id not in ("", target.app_id):
-        return False
-    return target.seq > position.last_seq or (target.state is not None and target.state.seq > position.state.seq)
-
-
-def _check_version(spec: TableSpec, relied: tuple[str, int], target: Target) -> None:
-    table_id, version = relied
-    if target.table_id != table_id:
-        raise _changed(spec, "the table was made anew")
-    if target.version < version:
-        raise _changed(
-            spec,
-            f"the table is at version {target.version}, before the {version} of the last sync: it was restored from an older copy",
-        )
+    what = other_version((before.table_id, before.version), now) or rows_changed(now)
+    if what:
+        raise _changed(spec, what)
 
 
 def _take_over(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> Position:

@@ -11,6 +11,7 @@ from incremental_assets.core.contract import check_identity
 from incremental_assets.core.errors import CursorIsNull, IncrementalAssetsError, Interrupted, Refused
 from incremental_assets.core.first_load import loads_directly
 from incremental_assets.core.interruption import this_process
+from incremental_assets.core.other_hands import stands
 from incremental_assets.core.persist import persist
 from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan
@@ -31,7 +32,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
             position = recover(spec, request, lease, ports)
             (observation,) = ports.probe.observe((Look(spec, position.state),))
             decision = _planned(spec, request, position, None, observation)
-            if isinstance(decision, Nothing) and _stands(spec, position, ports):
+            if isinstance(decision, Nothing) and stands(spec, position, ports.lake):
                 return _recovered(request, position, _idle(spec, request, decision, lease, watch))
             agreed, target = agree(spec, request, position, lease, ports)
             if agreed is not position or target is not None:
@@ -128,12 +129,6 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
     lease.record(replace(intent, kind=EventKind.LANDED, state=state, report=report, target=landed))
     watch.enter("landed")
     return report
-
-
-def _stands(spec: TableSpec, position: Position, ports: Ports) -> bool:
-    """Whether the copy is surely as the last sync left it: a table that stands still may have been changed by another hand all the same."""
-    found = ports.lake.version(spec)
-    return position.target is None or found is None or found == position.target[1]
 
 
 def idle(spec: TableSpec, request: Request, nothing: Nothing) -> SyncReport:

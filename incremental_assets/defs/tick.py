@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from incremental_assets.core.config import Freshness, SourceConfig
 from incremental_assets.core.moved import Moved, Stopped, located, look_over
+from incremental_assets.core.other_hands import NO_TABLE, look_for
 from incremental_assets.core.plan import Observation
 from incremental_assets.core.ports import Look, Position, Probe
 from incremental_assets.core.report import Status
@@ -24,6 +25,8 @@ from incremental_assets.defs.opened import Opened
 
 VERSION = 1
 _LONGEST_WAIT = timedelta(hours=1)
+_LOGS_PER_LOOK = 2.0
+"""Seconds for reading the logs of copies that went on without a sync."""
 _TELL_AGAIN = timedelta(hours=1)
 """A freshness that stays as it is is told this often, so that the page of an asset does not look forgotten."""
 
@@ -39,6 +42,8 @@ class Memory:
     stale: Mapping[str, str] = field(default_factory=dict)
     """Severity of each table that is not fresh."""
     told_at: float = 0.0
+    vouched: Mapping[str, int] = field(default_factory=dict)
+    """Of each copy whose log went on without a sync the version up to which no other hand has changed its rows."""
 
     @classmethod
     def read(cls, text: str | None) -> Memory:
@@ -56,6 +61,7 @@ class Memory:
                 waiting,
                 stale,
                 float(document["told_at"]),
+                {str(table): int(version) for table, version in document.get("vouched", {}).items()},
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
@@ -70,13 +76,14 @@ class Memory:
             "waiting": dict(self.waiting),
             "stale": dict(self.stale),
             "told_at": self.told_at,
+            "vouched": dict(self.vouched),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
     def failed(self, sentence: str, every: timedelta, now: datetime) -> Memory:
         """The source did not answer: each time in a row doubles the wait."""
         wait = delay(every, self.failures)
-        return Memory(self.failures + 1, now.timestamp() + wait, sentence, self.waiting, self.stale, self.told_at)
+        return replace(self, failures=self.failures + 1, wait_until=now.timestamp() + wait, error=sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,8 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     looks = [Look(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
     probe = runtime.probe(source.name)
     observations = probe.observe(looks)
-    moved, stopped, still = look_over(specs, positions, observations)
+    vouched, changed = _copies(source, specs, positions, runtime, memory)
+    moved, stopped, still = look_over(specs, positions, observations, changed)
     keep(still, runtime.checkpoints)
     asked, waiting = _asked_for(source, located(moved, probe), positions, memory, now)
     names = {str(each.spec.id) for each in asked}
@@ -109,12 +117,37 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     verdicts = _fresh(source, looks, busy, observations, probe)
     told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
-        memory=Memory(waiting=waiting, stale=stale, told_at=told_at),
+        memory=Memory(waiting=waiting, stale=stale, told_at=told_at, vouched=vouched),
         moved=asked,
         waiting=tuple(sorted(table for table in waiting if table not in names)),
         stopped=stopped,
         verdicts=told,
     )
+
+
+def _copies(
+    source: SourceConfig,
+    specs: Sequence[TableSpec],
+    positions: Mapping[TableId, Position],
+    runtime: Opened,
+    memory: Memory,
+) -> tuple[dict[str, int], frozenset[TableId]]:
+    """Copies that are in order though their logs went on, and those that another hand has changed."""
+    known = {spec.id: memory.vouched[str(spec.id)] for spec in specs if str(spec.id) in memory.vouched}
+    # A sync that landed since is remembered by the checkpoint table.
+    known = {table: version for table, version in known.items() if _target_version(positions, table) < version}
+    changed = set[TableId]()
+    for spec, version, sentence in look_for(specs, positions, runtime.ports(source.name).lake, known, _LOGS_PER_LOOK):
+        if sentence:
+            changed.add(spec.id)
+        else:
+            known[spec.id] = version
+    return {str(table): version for table, version in known.items()}, frozenset(changed)
+
+
+def _target_version(positions: Mapping[TableId, Position], table: TableId) -> int:
+    target = positions[table].target if table in positions else None
+    return NO_TABLE if target is None else target[1]
 
 
 def _asked_for(

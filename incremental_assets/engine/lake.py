@@ -87,7 +87,7 @@ class DeltaLake:
         )
 
     def version(self, spec: TableSpec) -> int | None:
-        """The target's last version, by a listing of its log; None where there is none, or where only a session could list it."""
+        """The target's last version, by a listing of its log: -1 where there is none, None where only a session could list it."""
         return last_version(table_path(self._lake, spec.id))
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:

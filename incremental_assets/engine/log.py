@@ -12,6 +12,7 @@ from incremental_assets.core.contract import Reached, TargetColumn
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.maintenance import Layout
 from incremental_assets.core.naming import is_local
+from incremental_assets.core.other_hands import NO_TABLE
 from incremental_assets.engine.note import BEFORE_LANDING, Note, read_note
 
 if TYPE_CHECKING:
@@ -160,14 +161,18 @@ class TableLog:
 
 
 def last_version(path: str) -> int | None:
-    """The last version of a local table, by the names in its log alone; None where there is no table, or for one in a store."""
+    """The last version of a local table, by the names in its log alone: -1 where there is no table; None for one in a store."""
     if not is_local(path):
         return None
     try:
         names = os.listdir(os.path.join(path, "_delta_log"))  # noqa: PTH118, PTH208 - names are all that is asked
     except FileNotFoundError:
-        return None
-    return max((int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()), default=None)
+        return NO_TABLE
+    except OSError as error:
+        raise TargetChanged(
+            f"{path}: the log of this Delta table cannot be listed ({error.strerror}); let this user read it"
+        ) from error
+    return max((int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()), default=NO_TABLE)
 
 
 def open_log(path: str) -> TableLog | None:

@@ -13,6 +13,7 @@ from incremental_assets.core.config_values import TableConfig
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.names import render_table
+from incremental_assets.core.other_hands import seen_in
 from incremental_assets.core.ports import EventKind, Look, Position
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
@@ -48,6 +49,8 @@ class Standing:
     lag: float | None
     bound: Bound | None
     error: str | None
+    warnings: tuple[str, ...] = ()
+    """What the next sync will stop at, and nobody would see while the source stands still."""
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
@@ -68,6 +71,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
     positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
     verified = runtime.checkpoints.verified()
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
+    changed = {} if offline else _other_hands(runtime, found, positions)
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     standings = []
     for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
@@ -83,6 +87,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
                 lag=_lag(positions.get(table), lags.get(table, beat.lag_seconds if beat else None)),
                 bound=bounds.get(table.source),
                 error=errors.get(table),
+                warnings=changed.get(table, ()),
             )
         )
     return standings
@@ -106,6 +111,21 @@ def _look(
         except IncrementalAssetsError as error:
             errors |= {spec.id: str(error) for spec in specs}
     return lags, bounds, errors
+
+
+def _other_hands(runtime: Runtime, found: Survey, positions: dict[TableId, Position]) -> dict[TableId, tuple[str, ...]]:
+    """What another hand did to copies; those of a source that does not answer are not looked at."""
+    changed: dict[TableId, tuple[str, ...]] = {}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if not specs:
+            continue
+        lake = runtime.ports(source.name).lake
+        for spec in specs:
+            sentence = seen_in(spec, positions.get(spec.id, Position()), lake)
+            if sentence:
+                changed[spec.id] = (sentence,)
+    return changed
 
 
 def _lag(position: Position | None, lag: float | None) -> float | None:
@@ -139,6 +159,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "lease": standing.heartbeat.owner if standing.heartbeat else None,
         "oldest_transaction": _oldest(standing.bound),
         "error": standing.error or (report.error if report else None),
+        "warnings": list(standing.warnings),
     }
 
 
@@ -187,6 +208,7 @@ def _shown(standings: Sequence[Standing]) -> list[Shown]:
                     "dim",
                 )
             )
+    shown += [Note(sentence, "warn") for standing in standings for sentence in standing.warnings]
     shown += [
         Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error
     ]

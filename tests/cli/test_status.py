@@ -249,3 +249,18 @@ def test_lag_is_the_age_of_what_waits(call: Call, synced: Outside) -> None:
     database.tick(120)
 
     assert call("status", "--json").tables["public.orders"]["lag_seconds"] >= 120
+
+
+def test_status_and_check_name_a_copy_that_another_hand_has_restored_while_its_table_stands_still(
+    call: Call, synced: Outside
+) -> None:
+    assert call("status", "--json").tables["public.orders"]["warnings"] == []
+    synced.world.lake.foreign(ORDERS, "RESTORE", synced.world.lake.tables[ORDERS].rows)
+
+    said, shown, checked = call("status", "--json"), call("status"), call("check", "--json")
+
+    (warning,) = said.tables["public.orders"]["warnings"]
+    assert "RESTORE" in warning
+    assert said.tables["public.countries"]["warnings"] == []
+    assert "RESTORE" in shown.out
+    assert [entry["check"] for entry in checked.document["checks"] if not entry["passed"]] == ["reconciliation"]

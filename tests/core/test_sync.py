@@ -649,3 +649,11 @@ def test_a_commit_that_leaves_every_row_as_it_is_stops_no_idle_table() -> None:
     table = world.lake.tables[ORDERS]
     table.log.append(LogEntry(table.rows, "OPTIMIZE", ours=False, changes_rows=False))
     assert world.sync(UPSERT).status is Status.IDLE
+
+
+def test_a_copy_that_was_removed_while_the_source_stood_still_stops_the_sync() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    world.lake.drop(ORDERS)
+    with pytest.raises(TargetChanged, match="gone from the lake"):
+        world.sync(UPSERT)

@@ -363,3 +363,17 @@ def test_lag_is_told_without_a_run_when_it_changes_and_once_an_hour(studio: Stud
     assert list(watch.tick().asset_events) == []
     watch.cursor = json.dumps({**json.loads(watch.cursor or ""), "told_at": 0.0})
     assert [event.passed for event in watch.tick().asset_events] == [False]
+
+
+def test_a_copy_that_another_hand_has_restored_is_asked_for_while_its_table_stands_still(studio: Studio) -> None:
+    monday(studio.world.database).abort()
+    settle(studio)
+    studio.world.lake.foreign(ORDERS, "OPTIMIZE")
+    watch = Watch(studio)
+    assert watch.skipped() == "nothing moved"
+    studio.world.lake.foreign(ORDERS, "RESTORE", [])
+
+    assert [assets for _, _, assets in watch.asked()] == [[key("orders")]]
+    run = studio.run("2024-01-01", mode="sync")
+    assert not run.success
+    assert "failed last time and waits" in (watch.tick() and watch.skipped())

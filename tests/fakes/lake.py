@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.maintenance import How, Layout
 from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.other_hands import NO_TABLE
 from incremental_assets.core.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
 from incremental_assets.core.report import RowCounts
@@ -114,7 +115,7 @@ class FakeLake:
     def version(self, spec: TableSpec) -> int | None:
         """The last version."""
         table = self.tables.get(spec.id)
-        return None if table is None else table.version
+        return NO_TABLE if table is None else table.version
 
     def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
         """An empty commit; the table is made if there is none, since a sleeping run may be about to make it."""

@@ -1,0 +1,78 @@
+"""What a look says of copies that other hands have been in, while their tables stand still."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.core.audit import Scope, audit
+from incremental_assets.core.config_values import TableConfig
+from incremental_assets.core.other_hands import look_for, seen_in
+from incremental_assets.core.ports import Target
+from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.core.verdict import Check, Verdict
+from tests.fakes import World
+from tests.scenario import ORDERS, order, orders, shop
+
+UPSERT = orders(Strategy.UPSERT)
+TERMS = TableConfig(schema="public", name="orders", strategy=Strategy.UPSERT, cursor=UPSERT.cursor)
+
+
+@pytest.fixture
+def world() -> World:
+    made = World(shop())
+    order(made.database, "ada", made.database.stamp())
+    made.database.tick(60)
+    made.sync(UPSERT)
+    return made
+
+
+def seen(world: World) -> str:
+    return seen_in(UPSERT, world.checkpoints.position(ORDERS), world.lake)
+
+
+def looked(world: World, vouched: int | None = None) -> list[tuple[int, bool]]:
+    known = {} if vouched is None else {ORDERS: vouched}
+    found = look_for([UPSERT], world.checkpoints.positions(), world.lake, known, seconds=10)
+    return [(version, bool(sentence)) for _, version, sentence in found]
+
+
+def reconciled(world: World) -> Verdict:
+    scope = Scope(1, checks_of=lambda _: (Check.RECONCILIATION,))
+    (verdict,) = audit([UPSERT], scope, lambda _: TERMS, world.ports())
+    return verdict
+
+
+def test_nothing_is_said_of_a_copy_as_its_sync_left_it(world: World) -> None:
+    assert (seen(world), looked(world)) == ("", [])
+
+
+def test_a_restored_copy_is_named_with_its_cures(world: World) -> None:
+    world.lake.foreign(ORDERS, "RESTORE", [])
+    assert "RESTORE" in seen(world)
+    assert "reset --select" in seen(world)
+    assert looked(world) == [(world.lake.tables[ORDERS].version, True)]
+
+
+def test_a_removed_copy_is_named(world: World) -> None:
+    world.lake.drop(ORDERS)
+    assert "gone from the lake" in seen(world)
+
+
+def test_upkeep_is_looked_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.lake.foreign(ORDERS, "OPTIMIZE")
+    version = world.lake.tables[ORDERS].version
+    assert (seen(world), looked(world)) == ("", [(version, False)])
+
+    def not_again(_spec: TableSpec, _since: int | None) -> Target | None:
+        raise AssertionError("the log was read again")
+
+    monkeypatch.setattr(world.lake, "inspect", not_again)
+    assert looked(world, vouched=version) == []
+
+
+def test_a_changed_copy_fails_its_reconciliation_though_every_settled_row_is_equal(world: World) -> None:
+    assert reconciled(world).passed
+    world.lake.foreign(ORDERS, "UPDATE", world.lake.tables[ORDERS].rows)
+    verdict = reconciled(world)
+    assert not verdict.passed
+    assert "UPDATE" in verdict.detail
