@@ -34,7 +34,7 @@ from incremental_assets.core.config_scalars import (
 )
 from incremental_assets.core.config_values import Compact, Severity, Tls
 from incremental_assets.core.cursor import CursorType
-from incremental_assets.core.partition import Every
+from incremental_assets.core.partition import WEEK_BEGINS_ON, Every
 from incremental_assets.core.shorthand import Shorthand
 from incremental_assets.core.table import FuturePolicy, NullPolicy, Strategy
 
@@ -62,7 +62,7 @@ class CursorDocument(Strict):
 class TimePartitions(Strict):
     """Partitions of a time cursor, in UTC."""
 
-    every: Every
+    every: Annotated[Every, Field(description=f"The length of one. A week begins on {WEEK_BEGINS_ON}.")]
     from_: Annotated[Day, Field(alias="from", description="A day of the first partition.")] = date(2000, 1, 1)
 
 

@@ -18,6 +18,7 @@ class Coverage:
     """One table. Without a watermark there is nothing yet that must have been covered."""
 
     table: TableId
+    grid: Grid
     covered: tuple[Window, ...]
     gaps: tuple[Window, ...]
     """Between the table's `start` and its watermark."""
@@ -42,10 +43,11 @@ def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Col
     covered = merge(state.coverage) if state else ()
     watermark = state.watermark if state else None
     if state is None or watermark is None:
-        return Coverage(spec.id, covered, (), tuple(windows), (), ())
+        return Coverage(spec.id, grid, covered, (), tuple(windows), (), ())
     reached = watermark if state.max_cursor_read is None else min(watermark, state.max_cursor_read)
     return Coverage(
         table=spec.id,
+        grid=grid,
         covered=covered,
         gaps=state.unread(spec.start, watermark),
         announced=tuple(windows),

@@ -23,6 +23,9 @@ CURRENT = "current"
 MOST_KEYS = 25_000
 """Past this Dagster's pages and status queries stop being usable."""
 
+WEEK_BEGINS_ON = "Sunday"
+"""As Dagster's weeks do by default; a `from` in the middle of a week means the Sunday before it."""
+
 _DIGITS = 19  # those of a bigint, so that keys of one table sort as text; longer numbers only make longer keys
 _INTEGER_KEY = re.compile(r"(m?\d{19,})-(m?\d{19,})")
 
@@ -68,6 +71,11 @@ class IntegerGrid:
 
 
 Grid = TimeGrid | IntegerGrid
+
+
+def has_weeks(grid: Grid | None) -> bool:
+    """Whether one must say on which day a partition begins, which the other lengths say themselves."""
+    return isinstance(grid, TimeGrid) and grid.every is Every.WEEK
 
 
 def count(grid: TimeGrid, until: datetime) -> int:

@@ -10,7 +10,7 @@ from dagster import AssetsDefinition, AssetSpec
 
 from incremental_assets.core.config import SourceConfig, TableConfig
 from incremental_assets.core.naming import table_path
-from incremental_assets.core.partition import IntegerGrid
+from incremental_assets.core.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
 from incremental_assets.core.table import Strategy, TableId, TableShape
 from incremental_assets.core.terms import all_terms
 from incremental_assets.defs import metadata
@@ -142,7 +142,8 @@ def _partitions(terms: TableConfig) -> str:
         return "The one partition, `current`, is the whole table; to materialize it reads it again, whether that is due or not."
     if isinstance(terms.partitions, IntegerGrid):
         return f"A partition is a range of `{cursor.column}`. To materialize one reads that range again and leaves the watermark alone."
+    week = f"A week begins on {WEEK_BEGINS_ON}, and its key is that day. " if has_weeks(terms.partitions) else ""
     return (
         f"A partition is a window of `{cursor.column}`: a row lives in the window of its latest version, and moves on when it changes. "
-        "To materialize one reads that window again and leaves the watermark alone. A first sync announces them from the table's first row on."
+        f"{week}To materialize one reads that window again and leaves the watermark alone. A first sync announces them from the table's first row on."
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from incremental_assets.core.coverage import Coverage, coverage_of
 from incremental_assets.core.cures import read_again
 from incremental_assets.core.names import render_table
+from incremental_assets.core.partition import WEEK_BEGINS_ON, has_weeks
 from incremental_assets.core.terms import terms_of
 from incremental_assets.verbs.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.opening import configured, opened
@@ -78,6 +79,10 @@ def _row(each: Coverage) -> tuple[Cell | str, ...]:
 
 def _notes(each: Coverage) -> list[Note]:
     notes = []
+    if has_weeks(each.grid):
+        notes.append(
+            Note(f"{each.table}: a week begins on {WEEK_BEGINS_ON}, and its partition is named after that day")
+        )
     if each.gaps:
         cures = " and ".join(read_again(each.table, gap) for gap in each.gaps[:_MOST])
         told = f"nothing has landed from {', '.join(map(str, each.gaps))}; read what is missing with {cures}"
@@ -106,6 +111,7 @@ def _entry(each: Coverage) -> dict[str, Any]:
         "agrees": each.agrees,
         "covered": [_window(window) for window in each.covered],
         "gaps": [_window(window) for window in each.gaps],
+        "week_begins_on": WEEK_BEGINS_ON if has_weeks(each.grid) else None,
         "partitions": list(each.announced),
         "not_covered": list(each.not_covered),
         "not_announced": list(each.not_announced),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from datetime import date
+from pathlib import Path
 
 import pytest
 from dagster import AssetKey, AssetMaterialization, DagsterInstance
@@ -34,6 +36,7 @@ def test_what_a_sync_announced_is_covered_and_no_source_is_asked(call: Call, syn
     assert said.code == 0
     assert orders["agrees"]
     assert orders["partitions"] == ["2024-01-01"]
+    assert orders["week_begins_on"] is None, "months say it themselves"
     assert orders["covered"][0]["lower"] is None
     assert (orders["gaps"], orders["not_covered"], orders["not_announced"]) == ([], [], [])
     assert "public.countries" not in said.tables, "it has no windows"
@@ -62,3 +65,16 @@ def test_a_watermark_that_was_pushed_forward_leaves_a_gap_that_is_named(call: Ca
     assert said.code == 1
     assert "nothing has landed from [2024-01-29T" in said.out
     assert "Dagster shows as materialized what has not been covered: 2024-01-01, 2024-02-01" in said.out
+
+
+def test_a_table_in_weeks_says_on_which_day_they_begin(call: Call, outside: Outside, config: Path) -> None:
+    config.write_text(config.read_text().replace("every: month", "every: week"))
+    monday(outside.world.database).abort()
+    outside.world.pass_time(10)
+    assert call("sync").code == 0
+
+    orders = call("coverage", "--json").tables["public.orders"]
+    assert orders["week_begins_on"] == "Sunday"
+    assert orders["partitions"], "and what is named so is there"
+    assert {f"{date.fromisoformat(key):%A}" for key in orders["partitions"]} == {"Sunday"}
+    assert "a week begins on Sunday" in call("coverage").out

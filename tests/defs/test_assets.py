@@ -14,7 +14,7 @@ from incremental_assets.core.ports import Batch, Commit
 from incremental_assets.core.report import Status
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
-from tests.defs.studio import Studio, opened
+from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, ORDERS, monday, order, tuesday
 
@@ -251,6 +251,15 @@ def test_assets_lie_downstream_of_the_tables_in_the_database_and_say_what_they_a
     assert "a row lives in the window of its latest version" in (node.description or "")
     (reference,) = node.metadata["dagster/code_references"].code_references
     assert reference.line_number == 11
+
+
+@pytest.mark.parametrize(("every", "says"), [("week", True), ("month", False)])
+def test_a_table_in_weeks_says_on_which_day_they_begin(
+    tmp_path: Path, instance: DagsterInstance, *, every: str, says: bool
+) -> None:
+    studio = opened(tmp_path, instance, TERMS.replace("every: month", f"every: {every}"))
+    description = studio.definitions.resolve_asset_graph().get(key(ORDERS)).description or ""
+    assert ("A week begins on Sunday, and its key is that day." in description) is says
 
 
 def test_a_name_that_no_identifier_could_be_is_an_asset_like_every_other(

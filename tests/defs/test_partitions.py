@@ -8,7 +8,17 @@ import pytest
 
 from incremental_assets.core.config import SourceConfig, TableConfig
 from incremental_assets.core.cursor import CursorType
-from incremental_assets.core.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid, keys, window_of
+from incremental_assets.core.partition import (
+    CURRENT,
+    WEEK_BEGINS_ON,
+    Every,
+    Grid,
+    IntegerGrid,
+    TimeGrid,
+    has_weeks,
+    keys,
+    window_of,
+)
 from incremental_assets.core.table import Strategy
 from incremental_assets.defs.names import plain
 from incremental_assets.defs.partitions import Scheme, definition, scheme_of
@@ -48,6 +58,14 @@ def test_windows_of_keys_are_those_of_dagster(grid: TimeGrid) -> None:
         assert window.lower is not None
         assert window.upper is not None
         assert (window.lower.moment(), window.upper.moment()) == (bounds.start, bounds.end)
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.every)
+def test_weeks_alone_begin_on_a_day_that_must_be_named_and_dagster_begins_them_on_it(grid: TimeGrid) -> None:
+    theirs = definition(Scheme("shop", "x", grid)).get_partition_keys(current_time=NOW)
+    days = {f"{date.fromisoformat(key[:10]):%A}" for key in theirs}
+    assert has_weeks(grid) == (days == {WEEK_BEGINS_ON})
+    assert has_weeks(grid) == (grid.every is Every.WEEK)
 
 
 def test_a_table_without_a_grid_has_the_one_key_current() -> None:
