@@ -141,6 +141,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         start=config.start,
         refresh_every=config.refresh_every,
         evolve=config.schema_changes == "evolve",
+        pii=config.pii,
     )
     check_names(spec)
     return spec
