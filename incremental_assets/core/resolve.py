@@ -78,6 +78,22 @@ def vanished(source: SourceConfig, resolved: Resolved, positions: Mapping[TableI
     )
 
 
+def unconfigured(
+    sources: Sequence[SourceConfig], positions: Mapping[TableId, Position]
+) -> tuple[tuple[TableId, str], ...]:
+    """Tables that have been synced and that no source of the configuration takes any more, and what there is to say of each."""
+    by_name = {source.name: source for source in sources}
+    found = []
+    for table, position in sorted(positions.items()):
+        source = by_name.get(table.source)
+        listed = source is not None and any(table == config.id(source.name) for config in source.tables)
+        synced = position.target is not None or position.state is not None
+        if synced and not listed and (source is None or not takes_unlisted(source, table)):
+            why = "" if source else f", as this file has no source {table.source!r}"
+            found.append((table, f"{table}: no longer configured{why}; its copy stays as the last sync left it"))
+    return tuple(found)
+
+
 def gone(table: TableId) -> TableMissing:
     """What there is to say of a table that was synced and is no longer in the source."""
     name = render_table(table.schema, table.name)
@@ -125,6 +141,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         start=config.start,
         refresh_every=config.refresh_every,
         evolve=config.schema_changes == "evolve",
+        pii=config.pii,
     )
     check_names(spec)
     return spec

@@ -160,6 +160,8 @@ class TableSpec:
     start: CursorValue | None = None
     refresh_every: timedelta = timedelta(days=1)
     evolve: bool = True
+    pii: tuple[str, ...] = ()
+    """Columns whose values are never shown."""
 
     @property
     def id(self) -> TableId:

@@ -21,6 +21,7 @@ from dagster import (
 )
 
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
+from incremental_assets.core.failure import record_failure
 from incremental_assets.core.many import as_they_land, listening
 from incremental_assets.core.plan import Mode, Request
 from incremental_assets.core.ports import Lake, Ports
@@ -33,7 +34,7 @@ from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.names import asset_key, plain, pool, source_key, table_of
-from incremental_assets.defs.opened import opened
+from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
 from incremental_assets.defs.upkeep import keep_up
@@ -76,7 +77,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         runtime, failures, begun = opened(context.resources, view.resource), list[str](), time.monotonic()
         sign(context, runtime)
         try:
-            chosen, missing = selected(runtime.specs(view.name), context.selected_asset_keys)
+            chosen, missing = _looked_up(context, view, runtime)
             failures += missing.values()
             runtime.foresee(spec.id for spec in chosen if not spec.is_incremental)
             ports = runtime.ports(view.name)
@@ -93,9 +94,29 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         except IncrementalAssetsError as error:
             failures.append(str(error))
         if failures:
-            raise Failure("\n".join(failures)) from None
+            raise Failure("\n".join(dict.fromkeys(failures))) from None
 
     return sync
+
+
+def _looked_up(
+    context: AssetExecutionContext, view: View, runtime: Opened
+) -> tuple[list[TableSpec], dict[TableId, str]]:
+    """The specs of the run's assets, and one sentence for each that has none, which is in the checkpoint table as any other failure is."""
+    keys = context.selected_asset_keys
+    try:
+        chosen, missing = selected(runtime.specs(view.name), keys)
+    except IncrementalAssetsError as error:
+        chosen, missing = [], {table_of(key): str(error) for key in keys}
+    for table, sentence in missing.items():
+        strategy = terms_of(view.config, table).strategy
+        told = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
+        record_failure(told, runtime.checkpoints)
+    return chosen, missing
+
+
+def _mode(context: AssetExecutionContext) -> Mode:
+    return Mode(context.run.tags.get(MODE_TAG, Mode.BACKFILL))
 
 
 def selected(resolved: Resolved, keys: Iterable[AssetKey]) -> tuple[list[TableSpec], dict[TableId, str]]:
@@ -111,7 +132,7 @@ def _reports(
     context: AssetExecutionContext, view: View, scheme: Scheme, specs: Sequence[TableSpec], ports: Ports
 ) -> Generator[SyncReport]:
     """One report per table, as they land."""
-    mode = Mode(context.run.tags.get(MODE_TAG, Mode.BACKFILL))
+    mode = _mode(context)
     if mode is Mode.BACKFILL and scheme.grid is not None:
         return read_again(context, view, scheme.grid, specs, ports)
     request = Request(context.run.run_id, mode, allow_shrink=context.run.tags.get(SHRINK_TAG) == "true")

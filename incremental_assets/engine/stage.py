@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.measure import Duplicates
 from incremental_assets.core.naming import staging_path
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Snapshot
@@ -16,6 +17,9 @@ from incremental_assets.engine.lake_errors import explained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+NO_DUPLICATES = Duplicates(0, 0)
 
 
 class ParquetStage:
@@ -41,14 +45,14 @@ class ParquetStage:
                 f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
                 "nothing was written, run the sync again, and report it if it stays"
             )
-        duplicates = repeated_keys(session, path, plan.spec) if trusts_key(plan.spec) else 0
+        duplicates = repeated_keys(session, path, plan.spec) if trusts_key(plan.spec) else NO_DUPLICATES
         return Batch(
             batch_id=batch_id,
             rows=staged.rows,
             digest=staged.digest,
             lower=staged.lower,
             rejected=staged.rejected,
-            duplicates=duplicates,
+            duplicates=duplicates.rows,
             keys=staged.keys,
             warnings=warnings(plan, staged.future, staged.rejected, duplicates),
         )
@@ -68,7 +72,7 @@ def trusts_key(spec: TableSpec) -> bool:
     return spec.strategy is Strategy.UPSERT and not spec.key_enforced
 
 
-def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: int = 0) -> tuple[str, ...]:
+def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplicates = NO_DUPLICATES) -> tuple[str, ...]:
     """What an operator should know of a batch."""
     told = []
     if future and plan.spec.future is FuturePolicy.LAND:
@@ -77,8 +81,10 @@ def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: int = 0
         )
     if rejected:
         told.append(f"{counted(rejected, 'row')} cannot land and went to quarantine")
-    if duplicates:
+    if duplicates.rows:
+        rows, named = duplicates.rows, " · ".join(duplicates.samples)
         told.append(
-            f"{counted(duplicates, 'row')} {agreeing(duplicates, 'repeats', 'repeat')} a key ({', '.join(plan.spec.key)}) that the source does not enforce; of each key the row with the largest cursor landed"
+            f"{counted(rows, 'row')} {agreeing(rows, 'repeats', 'repeat')} a key ({', '.join(plan.spec.key)}) that the source does not enforce"
+            f"{f', such as {named}' if named else ''}; of each key the row with the largest cursor landed"
         )
     return tuple(told)

@@ -9,12 +9,17 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.measure import Duplicates
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import KeyRange
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.engine.expressions import column, cursor_column, spark_value
-from incremental_assets.engine.own import LATE, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
+from incremental_assets.engine.measure import readable_key, spark_key_text
+from incremental_assets.engine.own import KEY, LATE, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
 from incremental_assets.engine.staged import FLAGS, positions, read_staged, staged_schema
+
+_NAMED = 3
+"""Repeated keys that a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,24 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
     )
 
 
-def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> int:
-    """Rows beyond the first of each key of a staged batch."""
+def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
+    """Keys that a staged batch holds more than once, the rows beyond the first of each, and a few of the keys unless nobody may see them."""
     landable = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
     keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(TIMES))
-    found = keys.agg(sf.coalesce(sf.sum(sf.col(TIMES) - 1), sf.lit(0)).alias(own("more"))).first()
-    return int(found[own("more")]) if found else 0
+    twice = keys.where(sf.col(TIMES) > 1)
+    found = twice.agg(sf.count("*").alias(own("keys")), sf.sum(sf.col(TIMES) - 1).alias(own("more"))).first()
+    if found is None or not found[own("keys")]:
+        return Duplicates(0, 0)
+    return Duplicates(int(found[own("keys")]), int(found[own("more")]), _named(twice, spec))
+
+
+def _named(keys: DataFrame, spec: TableSpec) -> tuple[str, ...]:
+    if set(spec.pii) & set(spec.key):
+        return ()
+    by_name = {found.name: found for found in spec.columns}
+    columns = [by_name[name] for name in spec.key]
+    texts = keys.select(sf.expr(spark_key_text(columns)).alias(KEY)).orderBy(KEY).limit(_NAMED).collect()
+    return tuple(readable_key(columns, text[KEY]) for text in texts)
 
 
 def _counts(plan: SyncPlan) -> list[Column]:

@@ -15,6 +15,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.names import render_table
 from incremental_assets.core.other_hands import seen_in
 from incremental_assets.core.ports import EventKind, Look, Position
+from incremental_assets.core.resolve import unconfigured
 from incremental_assets.core.state import State
 from incremental_assets.core.table import TableId
 from incremental_assets.core.terms import terms_of
@@ -24,6 +25,7 @@ from incremental_assets.verbs.ages import age
 from incremental_assets.verbs.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.verbs.opening import configured, opened
 from incremental_assets.verbs.reports import short, text
+from incremental_assets.verbs.select import matches
 from incremental_assets.verbs.survey import Survey, remembered, survey, with_problems
 
 if TYPE_CHECKING:
@@ -58,11 +60,22 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
     with opened(configured(config)) as runtime:
         found = remembered(runtime, patterns) if offline else survey(runtime, patterns)
         standings = _standings(runtime, found, offline=offline)
+        left = [
+            each
+            for each in unconfigured(runtime.configuration.sources, runtime.checkpoints.positions())
+            if not patterns or any(matches(pattern, each[0]) for pattern in patterns)
+        ]
     notes = [
         Note(f"{source}: not asked, this is what was known: {error}", "warn")
         for source, error in found.unreachable.items()
     ]
-    told = Answer({"tables": [_entry(standing) for standing in standings]}, (*notes, *_shown(standings)))
+    document = {
+        "tables": [_entry(standing) for standing in standings],
+        "no_longer_configured": [
+            {"source": table.source, "table": render_table(table.schema, table.name)} for table, _ in left
+        ],
+    }
+    told = Answer(document, (*notes, *_shown(standings), *(Note(sentence, "dim") for _, sentence in left)))
     # A look has not failed because of what it shows.
     return replace(with_problems(told, found), exit_code=DONE)
 

@@ -264,3 +264,32 @@ def test_status_and_check_name_a_copy_that_another_hand_has_restored_while_its_t
     assert said.tables["public.countries"]["warnings"] == []
     assert "RESTORE" in shown.out
     assert [entry["check"] for entry in checked.document["checks"] if not entry["passed"]] == ["reconciliation"]
+
+
+def test_status_names_a_synced_table_that_the_configuration_no_longer_takes(
+    call: Call, synced: Outside, config: Path
+) -> None:
+    assert call("status", "--json").document["no_longer_configured"] == []
+    config.write_text(
+        config.read_text().replace("    database: shop\n", "    database: shop\n    exclude: [countries]\n")
+    )
+
+    for flags in ((), ("--offline",)):
+        said = call("status", "--json", *flags)
+        assert set(said.tables) == {"public.orders"}
+        assert said.document["no_longer_configured"] == [{"source": "shop", "table": "public.countries"}]
+    assert "shop.public.countries: no longer configured" in call("status").out
+    assert "no longer configured" not in call("status", "--select", "*orders").out
+
+
+def test_status_names_the_tables_of_a_source_that_has_left_the_configuration(
+    call: Call, synced: Outside, config: Path
+) -> None:
+    config.write_text(config.read_text().replace("  shop:\n", "  store:\n"))
+
+    said = call("status", "--json", "--offline")
+
+    assert [(each["source"], each["table"]) for each in said.document["no_longer_configured"]] == [
+        ("shop", "public.countries"),
+        ("shop", "public.orders"),
+    ]

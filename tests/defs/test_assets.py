@@ -280,3 +280,32 @@ def test_a_name_that_no_identifier_could_be_is_an_asset_like_every_other(
     assert studio.run("2024-01-01", tables=[odd], mode="sync", check=True).success
     assert studio.announced(odd) == ["2024-01-01"]
     studio.definitions.get_repository_def()
+
+
+def recorded(studio: Studio, table: TableId) -> tuple[Status, str]:
+    """What the checkpoint table remembers of the last sync."""
+    report = studio.world.checkpoints.position(table).last_report
+    assert report is not None, "the attempt left no row"
+    return report.status, report.error or ""
+
+
+def test_a_run_whose_source_does_not_answer_leaves_a_row_for_each_of_its_tables(studio: Studio) -> None:
+    studio.runtime.broken = SourceUnreachable("shop: nobody answers at localhost:5432")
+    run = studio.run("2024-01-01", mode="sync")
+
+    assert not run.success
+    assert failure(run) == "shop: nobody answers at localhost:5432"
+    assert recorded(studio, ORDERS) == (Status.FAILED, "shop: nobody answers at localhost:5432")
+    assert studio.world.checkpoints.kinds(ORDERS) == ["failed"]
+
+
+def test_a_table_that_is_gone_from_the_source_leaves_a_row(studio: Studio) -> None:
+    _ = studio.view
+    del studio.world.database.tables[ORDERS]
+    run = studio.run("2024-01-01", mode="sync")
+
+    assert not run.success
+    status, error = recorded(studio, ORDERS)
+    assert status is Status.FAILED
+    assert "no such table" in error
+    assert error in failure(run)

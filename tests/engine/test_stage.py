@@ -70,6 +70,10 @@ def test_repeats_of_a_declared_key_and_keys_that_are_not_whole_are_counted(desk:
     batch = desk.stage.write(desk.plan(spec), desk.show(spec, [*ROWS, (1, "x", 11), (1, "y", 12), (None, "z", 1)]))
     assert (batch.rows, batch.duplicates, batch.rejected, batch.lower) == (6, 2, 1, number(7))
     assert [warning.split(" row")[0] for warning in batch.warnings] == ["1", "2"]
+    assert "such as 1; of each key" in batch.warnings[1]
+    hidden = replace(spec, pii=("id",))
+    (told,) = desk.stage.write(desk.plan(hidden), desk.show(hidden, [*ROWS, (1, "x", 11)])).warnings
+    assert "such as" not in told
     appended = replace(ORDERS, strategy=Strategy.APPEND, key=(), key_enforced=False)
     assert desk.stage.write(desk.plan(appended), desk.show(appended, [(None, "z", 1)])).rejected == 0
 
