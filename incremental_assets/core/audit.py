@@ -123,7 +123,8 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
     if check is Check.RECONCILIATION:
         drift = reconcile(spec, terms.partitions, ports, windows)
         _remember(spec, drift, ports.checkpoints, whole=windows is None)
-        return _unless_changed(reconciliation(spec, terms, drift), spec, ports)
+        verdict = reconciliation(spec, terms, drift)
+        return verdict if windows is not None else _unless_changed(verdict, spec, ports)
     columns = ports.lake.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)
