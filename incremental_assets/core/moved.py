@@ -18,7 +18,7 @@ from incremental_assets.core.partition import (
     keys,
     touched,
 )
-from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.plan import Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan, reading
 from incremental_assets.core.ports import Position, Probe
 from incremental_assets.core.state import State
@@ -80,6 +80,8 @@ def look_over(
             continue
         if isinstance(decision, SyncPlan):
             moved.append(Moved(spec, decision.window, seen, reached=_reached(state)))
+            if decision.noticed is not None:
+                still.append(Still(spec, state, _put_back(decision)))
         elif position.open is not None or spec.id in changed:
             # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
             window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
@@ -87,6 +89,20 @@ def look_over(
         elif is_news(spec, seen, decision):
             still.append(Still(spec, state, decision))
     return tuple(moved), tuple(stopped), tuple(still)
+
+
+def _put_back(decision: SyncPlan) -> Nothing:
+    """What is known before the run that was asked for begins: by then the clock may have been put forward again."""
+    settled = decision.settled
+    return Nothing(
+        "the source's clock was put back",
+        settled.guarantee,
+        settled.reason,
+        settled.value,
+        decision.previous_watermark,
+        decision.noticed,
+        decision.warnings,
+    )
 
 
 def _reached(state: State | None) -> CursorValue | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading
+from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading, still_settled
 from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.state import Fingerprint, PutBack, State
 from incremental_assets.core.table import Strategy, TableSpec
@@ -123,6 +123,21 @@ class SyncPlan:
             return None
         now = highest_reading(cursor, self.bound, self.bound.clock)
         return max(0.0, (now.moment() - mark.moment()).total_seconds())
+
+    @property
+    def noticed(self) -> State | None:
+        """What is kept before anything is read: should this run come to nothing and the clock be put forward again, no later look would notice."""
+        before = self.previous
+        if before is None or self.put_back in (None, before.put_back):
+            return None
+        watermark = still_settled(self.spec, self.bound, before)
+        return replace(
+            before,
+            watermark=watermark,
+            coverage=covered_below(before, watermark),
+            reading=self.bound.reading,
+            put_back=self.put_back,
+        )
 
     def landed(
         self, rows: int, highest: CursorValue | None, fingerprint: Fingerprint | None, due: CursorValue | None = None

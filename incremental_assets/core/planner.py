@@ -147,6 +147,7 @@ def _plan_whole(
         fingerprint_lower=None,
         late_below=None,
         future_above=None,
+        members=observation.parts.members if observation.parts else None,
         warnings=(
             *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
             *identity_hidden(bound),

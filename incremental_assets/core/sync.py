@@ -84,7 +84,7 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
     if decision.previous is not None and not decision.overwrites:
         check_identity(spec, dict(decision.previous.columns))
     intent = Event(spec.id, EventKind.INTENT, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id)
-    lease.record(intent)
+    lease.record(replace(intent, state=decision.noticed))
     watch.enter("read")
     try:
         with ports.source.snapshot(decision) as snapshot:

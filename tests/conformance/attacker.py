@@ -82,8 +82,14 @@ def as_stranger(action: Callable[[], _T], user: int = STRANGER) -> _T:
 def ports(pid: int) -> tuple[int, ...]:
     """What a process and its children listen on."""
     family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    listening = (each for process in family for each in process.net_connections("tcp") if each.status == "LISTEN")
-    return tuple(sorted({each.laddr.port for each in listening}))
+    return tuple(sorted({port for process in family for port in _listening(process)}))
+
+
+def _listening(process: psutil.Process) -> set[int]:
+    try:
+        return {each.laddr.port for each in process.net_connections("tcp") if each.status == "LISTEN"}
+    except psutil.NoSuchProcess:
+        return set()
 
 
 def attack(found: tuple[int, ...], messages: Messages) -> dict[int, str]:

@@ -19,9 +19,10 @@ from incremental_assets.core.state import (
     Settling,
     State,
 )
+from incremental_assets.core.sync import sync_table
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window
-from tests.fakes import World
+from tests.fakes import Killed, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
@@ -334,4 +335,27 @@ def test_a_number_that_was_drawn_before_the_clock_was_put_back_lands_although_it
     slow.commit()
     world.pass_time(60)
     world.sync(BY_ID)
+    assert _customers(world) == ["ada", "edsger", "grace"]
+
+
+@pytest.mark.parametrize("moment", ["before snapshot", "after staged", "before commit"])
+def test_a_run_that_is_killed_keeps_that_the_clock_was_put_back_although_it_is_put_forward_before_the_next_looks(
+    moment: str,
+) -> None:
+    world, spec = World.of(ORDERS_SHAPE), orders()
+    world.database.clock = MONDAY
+    order(world.database, "ada", world.database.stamp())
+    world.pass_time(60)
+    world.sync(spec)
+    world.pass_time(10)
+    world.database.tick(-60)
+    order(world.database, "grace", world.database.stamp())
+    dying = world.process()
+    dying.at[moment] = dying.kill
+    with pytest.raises(Killed):
+        sync_table(spec, world.request(Mode.SYNC), world.ports(dying))
+    order(world.database, "edsger", world.database.stamp())
+    world.database.clock += timedelta(seconds=60)
+    world.pass_time(600)
+    world.sync(spec)
     assert _customers(world) == ["ada", "edsger", "grace"]

@@ -14,6 +14,7 @@ from incremental_assets.core.planner import plan
 from incremental_assets.core.ports import Look
 from incremental_assets.core.table import Cursor
 from incremental_assets.engine.dialects.postgresql_parts import members, parts
+from incremental_assets.engine.dialects.postgresql_read import read_query
 from tests.engine.source import READER, UPDATED, Source, observe, planned, synced
 
 pytestmark = pytest.mark.postgres
@@ -141,3 +142,24 @@ def test_numbers_and_hashed_partitions_are_asked_too(source: Source) -> None:
     with source.connect() as connection:
         (lowest,) = connection.execute("SELECT min(id) FROM odd").fetchone() or (None,)
     assert str(planned(probe, spec, first).window.lower) == str(lowest)
+
+
+def test_a_partition_that_is_attached_while_a_sync_reads_is_read_by_the_next_one(source: Source) -> None:
+    """The list of partitions is not of the snapshot: a reader that comes later would find more than its neighbour counted."""
+    source.execute(*YEARS)
+    probe, spec = source.open(), source.spec("orders", UPDATED)
+    decision = planned(probe, spec)
+    with probe.snapshot(decision) as snapshot:
+        source.execute(ATTACH)
+        query = read_query(decision, 1)
+        with source.connect() as reader:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            reader.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.snapshot_id}'")  # type: ignore[arg-type]
+            assert len(reader.execute(query.sql).fetchall()) == snapshot.rows == 3  # type: ignore[arg-type]
+        landed = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+    with probe.snapshot(decision) as late:
+        assert late.rows == 3
+        assert late.fingerprint == landed.fingerprint
+    following = planned(probe, spec, landed)
+    assert str(following.window.lower) == "2011-03-04T05:06:07Z"
+    assert len(following.members or ()) == 2

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from incremental_assets.core import bound, clocks, maintain, planner, recover, reset, sync
+from incremental_assets.core import bound, clocks, maintain, plan, planner, recover, reset, sync
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Commit
@@ -87,6 +87,10 @@ def _ends_below(window: Window, value: Any) -> bool:
 
 
 _landed = SyncPlan.landed
+
+
+def _kept_watermark(_spec: Any, _bound: Any, state: State | None) -> Any:
+    return state.watermark if state else None
 
 
 def _watermark_of_the_rows_seen(decision: SyncPlan, count: int, highest: Any, fingerprint: Any, due: Any) -> State:
@@ -204,7 +208,12 @@ MUTANTS = [
     Mutant(
         "the watermark stays where it was when the clock is put back",
         "loses what is stamped below it",
-        without_the_thought(bound, "still_settled", ("back is None or", "True or")),
+        together(*(instead(module, "still_settled", _kept_watermark) for module in (bound, plan, planner))),
+    ),
+    Mutant(
+        "a run that comes to nothing does not keep that the clock was put back",
+        "loses what was stamped meanwhile, if the clock is put forward again before the next look",
+        instead(SyncPlan, "noticed", None),
     ),
     Mutant(
         "that the clock was put back matters to one run",
@@ -239,7 +248,7 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("    lease.record(intent)\n", ""),
+            ("    lease.record(replace(intent, state=decision.noticed))\n", ""),
         ),
     ),
     Mutant(

@@ -54,6 +54,8 @@ NAMED = [
     "before load commit", "after load commit", "before commit", "after commit", "before landed", "after landed", "before fence", "after fence", "after find", "before abandoned",
 ]  # fmt: skip
 """Between these the faults lie that have been found; any other moment is drawn by its number."""
+BEFORE_IT_LANDS = ["before snapshot", "after snapshot", "staging", "before staged"]
+"""Of a run that has looked, and whose commit is not on its way."""
 
 moments = st.sampled_from(NAMED) | st.integers(0, 32)
 spans = st.sampled_from([0.001, 1.0, 1.0, 2.0, 5.0, 30.0, 90.0, 3600.0])
@@ -76,6 +78,8 @@ class Protocol(RuleBasedStateMachine):
         """By how much the clock was put back in all: what is held back waits for it to come there again."""
         self.put_back_at = 0.0
         """When the clock was last put back by more than the guard bears, in seconds since the beginning."""
+        self.put_forward_after = 0
+        """Events of the checkpoint table when the clock was last put forward again."""
         self.woke = self.forgot = False
         """Whether the checkpoint table was lost or put back, so that nobody can know of batches that were being staged."""
 
@@ -205,6 +209,44 @@ class Protocol(RuleBasedStateMachine):
         self.put_back_at = database.elapsed
         self.lost_seconds += span
         database.clock = self.latest = database.clock - timedelta(seconds=span)
+
+    @precondition(lambda self: self.lost_seconds and self.put_back_is_known)
+    @rule()
+    def clock_is_put_forward_again(self) -> None:
+        """Once a run has looked: a clock that goes back and forward between two looks leaves no trace."""
+        self._put_forward()
+
+    @precondition(lambda self: not self.lost_seconds)
+    @rule(moment=st.sampled_from(BEFORE_IT_LANDS), how=st.sampled_from(["kill", "err"]))
+    def clock_is_put_back_and_forward_again_around_a_run_that_comes_to_nothing(self, moment: str, how: str) -> None:
+        self.clock_is_put_back_far(60.0)
+        self.write_at_once()
+        before = len(self.world.memory.events)
+        (self.sync_is_killed if how == "kill" else self.sync_errs)(moment)
+        if any(event.kind is EventKind.INTENT for event in self.world.memory.events[before:]):
+            self._put_forward()
+
+    def _put_forward(self) -> None:
+        for transaction in self.world.database.open:
+            transaction.show()
+        self.world.pass_time(0.001)
+        self.world.database.clock += timedelta(seconds=self.lost_seconds)
+        self.latest = self.world.database.clock
+        self.lost_seconds = 0.0
+        self.put_forward_after = len(self.world.memory.events)
+
+    @property
+    def the_lake_knows(self) -> bool:
+        """Until a run has landed since, that the clock was put back stands in the checkpoint table alone: none of its copies may be lost then."""
+        since = self.world.memory.events[self.put_forward_after :]
+        return not self.put_forward_after or any(
+            event.kind is EventKind.LANDED and event.report and event.report.rows.read for event in since
+        )
+
+    @property
+    def put_back_is_known(self) -> bool:
+        host = self.state.reading.host if self.state and self.state.reading else None
+        return host is not None and host.uptime >= self.put_back_at
 
     @precondition(lambda self: self.spec.repeats and not self.by_stamp and self.open)
     @rule(which=st.integers(0, 3))
@@ -338,15 +380,18 @@ class Protocol(RuleBasedStateMachine):
     def checkpoints_are_copied(self) -> None:
         self.saved.append(len(self.world.memory.events))
 
-    @precondition(lambda self: self.saved)
+    @precondition(lambda self: self.saved and self.the_lake_knows)
     @rule()
     def checkpoints_are_an_older_copy(self) -> None:
         self.forgot = True
+        self.put_forward_after = 0
         del self.world.memory.events[self.saved.pop() :]
 
+    @precondition(lambda self: self.the_lake_knows)
     @rule()
     def checkpoints_are_lost(self) -> None:
         self.forgot = True
+        self.put_forward_after = 0
         self.saved.clear()
         self.world.memory.events.clear()
         self.world.memory.leases.clear()
@@ -359,8 +404,7 @@ class Protocol(RuleBasedStateMachine):
         if state is None or state.watermark is None or self.spec.cursor is None:
             return
         if self.by_stamp:
-            host = state.reading.host if state.reading else None
-            if host is None or host.uptime < self.put_back_at:
+            if not self.put_back_is_known:
                 return  # decided before the clock was put back: the next sync has to notice
             stamps = [row["updated_at"] for each in self.world.database.open for row in each.pending.values() if row]
             pending = [CursorValue(CursorType.TIMESTAMP, str(stamp)) for stamp in stamps]

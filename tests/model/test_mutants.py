@@ -48,6 +48,11 @@ STORIES: dict[str, Callable[[], None]] = {
         test_sync.test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back=True)
     ),
     "the highest number is settled when it is seen": test_sync.test_numbers_that_commit_out_of_order_all_land,
+    "a run that comes to nothing does not keep that the clock was put back": lambda: (
+        test_clocks.test_a_run_that_is_killed_keeps_that_the_clock_was_put_back_although_it_is_put_forward_before_the_next_looks(
+            "before snapshot"
+        )
+    ),
     "that the clock was put back matters to one run": (
         test_clocks.test_a_transaction_that_was_open_when_the_clock_was_put_back_is_waited_for_until_it_ends
     ),

@@ -23,6 +23,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     column_of,
     cursor_of,
     inside,
+    of_members,
     orderly,
     reads_nulls,
     relation,
@@ -83,7 +84,7 @@ def numbers_sql(plan: SyncPlan, values: Parameters) -> str:
     if plan.request.mode is Mode.BACKFILL:
         # A backfill leaves the fingerprint of the last sync as it is.
         return f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
-    provisional = fingerprint_sql(spec, provisional_window(plan), values)
+    provisional = fingerprint_sql(spec, provisional_window(plan), values, plan.members)
     return (
         f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, f.n, f.highest, f.digest "
         f"FROM (SELECT {counts}, {ends} {read}) AS r CROSS JOIN ({provisional}) AS f"
@@ -95,9 +96,9 @@ def provisional_window(plan: SyncPlan) -> Window:
     return Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
 
 
-def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters) -> str:
-    """One row: n, highest, digest."""
-    rows = inside(spec, window, values, nulls=reads_nulls(spec))
+def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters, members: Sequence[int] | None = None) -> str:
+    """One row: n, highest, digest; of some `members` alone, or of all that are there."""
+    rows = of_members(spec, members, values, inside(spec, window, values, nulls=reads_nulls(spec)))
     return (
         f"SELECT count(*) AS n, CAST(max({orderly(spec)}) AS text) AS highest, CAST(coalesce(sum({_version(spec)}), 0) AS text) AS digest "
         f"FROM {relation(spec.id)} WHERE {rows}"

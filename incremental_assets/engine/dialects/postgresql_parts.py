@@ -40,13 +40,11 @@ def members(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> list[tuple[
     return [found.get(place, ()) for place in range(1, len(looks) + 1)]
 
 
-def parts(
-    asked: psycopg.RawCursor[Any], looks: Sequence[Look], before: Sequence[tuple[int, ...]]
-) -> list[Parts | None]:
+def parts(asked: psycopg.RawCursor[Any], looks: Sequence[Look], before: Sequence[tuple[int, ...]]) -> list[Parts]:
     """What is there now and was `before`: a member that was away in between is of those that have joined, next time."""
     if not any(before):
         # The state of a look may know of members that have left since.
-        return [Parts(()) if look.spec.is_incremental else None for look in looks]
+        return [Parts(()) for _ in looks]
     after = members(asked, looks)
     stayed = [Parts(tuple(one for one in now if one in then)) for then, now in zip(before, after, strict=True)]
     new = {
@@ -59,9 +57,7 @@ def parts(
     )
     questions = {index: _lowest(looks[index].spec, unread, bounds) for index, unread in new.items()}
     found = answers(asked, questions, alone=len(looks) == 1)
-    told: list[Parts | None] = [
-        each if look.spec.is_incremental else None for look, each in zip(looks, stayed, strict=True)
-    ]
+    told = list(stayed)
     for index, (lowest,) in found.items():
         told[index] = Parts(stayed[index].members, new[index], parse_cursor(looks[index].spec, lowest))
     return told

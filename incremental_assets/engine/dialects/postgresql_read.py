@@ -20,6 +20,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     inline,
     inside,
     literal,
+    of_members,
     reads_nulls,
     relation,
 )
@@ -53,10 +54,9 @@ def rejected(plan: SyncPlan, values: Values) -> str:
 
 def where(plan: SyncPlan, values: Values) -> str:
     """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
-    if not plan.spec.is_incremental:
-        return "TRUE"
-    nulls = reads_nulls(plan.spec) and plan.request.mode is not Mode.BACKFILL
-    return inside(plan.spec, plan.window, values, nulls=nulls)
+    spec, nulls = plan.spec, reads_nulls(plan.spec) and plan.request.mode is not Mode.BACKFILL
+    rows = inside(spec, plan.window, values, nulls=nulls) if spec.is_incremental else "TRUE"
+    return of_members(spec, plan.members, values, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ cursor's canonical text, which cannot hold a quote, is cast in the source.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from incremental_assets.core.cursor import CursorType, CursorValue
@@ -133,6 +134,15 @@ def inside(spec: TableSpec, window: Window, values: Values, *, nulls: bool) -> s
         # Not coalesce(): as a disjunction each side can use an index of its own.
         found = f"({found} OR ({column(cursor.column)} IS NULL AND {_range(spec, cursor.fallback, window, values)}))"
     return f"({found} OR ({without_cursor(spec)}))" if nulls and can_be_null(spec) else found
+
+
+def of_members(spec: TableSpec, members: Sequence[int] | None, values: Values, condition: str) -> str:
+    """The condition, of rows that lie in one of the members or in the table itself: a partition that is attached meanwhile is not in the snapshot's order."""
+    if not members:
+        return condition
+    oids = values("{" + ",".join(str(member) for member in members) + "}", "oid[]")
+    itself = values(f"{identifier(spec.id.schema)}.{identifier(spec.id.name)}", "regclass")
+    return f"{condition} AND ({ALIAS}.tableoid = ANY({oids}) OR {ALIAS}.tableoid = {itself})"
 
 
 def _range(spec: TableSpec, name: str, window: Window, values: Values) -> str:

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -148,10 +149,22 @@ class Soak:
     def _step_the_clock(self, stop: threading.Event) -> None:
         while not stop.wait(self._chance.uniform(*STEADY)):
             back = self._chance.randint(*STEP)
-            for step, leave in ((-back, AWRY), (back, (0.0, 0.0))):
-                self._clock.step(step)
-                self.result.clock_steps.append(step)
-                stop.wait(self._chance.uniform(*leave))
+            self._put(-back)
+            before = self._looks()
+            stop.wait(self._chance.uniform(*AWRY))
+            # Back and forward between two looks leaves no trace: a precondition of the guarantee. Of two runs, one has looked since.
+            while any(seen < before[table] + 2 for table, seen in self._looks().items()) and not stop.wait(2):
+                pass
+            self._put(back)
+
+    def _put(self, seconds: int) -> None:
+        self._clock.step(seconds)
+        self.result.clock_steps.append(seconds)
+
+    def _looks(self) -> dict[str, int]:
+        """By table, how many runs have looked at it and said so: they may have come to nothing since."""
+        found = Counter(table for table, event in self._shop.events() if event in ("intent", "idle"))
+        return {hazard.table: found[hazard.table] for hazard in HAZARDS}
 
     def _write(self, hazard: Hazard, writing: Writing) -> None:
         try:
