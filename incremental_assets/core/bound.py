@@ -90,12 +90,15 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
 
 
 def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorValue | None:
-    """The watermark of the last sync, put back with the source's clock."""
+    """The watermark of the last sync, put back with the source's clock; after a reset, which forgets that clock, at most what has settled now."""
     watermark = state.watermark if state else None
-    back = put_back(state, bound)
-    if watermark is None or spec.cursor is None or not spec.cursor.type.is_time or back is None or back.low is None:
+    if state is None or watermark is None or spec.cursor is None or not spec.cursor.type.is_time:
         return watermark
-    return min(watermark, _lowest_of_zones(spec.cursor, bound, state, back.low - GUARD))
+    back = put_back(state, bound)
+    low = back.low if back else None
+    if state.reading is None and state.clock is None:
+        low = min(low or bound.clock, bound.clock, bound.oldest or bound.clock)
+    return watermark if low is None else min(watermark, _lowest_of_zones(spec.cursor, bound, state, low - GUARD))
 
 
 def _lowest_of_zones(cursor: Cursor, bound: Bound, state: State | None, instant: datetime) -> CursorValue:

@@ -1,6 +1,7 @@
 """The fault report: what was done, what must hold, and whether it did. Loaded by `make conformance`, which names the file.
 
-`--engine` plays the same through an engine, and writes that section of the report. `python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`, in one process
+`--engine` plays the same through an engine, and writes that section of the report. A part that is played (`-k clock`) renews its own rows, and
+the others stay as they were played last. `python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`, in one process
 or, with `-n 2`, in two.
 """
 
@@ -12,8 +13,7 @@ import platform
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,53 +21,9 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.played import WORST, Case, Played, Row, now_played
+
 _MARK = "scenario"
-_WORST = ("failed", "not run", "limit", "holds")
-
-
-@dataclass
-class Case:
-    """One test, whole: its set-up and clean-up as well."""
-
-    outcome: str = "not run"
-    why: str = ""
-    seconds: float = 0.0
-    properties: dict[str, str] = field(default_factory=dict)
-
-    def add(self, phase: pytest.TestReport) -> None:
-        """One of its three phases."""
-        self.seconds += phase.duration
-        self.properties |= {name: str(value) for name, value in phase.user_properties}
-        if phase.failed:
-            self.outcome = "failed"
-        elif phase.when == "call" and phase.passed:
-            self.outcome = "holds"
-        elif phase.skipped:
-            self.outcome = "limit" if hasattr(phase, "wasxfail") else "not run"
-            self.why = getattr(phase, "wasxfail", "") or _reason(phase)
-
-
-@dataclass
-class Row:
-    """A scenario with all of its cases."""
-
-    mark: Mapping[str, Any]
-    cases: list[Case] = field(default_factory=list)
-
-    @property
-    def outcome(self) -> str:
-        """That of its worst case."""
-        return min((case.outcome for case in self.cases), key=_WORST.index)
-
-    @property
-    def told(self) -> str:
-        """The same for the table."""
-        good = sum(case.outcome == "holds" for case in self.cases)
-        whys = "; ".join(sorted({case.why for case in self.cases if case.why}))
-        counted = f" ({good} of {len(self.cases)} cases)" if len(self.cases) > 1 else ""
-        word = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", "not run": "not run"}[self.outcome]
-        measured = "; ".join(case.properties["measured"] for case in self.cases if "measured" in case.properties)
-        return f"{word}{counted}" + "".join(f": {more}" for more in (whys, measured) if more)
 
 
 class Report:
@@ -91,7 +47,9 @@ class Report:
         mark = next((text for name, text in report.user_properties if name == _MARK), None)
         if mark is not None:
             # Parametrized cases share a row.
-            self._rows.setdefault(report.nodeid.partition("[")[0], Row(json.loads(str(mark)))).cases.append(case)
+            self._rows.setdefault(
+                report.nodeid.partition("[")[0], Row(json.loads(str(mark)), played=now_played())
+            ).cases.append(case)
         elif "test_a_known_bad_variant_is_killed" in report.nodeid:
             self._mutants[report.nodeid] = case
 
@@ -101,7 +59,10 @@ class Report:
         if self._through_engine:
             self._keep()
             return
-        text = "\n".join(self._lines()) + "\n"
+        kept = Played.of(self._path)
+        kept.renew(self._rows, self._mutants, is_whole=self._is_whole)
+        kept.save(self._path)
+        text = "\n".join(_lines(self._path, kept)) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(text, encoding="utf-8")
 
@@ -113,8 +74,8 @@ class Report:
     def _keep(self) -> None:
         """What was played through an engine has a section of its own, in a report that was written without one."""
         rows = [
-            (row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases))
-            for row in self._sorted()
+            (row.mark["number"], row.mark["done"], row.mark["holds"], row.told, f"{row.seconds:.0f}")
+            for row in _sorted(self._rows)
         ]
         kept = {
             "date": f"{datetime.now(UTC):%Y-%m-%d}",
@@ -128,56 +89,53 @@ class Report:
         if self._path.is_file():
             renew_engine(self._path)
 
-    def _sorted(self) -> list[Row]:
-        return [
-            row for _, row in sorted(self._rows.items(), key=lambda item: (_number(item[1].mark["number"]), item[0]))
-        ]
 
-    def _lines(self) -> Iterable[str]:
-        rows = self._sorted()
-        held, minutes = sum(row.outcome == "holds" for row in rows), (time.monotonic() - self._begun) / 60
-        killed = sum(case.outcome == "holds" for case in self._mutants.values())
-        yield "# Fault report"
-        yield ""
-        if not self._is_whole:
-            yield "**A part of the report**: only some scenarios were played."
-            yield ""
-        yield "Written by `make conformance`: every scenario was played on a real PostgreSQL, a real Spark and real Delta tables by the product's own sync."
-        yield f"**{held} of {len(rows)} scenarios hold, {killed} of {len(self._mutants)} known-bad variants were noticed**, in {minutes:.0f} minutes."
-        yield ""
-        yield f"{_machine()}. {_versions()}. {datetime.now(UTC):%Y-%m-%d}."
-        yield ""
-        yield "## Scenarios"
-        yield ""
-        yield from _table(
-            ("", "what was done", "what must hold", "result", "seconds"),
-            [(row.mark["number"], row.mark["done"], row.mark["holds"], row.told, _seconds(row.cases)) for row in rows],
-        )
-        yield ""
-        yield from _engine(_engine_file(self._path))
-        yield from _soak(self._path.with_name("soak.json"))
-        yield _AFTER_SOAK
-        yield ""
-        yield "Public reports of other tools, each restated as the scenario above that we pass. They may have been mended there since."
-        yield ""
-        yield from _table(("report", "as a scenario", "here"), sorted(_bugs(rows)))
-        yield ""
-        yield "## Known-bad variants"
-        yield ""
-        yield "The suite is only worth what it notices. Each variant is the protocol with one thought left out; the model or a story must kill it."
-        yield ""
-        yield from _table(
-            ("variant", "what it does", "killed by", "seconds"),
-            [
-                (
-                    case.properties.get("mutant", nodeid),
-                    case.properties.get("harm", ""),
-                    case.properties.get("killer", "") or "**SURVIVED**",
-                    f"{float(case.properties.get('seconds', case.seconds)):.2f}",
-                )
-                for nodeid, case in sorted(self._mutants.items())
-            ],
-        )
+def _lines(path: Path, played: Played) -> Iterable[str]:
+    rows, mutants = _sorted(played.rows), played.mutants
+    held, seconds = sum(row.outcome == "holds" for row in rows), sum(row.seconds for row in rows)
+    killed = sum(case.outcome == "holds" for case in mutants.values())
+    yield "# Fault report"
+    yield ""
+    yield "Written by `make conformance`: every scenario was played on a real PostgreSQL, a real Spark and real Delta tables by the product's own sync."
+    yield f"**{held} of {len(rows)} scenarios hold, {killed} of {len(mutants)} known-bad variants were noticed**, in {seconds / 60:.0f} minutes of play."
+    yield ""
+    yield f"{_machine()}. {_versions()}. Played from {min((row.played for row in rows), default='')} to {max((row.played for row in rows), default='')}."
+    yield ""
+    yield "## Scenarios"
+    yield ""
+    yield from _table(
+        ("", "what was done", "what must hold", "result", "seconds"),
+        [(row.mark["number"], row.mark["done"], row.mark["holds"], row.told, f"{row.seconds:.0f}") for row in rows],
+    )
+    yield ""
+    yield from _engine(_engine_file(path))
+    yield from _soak(path.with_name("soak.json"))
+    yield _AFTER_SOAK
+    yield ""
+    yield "Public reports of other tools, each restated as the scenario above that we pass. They may have been mended there since."
+    yield ""
+    yield from _table(("report", "as a scenario", "here"), sorted(_bugs(rows)))
+    yield ""
+    yield "## Known-bad variants"
+    yield ""
+    yield "The suite is only worth what it notices. Each variant is the protocol with one thought left out; the model or a story must kill it."
+    yield ""
+    yield from _table(
+        ("variant", "what it does", "killed by", "seconds"),
+        [
+            (
+                case.properties.get("mutant", nodeid),
+                case.properties.get("harm", ""),
+                case.properties.get("killer", "") or "**SURVIVED**",
+                f"{float(case.properties.get('seconds', case.seconds)):.2f}",
+            )
+            for nodeid, case in sorted(mutants.items())
+        ],
+    )
+
+
+def _sorted(rows: dict[str, Row]) -> list[Row]:
+    return [row for _, row in sorted(rows.items(), key=lambda item: (_number(item[1].mark["number"]), item[0]))]
 
 
 _SOAK = "## Soak"
@@ -214,7 +172,7 @@ def _bugs(rows: Sequence[Row]) -> Iterable[tuple[str, str, str]]:
             by_bug[bug].append(row)
     for bug, restated in by_bug.items():
         scenarios = "; ".join(f"{row.mark['number']}: {row.mark['done']}" for row in restated)
-        yield bug, scenarios, min((row.outcome for row in restated), key=_WORST.index)
+        yield bug, scenarios, min((row.outcome for row in restated), key=WORST.index)
 
 
 def _engine_file(report: Path) -> Path:
@@ -295,17 +253,9 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[str]
         yield "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |"
 
 
-def _seconds(cases: Sequence[Case]) -> str:
-    return f"{sum(case.seconds for case in cases):.0f}"
-
-
 def _number(text: str) -> tuple[int, str]:
     digits = re.search(r"\d+", text)
     return int(digits[0]) if digits else 99, text
-
-
-def _reason(phase: pytest.TestReport) -> str:
-    return str(phase.longrepr[2]).removeprefix("Skipped: ") if isinstance(phase.longrepr, tuple) else ""
 
 
 def _machine() -> str:

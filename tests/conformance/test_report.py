@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.conformance.played import Case, Played, Row
 from tests.conformance.report import renew_engine, renew_soak
 from tests.conformance.soak.result import Result, Told
 
@@ -55,3 +56,33 @@ def test_what_was_played_through_an_engine_takes_the_place_of_the_section_before
         assert f"| T10 | killed | all equal | {result} | 7 |" in told
         assert f"**{held} of 1 hold**" in told
         assert "**a part** of the scenarios" in told
+
+
+def test_a_part_that_is_played_again_renews_its_rows_and_what_is_no_test_any_more_is_left_out(tmp_path: Path) -> None:
+    here = "tests/conformance/test_report.py::" + Path(__file__).stem
+    one, other = here.replace("::test_report", "::_first"), here.replace("::test_report", "::_second")
+    gone = here.replace("::test_report", "::was_here_once")
+    report = tmp_path / "conformance.md"
+    before = Played()
+    before.renew({test: _row("failed", "day 1") for test in (one, other, gone)}, {}, is_whole=True)
+    before.save(report)
+    after = Played.of(report)
+    after.renew({other: _row("holds", "day 2")}, {}, is_whole=False)
+    assert {test: (row.outcome, row.played) for test, row in after.rows.items()} == {
+        one: ("failed", "day 1"),
+        other: ("holds", "day 2"),
+    }
+    after.renew({other: _row("holds", "day 3")}, {}, is_whole=True)
+    assert list(after.rows) == [other]
+
+
+def _row(outcome: str, played: str) -> Row:
+    return Row({"number": "T1"}, played, [Case(outcome)])
+
+
+def _first() -> None:
+    """Stands for a scenario."""
+
+
+def _second() -> None:
+    """Stands for a scenario."""

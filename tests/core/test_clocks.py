@@ -10,6 +10,7 @@ from incremental_assets.core.clocks import put_back
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planner import plan
+from incremental_assets.core.reset import reset_table
 from incremental_assets.core.state import (
     ClockReading,
     Fingerprint,
@@ -359,3 +360,19 @@ def test_a_run_that_is_killed_keeps_that_the_clock_was_put_back_although_it_is_p
     world.pass_time(600)
     world.sync(spec)
     assert _customers(world) == ["ada", "edsger", "grace"]
+
+
+def test_after_a_reset_no_watermark_stands_above_a_clock_that_was_put_back_meanwhile() -> None:
+    world, spec = World.of(ORDERS_SHAPE), orders()
+    world.database.clock = MONDAY
+    world.pass_time(3600)
+    order(world.database, "ada", world.database.stamp())
+    world.pass_time(60)
+    world.sync(spec)
+    reset_table(spec=spec, to=stamp(MONDAY + timedelta(minutes=50)), run_id="reset", checkpoints=world.checkpoints)
+    world.database.tick(-1800)
+    world.sync(spec)
+    order(world.database, "grace", world.database.stamp())
+    world.pass_time(60)
+    world.sync(spec)
+    assert _customers(world) == ["ada", "grace"]

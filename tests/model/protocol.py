@@ -282,8 +282,6 @@ class Protocol(RuleBasedStateMachine):
             (ORDERS, each) in other.pending for other in self.world.database.open for each in held
         ):
             self.world.database.detach(ORDERS, member)
-            # Attached once more, the source is as an older copy of the checkpoint table knows it: with nothing moved, the lake is not asked.
-            self.saved.clear()
 
     # --- syncs -------------------------------------------------------------------------------------
 
@@ -432,7 +430,8 @@ class Protocol(RuleBasedStateMachine):
             ):
                 told_later = bool(event.kind is EventKind.LANDED and event.report.reason) or event.state.put_back
                 assert told_later or before is None or (after is not None and before <= after)
-            before = after
+            # What a reset says is not held against the source's clock before the next run.
+            before = None if event.kind is EventKind.RESET else after
 
     @invariant()
     def nothing_is_held_twice(self) -> None:

@@ -1,0 +1,125 @@
+"""What was played and what came of it, kept beside the report as JSON: a part that is played again renews its own rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WORST = ("failed", "not run", "limit", "holds")
+_ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Case:
+    """One test, whole: its set-up and clean-up as well."""
+
+    outcome: str = "not run"
+    why: str = ""
+    seconds: float = 0.0
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def add(self, phase: pytest.TestReport) -> None:
+        """One of its three phases."""
+        self.seconds += phase.duration
+        self.properties |= {name: str(value) for name, value in phase.user_properties}
+        if phase.failed:
+            self.outcome = "failed"
+        elif phase.when == "call" and phase.passed:
+            self.outcome = "holds"
+        elif phase.skipped:
+            self.outcome = "limit" if hasattr(phase, "wasxfail") else "not run"
+            self.why = getattr(phase, "wasxfail", "") or _reason(phase)
+
+
+@dataclass
+class Row:
+    """A scenario with all of its cases."""
+
+    mark: Mapping[str, Any]
+    played: str = ""
+    """The day, and the commit that was played."""
+    cases: list[Case] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """Of all of them."""
+        return sum(case.seconds for case in self.cases)
+
+    @property
+    def outcome(self) -> str:
+        """That of its worst case."""
+        return min((case.outcome for case in self.cases), key=WORST.index)
+
+    @property
+    def told(self) -> str:
+        """The same for the table."""
+        good = sum(case.outcome == "holds" for case in self.cases)
+        whys = "; ".join(sorted({case.why for case in self.cases if case.why}))
+        counted = f" ({good} of {len(self.cases)} cases)" if len(self.cases) > 1 else ""
+        word = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", "not run": "not run"}[self.outcome]
+        measured = "; ".join(case.properties["measured"] for case in self.cases if "measured" in case.properties)
+        return f"{word}{counted}" + "".join(f": {more}" for more in (whys, measured) if more)
+
+
+@dataclass
+class Played:
+    """The whole report's rows, by the tests that play them."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    mutants: dict[str, Case] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, report: Path) -> Played:
+        """As it was kept beside a report; empty where nothing was."""
+        file = report.with_suffix(".json")
+        if not file.is_file():
+            return cls()
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        rows = {
+            test: Row(each["mark"], each["played"], [Case(**case) for case in each["cases"]])
+            for test, each in kept["rows"].items()
+        }
+        return cls(rows, {test: Case(**case) for test, case in kept["mutants"].items()})
+
+    def renew(self, rows: Mapping[str, Row], mutants: Mapping[str, Case], *, is_whole: bool) -> None:
+        """Take what was played now in place of what was; of the rest, what is still a test stays, unless all was played."""
+        if is_whole:
+            self.rows, self.mutants = {}, {}
+        self.rows = {test: row for test, row in self.rows.items() if _is_there(test)} | dict(rows)
+        self.mutants = self.mutants | dict(mutants)
+
+    def save(self, report: Path) -> None:
+        """Keep it beside the report."""
+        report.parent.mkdir(parents=True, exist_ok=True)
+        kept = {
+            name: {test: asdict(each) for test, each in sorted(getattr(self, name).items())}
+            for name in ("rows", "mutants")
+        }
+        report.with_suffix(".json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@cache
+def now_played() -> str:
+    """Today, and the commit that lies here."""
+    head = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+    return " ".join(filter(None, (f"{datetime.now(UTC):%Y-%m-%d %H:%M}", head.stdout.strip())))
+
+
+def _is_there(test: str) -> bool:
+    file, _, name = test.partition("::")
+    path = _ROOT / file
+    return path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
+
+
+def _reason(phase: pytest.TestReport) -> str:
+    return str(phase.longrepr[2]).removeprefix("Skipped: ") if isinstance(phase.longrepr, tuple) else ""
