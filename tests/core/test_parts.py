@@ -97,6 +97,24 @@ def test_an_empty_one_is_nothing_to_read_and_a_full_refresh_knows_all(world: Wor
     assert world.sync(spec).status is Status.IDLE
 
 
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_a_copy_that_was_refreshed_without_it_gets_it_back_although_the_checkpoint_table_is_from_before(
+    world: World, spec: TableSpec
+) -> None:
+    world.database.fill(ORDERS, 7, id=1, customer="barbara", updated_at=OLD)
+    world.database.attach(ORDERS, 7)
+    world.sync(spec)
+    kept = len(world.memory.events)
+    world.database.detach(ORDERS, 7)
+    world.sync(spec, mode=Mode.FULL_REFRESH)
+    assert len(world.rows(ORDERS)) == 2
+    del world.memory.events[kept:]
+    world.database.attach(ORDERS, 7)
+    world.pass_time(600)
+    world.sync(spec)
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
 def value(text: str | None) -> CursorValue | None:
     return None if text is None else CursorValue(CursorType.INTEGER, text)
 
