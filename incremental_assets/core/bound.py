@@ -27,13 +27,13 @@ class Guarantee(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What the source said in its own autocommit statements, before the snapshot: clock first, then open, then prepared transactions."""
+    """What the source said in its own autocommit statements, before the snapshot: clock first, then who stands still, then open, then prepared transactions."""
 
     clock: datetime
     oldest: datetime | None
     """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
     holder: str
-    """Who holds it open, for people: pid, user and application; empty when nobody."""
+    """Who is behind `since`, for people: pid, user and application; empty when nobody."""
     prepared: str | None
     """A prepared transaction, for people; its stamps may be older than anything the source tells."""
     blind: str
@@ -48,11 +48,23 @@ class Bound:
     host: HostClock | None = None
     """Our own clocks when `clock` was asked for."""
     replica: bool = False
+    unshown: datetime | None = None
+    """Since when a session stands still that may have taken a stamp and not shown it; None where there is none."""
+
+    @property
+    def since(self) -> datetime | None:
+        """From when on rows may still be stamped: the smaller of `oldest` and `unshown`."""
+        return min((each for each in (self.oldest, self.unshown) if each is not None), default=None)
+
+    @property
+    def reached(self) -> datetime:
+        """Below it no row is stamped any more, as far as can be seen."""
+        return min(self.clock, self.since or self.clock)
 
     @property
     def reading(self) -> ClockReading:
         """What is kept of the clock with a watermark."""
-        return ClockReading(self.clock, None if self.blind else min(self.clock, self.oldest or self.clock), self.host)
+        return ClockReading(self.clock, None if self.blind else self.reached, self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +92,8 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
     guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=holds_back)
     if bound.prepared is not None or (back is not None and back.low is None):
         return Settled(still_settled(spec, bound, state), guarantee, reason)
-    oldest = min(bound.clock, bound.oldest or bound.clock)
     # A holdback stands for what cannot be seen, and for nothing that can.
-    instant = bound.clock if holdback and bound.blind else oldest - GUARD
+    instant = bound.clock if holdback and bound.blind else bound.reached - GUARD
     instant = min(instant, bound.clock - holdback)
     if back is not None and back.low is not None:
         instant = min(instant, back.low - GUARD)
@@ -177,12 +188,12 @@ def _guarantee(bound: Bound, doubt: str, *, holds_back: bool) -> tuple[Guarantee
         return (Guarantee.HOLDBACK if holds_back else Guarantee.BEST_EFFORT), doubt
     if bound.prepared is not None:
         return Guarantee.SETTLED, f"the watermark waits for the prepared transaction {bound.prepared}"
-    if bound.oldest is not None and bound.oldest < bound.clock - GUARD:
+    if bound.since is not None and bound.since < bound.clock - GUARD:
         return (
             Guarantee.SETTLED,
-            f"every transaction but those since {bound.oldest:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over",
+            f"every transaction but those since {bound.since:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over",
         )
-    if bound.oldest is not None:
+    if bound.since is not None:
         return Guarantee.SETTLED, f"no transaction had been open for {GUARD.seconds} s"
     return Guarantee.SETTLED, "no transaction was open"
 

@@ -71,6 +71,15 @@ def test_one_that_has_only_just_begun_is_no_news_and_is_not_named() -> None:
     assert settled_time(bound(oldest=NOON - timedelta(seconds=1))).reason == "no transaction had been open for 2 s"
 
 
+def test_a_session_that_stands_still_before_it_shows_its_stamp_holds_it_where_it_had_become_idle() -> None:
+    still = replace(bound(), unshown=NOON - timedelta(minutes=5), holder="4711 clerk, which stands still")
+    found = settled_time(still)
+    assert (str(found.value), found.guarantee) == ("2024-01-31T11:54:58Z", Guarantee.SETTLED)
+    assert "4711 clerk, which stands still" in found.reason
+    older = replace(bound(oldest=NOON - timedelta(hours=3)), unshown=NOON - timedelta(minutes=5))
+    assert str(settled_time(older).value) == "2024-01-31T08:59:58Z"
+
+
 def test_a_transaction_from_the_future_of_a_clock_that_was_put_back_does_not_carry_it_past_the_clock() -> None:
     assert str(settled_time(bound(oldest=NOON + timedelta(hours=1))).value) == "2024-01-31T11:59:58Z"
 

@@ -127,6 +127,22 @@ def test_a_number_that_was_drawn_and_not_written_yet_is_waited_for() -> None:
     assert_equal(world)
 
 
+def test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    still = world.database.begin()
+    still.stand_still(idle=1.0)
+    world.database.tick(60)
+    order(world.database, "edsger", world.database.stamp())
+    world.sync(UPSERT)
+    still.show()
+    order(still, "alan", still.stamp())
+    still.commit()
+    world.database.tick(60)
+    world.sync(UPSERT)
+    assert_equal(world)
+
+
 def test_a_stamp_taken_just_before_its_transaction_shows_is_behind_the_guard() -> None:
     world = opened()
     unseen = world.database.begin(shown=False)

@@ -66,7 +66,9 @@ class Transaction:
         self.private = private
         """Whether its session hides from ours when it began."""
         self.shown = shown
-        """False in the moment between taking its stamp and appearing in the view of open transactions."""
+        """False between taking its stamp and appearing in the view of open transactions."""
+        self.idle_since: datetime | None = None
+        """Of one that stands still there: when its session had become idle."""
         self.prepared = ""
         self.xid: int | None = None
         self.pending: dict[tuple[TableId, int], Row | None] = {}
@@ -96,7 +98,11 @@ class Transaction:
 
     def show(self) -> None:
         """From now on the view of open transactions has it."""
-        self.shown = True
+        self.shown, self.idle_since = True, None
+
+    def stand_still(self, idle: float) -> None:
+        """It has taken its stamp and does not come to show it; its session had been idle for so many seconds."""
+        self.shown, self.idle_since = False, self.started - timedelta(seconds=idle)
 
     def prepare(self, name: str) -> None:
         """`PREPARE TRANSACTION`: no session holds it any more, its rows are still to come."""
@@ -297,4 +303,5 @@ class SimulatedDatabase:
             identity=Identity(self.system, self.name, self.timeline, self.position),
             newest=newest,
             host=HostClock(self.machine, self.elapsed, self.elapsed, 0.0),
+            unshown=min((each.idle_since for each in self.open if each.idle_since), default=None),
         )

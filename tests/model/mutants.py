@@ -147,13 +147,18 @@ MUTANTS = [
     Mutant(
         "the watermark is the clock",
         "loses what commits late",
-        without_the_thought(bound, "_settle_time", ("oldest - GUARD", "bound.clock")),
+        without_the_thought(bound, "_settle_time", ("bound.reached - GUARD", "bound.clock")),
     ),
     Mutant("no guard", "loses a transaction that was not shown yet", instead(bound, "GUARD", timedelta(0))),
     Mutant(
         "only open transactions hold the bound, and not the statements that open them",
         "loses what a procedure stamps as of its CALL, and the later transactions of one message",
         without_the_thought(database, "SimulatedDatabase.bound", ("for each in self.statements]", "for each in ()]")),
+    ),
+    Mutant(
+        "a session that stands still before it shows its stamp holds nothing",
+        "loses what it commits",
+        without_the_thought(database, "SimulatedDatabase.bound", ("if each.idle_since)", "if False)")),
     ),
     Mutant(
         "a transaction without a start is passed over",

@@ -60,6 +60,9 @@ STORIES: dict[str, Callable[[], None]] = {
     "numbers are settled by who has a transaction id": (
         test_sync.test_a_number_that_was_drawn_and_not_written_yet_is_waited_for
     ),
+    "a session that stands still before it shows its stamp holds nothing": (
+        test_sync.test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for
+    ),
     "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
     "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,
     "no fence at takeover": test_recover.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,
