@@ -195,6 +195,16 @@ MUTANTS = [
         ),
     ),
     Mutant(
+        "a number settles before its row is on disk",
+        "loses the row that gets the number after a crash of the source",
+        instead(bound, "_on_disk", lambda *_: True),
+    ),
+    Mutant(
+        "a number that was not on disk outlives a crash",
+        "loses the row that gets the number next",
+        without_the_thought(bound, "_outlived", ("bound.started > earlier.clock", "False")),
+    ),
+    Mutant(
         "nobody looks whether the clock was put back",
         "loses what is stamped while it comes to the watermark again",
         together(instead(bound, "put_back", lambda *_: None), instead(planner, "put_back", lambda *_: None)),

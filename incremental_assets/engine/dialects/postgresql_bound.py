@@ -20,10 +20,11 @@ from incremental_assets.core.bound import Bound
 from incremental_assets.core.state import Identity
 from incremental_assets.engine.dialects.postgresql_batch import one_row
 from incremental_assets.engine.dialects.postgresql_connect import READER
+from incremental_assets.engine.dialects.postgresql_log import FLUSHED, WRITTEN, written
 from incremental_assets.engine.dialects.postgresql_unshown import PATIENCE, holder, unshown
 from incremental_assets.engine.host_clock import beside
 
-_CLOCK = "SELECT clock_timestamp(), pg_is_in_recovery()"
+_CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
 
 # A stamp may be older than the transaction that writes it: a procedure that commits and goes on keeps the statement_timestamp() of its CALL,
 # and the transactions of one message share its now(), with nothing open between two of them. So a session that runs a statement counts from
@@ -70,9 +71,16 @@ SELECT array_agg(DISTINCT virtualtransaction), min(pid) FROM pg_locks
 WHERE locktype = 'virtualxid' AND granted AND virtualtransaction = ANY($1::text[]) AND pid = ANY($2::int[])
 """
 
-_PREPARED = (
-    "SELECT gid, owner, prepared FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1"
-)
+LOGIN_TRIGGER = "(SELECT min(evtname) FROM pg_event_trigger WHERE evtevent = 'login' AND evtenabled <> 'D')"
+
+# Each process of a server is started again after a crash of one of them, so that the checkpointer tells since when it runs.
+_PREPARED = f"""
+SELECT {FLUSHED}, (SELECT max(backend_start) FROM pg_stat_activity WHERE backend_type = 'checkpointer'), {LOGIN_TRIGGER},
+       p.gid, p.owner, p.prepared
+FROM (VALUES (1)) AS always LEFT JOIN (
+    SELECT gid, owner, prepared FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1
+) AS p ON TRUE
+"""
 
 _IDENTITY = """
 SELECT (pg_control_system()).system_identifier::text, (SELECT datname || ':' || oid FROM pg_database WHERE datname = current_database()),
@@ -96,19 +104,19 @@ _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
     """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
-    (clock, is_replica), host = beside(lambda: one_row(asked, _CLOCK))
+    (clock, is_replica, *log), host = beside(lambda: one_row(asked, _CLOCK))
     standing = unshown(asked)
     began, pid, user, application, hidden_pid, hidden_user, hidden_state, me, unstarted, newest, listed = one_row(
         asked, _OPEN, (READER,)
     )
-    prepared = asked.execute(_PREPARED).fetchone()
+    flushed, started, login_trigger, *prepared = one_row(asked, _PREPARED)
     held = [(began.astimezone(UTC), holder(pid, user, application))] if began else []
     _, who = min([*held, *([standing] if standing else [])], default=(None, ""))
     return Bound(
         clock=clock.astimezone(UTC),
         oldest=began.astimezone(UTC) if began else None,
         holder=who,
-        prepared=_prepared(*prepared) if prepared else None,
+        prepared=_prepared(*prepared) if prepared[0] is not None else None,
         blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me) or _without_start(asked, unstarted),
         zone=database_zone(asked),
         identity=_identity(asked),
@@ -117,6 +125,10 @@ def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
         host=host,
         replica=is_replica,
         unshown=standing[0] if standing else None,
+        written=None if is_replica else written(*log),
+        flushed=flushed,
+        started=started.astimezone(UTC) if started else None,
+        login_trigger=login_trigger or "",
     )
 
 
