@@ -17,15 +17,17 @@ PATIENCE = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 
 # The view copies a session's state first and asks what it waits for later. So one that shows `idle` and waits for its client has no stamp to
 # show at that moment: it has none, or it has shown it since, and the question for open transactions, which comes later, sees it.
-# What an idle session has not shown, it took after it became idle. A start from before that is the last message's: a notification, or others'
+# What an idle session has not shown, it took after it became idle. So it is in a failed transaction block, which shows no start any more. A start from before that is the last message's: a notification, or others'
 # changes of the catalogue, are processed under it, in less than a millisecond. A fast-path call shows its state and neither start nor time of its
 # own until its transaction shows one: it began after the last statement. Walsenders with a database run SQL as well.
 _UNSHOWN = """
-SELECT CASE state WHEN 'idle' THEN LEAST(state_change, xact_start) ELSE COALESCE(query_start, backend_start) END AS since, pid, usename, application_name,
+SELECT CASE state WHEN 'idle' THEN LEAST(state_change, xact_start) WHEN 'fastpath function call' THEN COALESCE(query_start, backend_start)
+       ELSE state_change END AS since, pid, usename, application_name,
        backend_start, state_change
 FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND datname = current_database() AND backend_type IN ('client backend', 'walsender')
-  AND (state = 'idle' AND (wait_event IS DISTINCT FROM 'ClientRead' OR xact_start < state_change) OR state = 'fastpath function call' AND xact_start IS NULL)
+  AND (state IN ('idle', 'idle in transaction (aborted)') AND wait_event IS DISTINCT FROM 'ClientRead'
+       OR state = 'idle' AND xact_start < state_change OR state = 'fastpath function call' AND xact_start IS NULL)
 ORDER BY since
 """
 
