@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from incremental_assets.core.clocks import put_back
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles, of_zones
+from incremental_assets.core.doubts import of_arrival, of_logins, of_numbers, of_roles, of_zones
 from incremental_assets.core.state import ClockReading, HostClock, Identity, Settling, State
 from incremental_assets.core.table import Cursor, TableSpec
 
@@ -27,13 +27,13 @@ class Guarantee(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What the source said in its own autocommit statements, before the snapshot: clock first, then open, then prepared transactions."""
+    """What the source said in its own autocommit statements, before the snapshot: clock first, then who stands still, then open, then prepared transactions."""
 
     clock: datetime
     oldest: datetime | None
     """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
     holder: str
-    """Who holds it open, for people: pid, user and application; empty when nobody."""
+    """Who is behind `since`, for people: pid, user and application; empty when nobody."""
     prepared: str | None
     """A prepared transaction, for people; its stamps may be older than anything the source tells."""
     blind: str
@@ -48,11 +48,31 @@ class Bound:
     host: HostClock | None = None
     """Our own clocks when `clock` was asked for."""
     replica: bool = False
+    unshown: datetime | None = None
+    """Since when a session stands still that may have taken a stamp and not shown it; None where there is none."""
+    written: int | None = None
+    """The position up to which the source's log had been written when `clock` was asked for; None on a replica."""
+    flushed: int | None = None
+    """The position up to which it was on disk after that; None on a replica."""
+    started: datetime | None = None
+    """When the server was started last, by whatever it had ended; None where that cannot be seen."""
+    login_trigger: str = ""
+    """An event trigger that runs when a session logs in; empty where there is none."""
+
+    @property
+    def since(self) -> datetime | None:
+        """From when on rows may still be stamped: the smaller of `oldest` and `unshown`."""
+        return min((each for each in (self.oldest, self.unshown) if each is not None), default=None)
+
+    @property
+    def reached(self) -> datetime:
+        """Below it no row is stamped any more, as far as can be seen."""
+        return min(self.clock, self.since or self.clock)
 
     @property
     def reading(self) -> ClockReading:
         """What is kept of the clock with a watermark."""
-        return ClockReading(self.clock, None if self.blind else min(self.clock, self.oldest or self.clock), self.host)
+        return ClockReading(self.clock, None if self.blind else self.reached, self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +100,8 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
     guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=holds_back)
     if bound.prepared is not None or (back is not None and back.low is None):
         return Settled(still_settled(spec, bound, state), guarantee, reason)
-    oldest = min(bound.clock, bound.oldest or bound.clock)
     # A holdback stands for what cannot be seen, and for nothing that can.
-    instant = bound.clock if holdback and bound.blind else oldest - GUARD
+    instant = bound.clock if holdback and bound.blind else bound.reached - GUARD
     instant = min(instant, bound.clock - holdback)
     if back is not None and back.low is not None:
         instant = min(instant, back.low - GUARD)
@@ -97,7 +116,7 @@ def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorV
     back = put_back(state, bound)
     low = back.low if back else None
     if state.reading is None and state.clock is None:
-        low = min(low or bound.clock, bound.clock, bound.oldest or bound.clock)
+        low = min(low or bound.clock, bound.reached)
     return watermark if low is None else min(watermark, _lowest_of_zones(spec.cursor, bound, state, low - GUARD))
 
 
@@ -111,11 +130,13 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked.
 
     So it began up to the clock of that time; or, should that have been put back in between, up to the newest begin that was to be seen.
+    A number counts once its row and its sequence outlive a crash: commits need not wait for the disk.
     """
     holdback = spec.holdback if isinstance(spec.holdback, int) else 0
     guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=bool(holdback))
-    now = Settling(highest, max(bound.clock, bound.newest or bound.clock)) if highest is not None else None
-    earlier = state.settling if state else None
+    clock = max(bound.clock, bound.newest or bound.clock)
+    now = Settling(highest, clock, bound.written) if highest is not None else None
+    earlier = _outlived(state, bound)
     if earlier is not None and now is not None and earlier.clock > now.clock:
         # The clock was put back since: to wait until it has caught up would hold nothing that this later look does not hold.
         earlier = None
@@ -128,11 +149,28 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     done = [
         pair
         for pair in (earlier, now)
-        if pair is not None and (bound.oldest is None or bound.oldest > pair.clock + GUARD)
+        if pair is not None and (bound.oldest is None or bound.oldest > pair.clock + GUARD) and _on_disk(pair, bound)
     ]
     value = max((_after(spec, pair.highest, holdback) for pair in done), default=watermark)
-    waiting = next((pair for pair in (earlier, now) if pair is not None and pair not in done), None)
-    return Settled(value, guarantee, reason, waiting)
+    # What would settle no more than has settled is no news: an idle table beside busy ones would else be recorded at every look.
+    waiting = (
+        pair
+        for pair in (earlier, now)
+        if pair is not None and pair not in done and (value is None or _after(spec, pair.highest, holdback) > value)
+    )
+    return Settled(value, guarantee, reason, next(waiting, None))
+
+
+def _outlived(state: State | None, bound: Bound) -> Settling | None:
+    """What waits since an earlier look; not what a crash or a failover since may have taken back, and whose numbers may then come again."""
+    earlier = state.settling if state else None
+    if earlier is None or new_timeline(state, bound) or (bound.started is not None and bound.started > earlier.clock):
+        return None
+    return earlier
+
+
+def _on_disk(pair: Settling, bound: Bound) -> bool:
+    return pair.written is None or bound.flushed is None or pair.written <= bound.flushed
 
 
 def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
@@ -148,6 +186,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or _clock_went_back(spec, bound, state)
         or new_timeline(state, bound)
         or of_arrival(spec)
+        or of_logins(spec, bound.login_trigger)
         or of_numbers(spec)
         or of_roles(spec, zone, bound.clock)
         or of_zones(spec, zone, state.zones if state else (), bound.clock)
@@ -180,12 +219,12 @@ def _guarantee(bound: Bound, doubt: str, *, holds_back: bool) -> tuple[Guarantee
         return (Guarantee.HOLDBACK if holds_back else Guarantee.BEST_EFFORT), doubt
     if bound.prepared is not None:
         return Guarantee.SETTLED, f"the watermark waits for the prepared transaction {bound.prepared}"
-    if bound.oldest is not None and bound.oldest < bound.clock - GUARD:
+    if bound.since is not None and bound.since < bound.clock - GUARD:
         return (
             Guarantee.SETTLED,
-            f"every transaction but those since {bound.oldest:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over",
+            f"every transaction but those since {bound.since:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over",
         )
-    if bound.oldest is not None:
+    if bound.since is not None:
         return Guarantee.SETTLED, f"no transaction had been open for {GUARD.seconds} s"
     return Guarantee.SETTLED, "no transaction was open"
 

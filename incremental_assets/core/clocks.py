@@ -48,7 +48,7 @@ def _known(state: State | None) -> ClockReading | None:
 def _still_repeated(state: State | None, bound: Bound) -> PutBack | None:
     """As long as the clock, or an open transaction that may have begun before it was put back, has not come past the span."""
     kept = state.put_back if state else None
-    return kept if kept is not None and min(bound.clock, bound.oldest or bound.clock) <= kept.high else None
+    return kept if kept is not None and bound.reached <= kept.high else None
 
 
 def _fallen(known: ClockReading | None, bound: Bound) -> PutBack | None:

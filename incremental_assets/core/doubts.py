@@ -22,6 +22,13 @@ def of_arrival(spec: TableSpec) -> str:
     return next((_ARRIVALS[arrival] for arrival in spec.shape.arrivals), "")
 
 
+def of_logins(spec: TableSpec, trigger: str) -> str:
+    """A trigger whose now() is the moment at which its client connected: how long the client took to log in, nothing shows."""
+    if not trigger or spec.cursor is None or not spec.cursor.type.is_time:
+        return ""
+    return f"the event trigger {trigger} may write it when a session logs in, with the time at which its client had connected"
+
+
 def of_numbers(spec: TableSpec) -> str:
     """Numbers that nothing proves to be drawn by the transaction that writes them, each above all before it."""
     cursor = spec.cursor
@@ -38,12 +45,26 @@ def of_numbers(spec: TableSpec) -> str:
         return f"the sequence {sequence.name} counts down, and new rows come below the highest {cursor.column!r}"
     if sequence.cycles:
         return f"the sequence {sequence.name} has CYCLE, and begins again below the highest {cursor.column!r}"
+    if not sequence.logged:
+        return f"the sequence {sequence.name} is UNLOGGED, and a crash of the server has it begin again below the highest {cursor.column!r}"
     if sequence.cache > 1:
         return (
             f"the sequence {sequence.name} has CACHE {sequence.cache}: a session draws numbers in advance and may use them "
             "as long as it lives"
         )
     return ""
+
+
+def numbered_apart(spec: TableSpec) -> str:
+    """A sequence from which libraries draw one number for many rows: no doubt by itself, as nobody can see whether one does."""
+    drawn = [column.sequence for column in spec.columns if spec.cursor and column.name in _stamped(spec, spec.cursor)]
+    sequence = next((each for each in drawn if each and each.step > 1 and not each.always), None)
+    if sequence is None or of_numbers(spec):
+        return ""
+    return (
+        f"the sequence {sequence.name} counts by {sequence.step}, as libraries have it that count on from one number in memory and "
+        "write those later"
+    )
 
 
 def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:

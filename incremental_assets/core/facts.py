@@ -56,4 +56,6 @@ class SourceFacts:
     zone: str
     """The database's own time zone."""
     clock: datetime
+    login_trigger: str = ""
+    """An event trigger that runs when a session logs in; empty where there is none."""
     tables: tuple[TableFacts, ...] = ()

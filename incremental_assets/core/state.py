@@ -32,10 +32,12 @@ class Fingerprint:
 @dataclass(frozen=True, slots=True)
 class Settling:
     """The highest integer read, and the source's clock just after, or a later begin of a transaction that was open: settled once none is open
-    that began up to then."""
+    that began up to then, and the source's log is on disk as far as it had been written: a crash before that gives the numbers out again."""
 
     highest: CursorValue
     clock: datetime
+    written: int | None = None
+    """The position up to which the log had been written; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,11 @@ class State:
             "watermark": _dump(self.watermark),
             "max_cursor_read": _dump(self.max_cursor_read),
             "settling": self.settling
-            and {"highest": _dump(self.settling.highest), "clock": self.settling.clock.isoformat()},
+            and {
+                "highest": _dump(self.settling.highest),
+                "clock": self.settling.clock.isoformat(),
+                "written": self.settling.written,
+            },
             "fingerprint": self.fingerprint
             and {
                 "lower": _dump(self.fingerprint.lower),
@@ -218,7 +224,8 @@ class State:
             terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"]),
             watermark=_load(document["watermark"]),
             max_cursor_read=_load(document["max_cursor_read"]),
-            settling=settling and Settling(_some(settling["highest"]), _clock(settling["clock"])),
+            settling=settling
+            and Settling(_some(settling["highest"]), _clock(settling["clock"]), settling.get("written")),
             fingerprint=fingerprint
             and Fingerprint(
                 _load(fingerprint["lower"]), fingerprint["rows"], fingerprint["highest"], fingerprint["digest"]

@@ -70,6 +70,10 @@ class Sequence:
     step: int = 1
     cache: int = 1
     cycles: bool = False
+    logged: bool = True
+    """Whether it goes on where it was after a crash (PostgreSQL: not where it is UNLOGGED)."""
+    always: bool = False
+    """Whether the source refuses a number that a row brings itself (GENERATED ALWAYS AS IDENTITY)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ class TableShape:
     """Whether the source may hide rows from this user (row-level security)."""
     arrivals: tuple[Arrival, ...] = ()
     zones: tuple[RoleZone, ...] = ()
+    logged: bool = True
+    """Whether its rows outlive a crash (PostgreSQL: not where it, or a partition or child of it, is UNLOGGED)."""
     readable: bool = True
     """Whether this user may read it; of one that it may not, nothing but the name is known."""
 

@@ -146,7 +146,7 @@ def _held_back(limits: Freshness, bound: Bound) -> str:
     if bound.prepared is not None:
         return f"the watermark waits for the prepared transaction {bound.prepared}"
     limit = limits.warn or limits.fail
-    since = (bound.clock - bound.oldest).total_seconds() if bound.oldest else 0.0
+    since = (bound.clock - bound.since).total_seconds() if bound.since else 0.0
     if limit is None or since <= limit.total_seconds():
         return ""
     return f"the watermark is held back since {_age(since)} by {bound.holder}"

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from incremental_assets.core.bound import Guarantee
 from incremental_assets.core.config_values import SourceConfig, TableConfig
-from incremental_assets.core.doubts import of_arrival, of_numbers, of_roles
+from incremental_assets.core.doubts import numbered_apart, of_arrival, of_logins, of_numbers, of_roles
 from incremental_assets.core.facts import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.table import Cursor, NullPolicy, Strategy, TableId, TableSpec
 from incremental_assets.core.words import counted, with_article
@@ -108,6 +108,13 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
             "row-level security hides rows from this user, which are then never synced",
             "grant BYPASSRLS, or a policy that shows every row",
         )
+    if not spec.shape.logged:
+        yield _warn(
+            name,
+            "unlogged",
+            "it is UNLOGGED, or a part of it is: a crash of the server empties it, and the copy keeps its rows",
+            "ALTER TABLE … SET LOGGED, or run `incremental-assets check` and `sync --full-refresh` after a crash",
+        )
     if not landed:
         yield Finding(name, "first load", Health.OK, _first_load(facts))
     if spec.cursor is not None and spec.is_incremental:
@@ -121,6 +128,14 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
     doubts = tuple(_doubts(spec, cursor, source))
     yield from doubts
     fits = not doubts
+    if apart := numbered_apart(spec):
+        fits = False
+        yield _warn(
+            name,
+            "numbers",
+            f"{apart}: such a row may be missed",
+            "make the column GENERATED ALWAYS AS IDENTITY if none does, or set a `lookback` of as many numbers as such rows may lag",
+        )
     if facts.unindexed:
         fits = False
         yield _warn(
@@ -172,6 +187,11 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
             "arrival",
             of_arrival(spec),
             "read it where its rows are written, or by `full_refresh`, or set a `lookback` as wide as they may lag",
+        ),
+        (
+            "login",
+            of_logins(spec, source.login_trigger),
+            "drop or disable the trigger, or set a `holdback` longer than a login may take (authentication_timeout)",
         ),
         (
             "numbers",

@@ -189,11 +189,11 @@ def _provisional(state: State | None) -> int | None:
 
 
 def _oldest(bound: Bound | None) -> dict[str, Any] | None:
-    if bound is None or (bound.oldest is None and bound.prepared is None):
+    if bound is None or (bound.since is None and bound.prepared is None):
         return None
     return {
-        "since": bound.oldest and bound.oldest.isoformat(),
-        "seconds": bound.oldest and (bound.clock - bound.oldest).total_seconds(),
+        "since": bound.since and bound.since.isoformat(),
+        "seconds": bound.since and (bound.clock - bound.since).total_seconds(),
         "holder": bound.holder or None,
         "prepared": bound.prepared,
     }

@@ -1,4 +1,5 @@
-"""A clock of a server's own that can be set while the server runs, as NTP, a resumed machine or a failover sets it.
+"""A clock of a server's own that can be set while the server runs, as NTP, a resumed machine or a failover sets it; and at which one of its
+processes can be held.
 
 A small library (`clock.c`) is compiled with the machine's C compiler and preloaded into PostgreSQL; it shifts the time of day by what a
 file says at that moment. Nothing else of the server changes: what it measures with the monotonic clock goes on, and `pg_sleep`, which waits
@@ -14,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -39,17 +41,16 @@ class Clock:
         self._folder = Path(tempfile.mkdtemp(prefix="clock-", dir="/var/tmp"))
         self._folder.chmod(0o755)
         self._file = self._folder / "offset"
-        self._file.write_bytes(bytes(8))
+        self._file.write_bytes(bytes(16))
 
     @property
     def offset(self) -> float:
         """Seconds by which it is ahead of the machine's clock; below 0 it is behind."""
-        return struct.unpack("=q", self._file.read_bytes())[0] / 1e6
+        return struct.unpack("=qq", self._file.read_bytes())[0] / 1e6
 
     def set(self, offset: float) -> None:
         """From now on it is ahead of the machine's clock by so many seconds."""
-        with self._file.open("r+b") as file:  # in place: the server has mapped this very file
-            file.write(struct.pack("=q", round(offset * 1e6)))
+        self._write(0, round(offset * 1e6))
 
     def step(self, seconds: float) -> None:
         """Set forward, or back with a number below 0. It takes effect at once, in transactions that are open as well."""
@@ -59,6 +60,19 @@ class Clock:
         """So many seconds below a moment: below what has settled, say, however long the run took that settled it."""
         self.set(moment.timestamp() - seconds - time.time())
 
+    @contextmanager
+    def held(self, pid: int) -> Iterator[None]:
+        """That process of the server asks once more what time it is, and stands still with the answer until the end of the block."""
+        self._write(8, pid)
+        try:
+            yield
+        finally:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Nobody is held any more."""
+        self._write(8, 0)
+
     @property
     def variables(self) -> tuple[str, ...]:
         """Under which a process, and every one that it starts, reads this clock: `NAME=value`."""
@@ -67,6 +81,11 @@ class Clock:
     def remove(self) -> None:
         """Its files. A server that still runs keeps its last offset."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _write(self, place: int, number: int) -> None:
+        with self._file.open("r+b") as file:  # in place: the server has mapped this very file
+            file.seek(place)
+            file.write(struct.pack("=q", number))
 
 
 class ClockedPostgres(EmbeddedPostgres):

@@ -6,15 +6,22 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 
 from incremental_assets.core.bound import Guarantee
+from tests.conformance.clock import ClockedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.soak.line import slow_line
 from tests.conformance.stand import Stand
+from tests.shop import Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ORDERS = "CREATE TABLE orders (what text, at timestamptz NOT NULL DEFAULT statement_timestamp())"
 EVENTS = "CREATE TABLE events (id bigserial PRIMARY KEY, what text)"
@@ -95,6 +102,38 @@ def test_many_transactions_in_one_message(stand: OpenStand) -> None:
     assert (beside.guarantee, last.guarantee) == (Guarantee.SETTLED, Guarantee.SETTLED)
     assert f"pid {pid}" in beside.guarantee_reason
     assert (last.rows.inserted, last.rows.updated) == (1, 0)
+    desk.assert_equal("orders")
+
+
+@scenario(
+    "T1",
+    "A backend stands still between taking a statement's stamp and showing it, for longer than the guard, while syncs run",
+    holds="the runs are `settled` and name the session, the watermark waits for it, and the next sync lands its row",
+    long=True,
+)
+def test_a_backend_stands_still_before_it_shows_its_stamp(
+    clocked: ClockedPostgres, tmp_path: Path, spark: SparkSession
+) -> None:
+    clocked.create_database("shop")
+    desk = Stand(Shop.open(clocked, "shop", tmp_path, TABLES, options="unlisted: ignore\n"), spark)
+    desk.execute(ORDERS, EVENTS)
+    writer = desk.shop.connect()
+    writer.autocommit = True
+    pid = writer.info.backend_pid
+    with clocked.clock.held(pid), _running(writer, "INSERT INTO orders VALUES ('late')"):
+        _until(
+            desk,
+            pid,
+            f"state = 'idle' AND wait_event IS NULL AND state_change < clock_timestamp() - interval '{OLDER} s'",
+        )
+        desk.execute("INSERT INTO orders VALUES ('quick')")
+        beside = [desk.land("orders")["orders"] for _ in range(2)]
+        clocked.clock.let_go()
+    last = desk.land("orders")["orders"]
+
+    assert [report.guarantee for report in (*beside, last)] == [Guarantee.SETTLED] * 3
+    assert all(f"pid {pid}" in report.guarantee_reason for report in beside)
+    assert (last.rows.inserted, last.rows.late) == (1, 1)
     desk.assert_equal("orders")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.bound import GUARD, Bound, Guarantee, Settled, highest_reading, lowest_reading, settle
 from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.state import Settling, State
+from incremental_assets.core.state import Identity, Settling, State
 from incremental_assets.core.table import Cursor, Strategy, TableSpec
 from tests.scenario import orders
 
@@ -69,6 +69,15 @@ def test_an_open_transaction_holds_it_at_its_begin_and_is_named() -> None:
 
 def test_one_that_has_only_just_begun_is_no_news_and_is_not_named() -> None:
     assert settled_time(bound(oldest=NOON - timedelta(seconds=1))).reason == "no transaction had been open for 2 s"
+
+
+def test_a_session_that_stands_still_before_it_shows_its_stamp_holds_it_where_it_had_become_idle() -> None:
+    still = replace(bound(), unshown=NOON - timedelta(minutes=5), holder="4711 clerk, which stands still")
+    found = settled_time(still)
+    assert (str(found.value), found.guarantee) == ("2024-01-31T11:54:58Z", Guarantee.SETTLED)
+    assert "4711 clerk, which stands still" in found.reason
+    older = replace(bound(oldest=NOON - timedelta(hours=3)), unshown=NOON - timedelta(minutes=5))
+    assert str(settled_time(older).value) == "2024-01-31T08:59:58Z"
 
 
 def test_a_transaction_from_the_future_of_a_clock_that_was_put_back_does_not_carry_it_past_the_clock() -> None:
@@ -258,6 +267,34 @@ def test_it_waits_for_the_earlier_number_so_that_a_busy_table_settles_at_all() -
         bound(NOON + timedelta(minutes=2), NOON - timedelta(hours=1)), 60, pair(40, NOON), watermark="31"
     )
     assert (str(found.value), found.settling) == ("31", pair(40, NOON))
+
+
+def test_a_number_whose_row_is_not_on_disk_yet_waits_until_it_is() -> None:
+    """A crash would take the row back, and give its number out again."""
+    seen = replace(bound(), written=900, flushed=899, started=NOON - timedelta(days=1))
+    waits = settled_number(seen, 40)
+    assert (waits.value, waits.settling) == (None, replace(pair(40, NOON), written=900))
+    later = replace(seen, clock=NOON + timedelta(minutes=1), written=950)
+    assert settled_number(later, 40, waits.settling).value is None
+    assert str(settled_number(replace(later, flushed=900), 40, waits.settling).value) == "41"
+
+
+@pytest.mark.parametrize("how", ["crash", "failover"])
+def test_what_was_not_on_disk_before_a_crash_counts_no_more(how: str) -> None:
+    kept, found = Identity("7001", "shop", 1, 800), Identity("7001", "shop", 2 if how == "failover" else 1, 990)
+    started = NOON + timedelta(seconds=30) if how == "crash" else NOON - timedelta(days=1)
+    clock = NOON + timedelta(minutes=1)
+    back = replace(bound(clock), identity=found, written=1000, flushed=990, started=started)
+    before = replace(state(BY_ID, "31", replace(pair(110, NOON), written=900)), identity=kept)
+    assert BY_ID.cursor is not None
+    after = settle(BY_ID, BY_ID.cursor, back, CursorValue(INTEGER, "104"), before)
+    assert (str(after.value), after.settling) == ("31", replace(pair(104, clock), written=1000))
+
+
+def test_an_idle_table_beside_busy_ones_waits_for_nothing() -> None:
+    busy = bound(NOON + timedelta(minutes=2), NOON + timedelta(minutes=2))
+    found = settled_number(busy, 40, watermark="41")
+    assert (str(found.value), found.settling) == ("41", None)
 
 
 def test_a_clock_that_was_put_back_by_a_second_does_not_settle_the_number_of_a_transaction_still_open() -> None:

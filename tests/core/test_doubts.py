@@ -49,6 +49,7 @@ def test_rows_that_arrive_apart_from_their_stamping_are_a_best_effort(arrival: A
         (Sequence("public.ids", cache=10), "CACHE 10"),
         (Sequence("public.ids", step=-1), "counts down"),
         (Sequence("public.ids", cycles=True), "CYCLE"),
+        (Sequence("public.ids", logged=False), "UNLOGGED"),
     ],
 )
 def test_numbers_that_may_come_from_below_are_a_best_effort_that_still_waits_for_who_is_open(
@@ -63,6 +64,16 @@ def test_numbers_that_may_come_from_below_are_a_best_effort_that_still_waits_for
     assert (busy.value, busy.settling) == (None, Settling(FORTY, NOON))
     held_back = settle(drawn(sequence, holdback=10), spec.cursor, bound(), FORTY, None)
     assert (held_back.guarantee, str(held_back.value)) == (Guarantee.HOLDBACK, "31")
+
+
+def test_an_event_trigger_at_login_makes_stamps_a_best_effort_and_numbers_not() -> None:
+    logins = replace(bound(), login_trigger="noting")
+    by_stamp = orders()
+    assert by_stamp.cursor is not None
+    assert BY_ID.cursor is not None
+    found = settle(by_stamp, by_stamp.cursor, logins, None, None)
+    assert (found.guarantee, "the event trigger noting" in found.reason) == (Guarantee.BEST_EFFORT, True)
+    assert settle(BY_ID, BY_ID.cursor, logins, FORTY, None).guarantee is Guarantee.SETTLED
 
 
 def test_a_fallback_draws_too_where_the_cursor_may_be_null() -> None:

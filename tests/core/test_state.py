@@ -110,7 +110,7 @@ LANDED = State(
     terms=Terms(Strategy.APPEND, (), "id:integer"),
     watermark=number(50),
     max_cursor_read=number(60),
-    settling=Settling(number(60), datetime(2024, 1, 31, tzinfo=UTC)),
+    settling=Settling(number(60), datetime(2024, 1, 31, tzinfo=UTC), 990),
     fingerprint=Fingerprint(number(50), 10, "60", "17"),
     identity=Identity("7001", "shop", 1, 1000),
     clock=datetime(2024, 1, 31, tzinfo=UTC),

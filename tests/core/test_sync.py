@@ -98,6 +98,27 @@ def test_numbers_that_commit_out_of_order_all_land() -> None:
     assert_equal(world)
 
 
+def test_numbers_that_a_crash_gives_out_again_land_although_they_had_been_read() -> None:
+    world = World(shop())
+    order(world.database, "ada", world.database.stamp())
+    world.database.write_to_disk()
+    for name in ("grace", "edsger", "alan"):
+        order(world.database, name, world.database.stamp())
+    world.database.tick(60)
+    assert str(world.sync(BY_ID).new_watermark) == "None"
+    world.database.crash()
+    world.database.tick(60)
+    order(world.database, "barbara", world.database.stamp())
+    world.database.tick(60)
+    assert str(world.sync(BY_ID).new_watermark) == "None", "2 to 4 may still come again"
+    order(world.database, "donald", world.database.stamp())
+    world.database.write_to_disk()
+    world.database.tick(60)
+    last = world.sync(BY_ID)
+    assert (last.rows.inserted, str(last.new_watermark)) == (1, "4")
+    assert {"barbara", "donald"} <= {row["customer"] for row in world.rows(ORDERS)}
+
+
 def test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle() -> None:
     by_batch = replace(BY_ID, shape=replace(BY_ID.shape, primary_key=()), key=(), key_enforced=False)
     world = World(shop())
@@ -124,6 +145,22 @@ def test_a_number_that_was_drawn_and_not_written_yet_is_waited_for() -> None:
     order(slow, "slow", slow.stamp(), number=drawn)
     slow.commit()
     world.sync(BY_ID)
+    assert_equal(world)
+
+
+def test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    still = world.database.begin()
+    still.stand_still(idle=1.0)
+    world.database.tick(60)
+    order(world.database, "edsger", world.database.stamp())
+    world.sync(UPSERT)
+    still.show()
+    order(still, "alan", still.stamp())
+    still.commit()
+    world.database.tick(60)
+    world.sync(UPSERT)
     assert_equal(world)
 
 

@@ -190,6 +190,17 @@ def test_a_transaction_in_another_database_holds_nothing_back(source: Source) ->
     assert (bound.oldest, bound.blind) == (None, "")
 
 
+def test_a_physical_backup_holds_nothing_back(source: Source) -> None:
+    probe = source.open()
+    with psycopg.connect(f"{source.postgres.dsn()} replication=true", autocommit=True) as walsender:
+        walsender.pgconn.send_query(b"BASE_BACKUP")  # its answer is not read, so that it does not end
+        _until(source, "state = 'active' AND query = 'BASE_BACKUP'", walsender)
+        bound = probe.bound()
+        source.execute(f"SELECT pg_terminate_backend({walsender.info.backend_pid})")
+        walsender.close()
+    assert (bound.oldest, bound.unshown, bound.blind) == (None, None, "")
+
+
 def test_a_transaction_that_began_before_it_was_tracked_is_found_by_its_lock(source: Source) -> None:
     writer = source.connect()
     writer.execute("SET track_activities = off")

@@ -66,7 +66,9 @@ class Transaction:
         self.private = private
         """Whether its session hides from ours when it began."""
         self.shown = shown
-        """False in the moment between taking its stamp and appearing in the view of open transactions."""
+        """False between taking its stamp and appearing in the view of open transactions."""
+        self.idle_since: datetime | None = None
+        """Of one that stands still there: when its session had become idle."""
         self.prepared = ""
         self.xid: int | None = None
         self.pending: dict[tuple[TableId, int], Row | None] = {}
@@ -96,7 +98,11 @@ class Transaction:
 
     def show(self) -> None:
         """From now on the view of open transactions has it."""
-        self.shown = True
+        self.shown, self.idle_since = True, None
+
+    def stand_still(self, idle: float) -> None:
+        """It has taken its stamp and does not come to show it; its session had been idle for so many seconds."""
+        self.shown, self.idle_since = False, self.started - timedelta(seconds=idle)
 
     def prepare(self, name: str) -> None:
         """`PREPARE TRANSACTION`: no session holds it any more, its rows are still to come."""
@@ -129,6 +135,9 @@ class Transaction:
         self.pending[place] = values
 
 
+Saved = tuple[dict[TableId, Table], dict[str, int], int]
+
+
 class SimulatedDatabase:
     """The source of every story: tables, sequences, a clock, open transactions, an identity."""
 
@@ -147,6 +156,9 @@ class SimulatedDatabase:
         self.blind = ""
         """Why no session's transactions can be seen, such as a missing privilege; empty when they can."""
         self.system, self.name, self.timeline, self.position = "7001", "shop", 1, 1000
+        self.durable: Saved | None = None
+        """What is on disk, where commits do not wait for it."""
+        self.started = clock
         self.identities, self.versions = itertools.count(1), itertools.count(1)
         self.xids, self._numbers = itertools.count(700), itertools.count(100)
 
@@ -249,11 +261,24 @@ class SimulatedDatabase:
 
     # --- what its administrators do -----------------------------------------------------------------
 
-    def backup(self) -> tuple[dict[TableId, Table], dict[str, int], int]:
+    def backup(self) -> Saved:
         """A copy of what is committed, to be restored later."""
         return copy.deepcopy(self.tables), dict(self.sequences), self.position
 
-    def restore(self, saved: tuple[dict[TableId, Table], dict[str, int], int]) -> None:
+    def write_to_disk(self) -> None:
+        """All that is committed. From now on commits do not wait until they are."""
+        self.durable = self.backup()
+
+    def crash(self) -> None:
+        """It starts again with what is on disk, and goes on in the same log."""
+        if self.durable is not None:
+            tables, sequences, self.position = self.durable
+            self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
+        self.open.clear()
+        self.statements.clear()
+        self.started = self.clock
+
+    def restore(self, saved: Saved) -> None:
         """Put an older copy back: every open transaction is gone, the log is where it was, on a new timeline."""
         tables, sequences, self.position = saved
         self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
@@ -286,6 +311,7 @@ class SimulatedDatabase:
         starts += [(each.since, "a statement") for each in self.statements]
         oldest, holder = min(starts, default=(None, ""))
         newest = max((each.started for each in seen), default=None)
+        flushed = self.durable[2] if self.durable else self.position
         hidden = f"transaction {sessions[0].number} hides when it began" if len(seen) < len(sessions) else ""
         return Bound(
             clock=self.clock,
@@ -294,7 +320,11 @@ class SimulatedDatabase:
             prepared=next((each.prepared for each in self.open if each.prepared), None),
             blind=self.blind or hidden,
             zone=self.zone,
-            identity=Identity(self.system, self.name, self.timeline, self.position),
+            identity=Identity(self.system, self.name, self.timeline, flushed),
             newest=newest,
             host=HostClock(self.machine, self.elapsed, self.elapsed, 0.0),
+            unshown=min((each.idle_since for each in self.open if each.idle_since), default=None),
+            written=self.position,
+            flushed=flushed,
+            started=self.started,
         )

@@ -151,13 +151,18 @@ MUTANTS = [
     Mutant(
         "the watermark is the clock",
         "loses what commits late",
-        without_the_thought(bound, "_settle_time", ("oldest - GUARD", "bound.clock")),
+        without_the_thought(bound, "_settle_time", ("bound.reached - GUARD", "bound.clock")),
     ),
     Mutant("no guard", "loses a transaction that was not shown yet", instead(bound, "GUARD", timedelta(0))),
     Mutant(
         "only open transactions hold the bound, and not the statements that open them",
         "loses what a procedure stamps as of its CALL, and the later transactions of one message",
         without_the_thought(database, "SimulatedDatabase.bound", ("for each in self.statements]", "for each in ()]")),
+    ),
+    Mutant(
+        "a session that stands still before it shows its stamp holds nothing",
+        "loses what it commits",
+        without_the_thought(database, "SimulatedDatabase.bound", ("if each.idle_since)", "if False)")),
     ),
     Mutant(
         "a transaction without a start is passed over",
@@ -192,6 +197,16 @@ MUTANTS = [
         without_the_thought(
             bound, "_settle_integer", ("(bound.oldest is None or bound.oldest > pair.clock + GUARD)", "True")
         ),
+    ),
+    Mutant(
+        "a number settles before its row is on disk",
+        "loses the row that gets the number after a crash of the source",
+        instead(bound, "_on_disk", lambda *_: True),
+    ),
+    Mutant(
+        "a number that was not on disk outlives a crash",
+        "loses the row that gets the number next",
+        without_the_thought(bound, "_outlived", ("bound.started > earlier.clock", "False")),
     ),
     Mutant(
         "nobody looks whether the clock was put back",

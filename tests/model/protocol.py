@@ -1,9 +1,9 @@
 """The protocol as a state machine: everybody does everything at any moment, and in the end the copy is true.
 
 A source whose transactions stamp early and commit late, draw numbers out of order, abort, are prepared, stamp by a statement that is older
-than they are, hide their start; a clock that is put back, by a moment or by an hour, while they are open and while syncs run; syncs that are
-killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; files that are put together in between;
-partitions that come and go; rows that change to what no lake can hold, and back; a checkpoint table that is lost or an older copy of itself.
+than they are, hide their start, stand still before they show it; a clock that is put back, by a moment or by an hour, while they are open and
+while syncs run; syncs that are killed or err at any moment, or sleep past their lease and wake; backfills, resets, full refreshes; files that
+are put together in between; partitions that come and go; rows that change to what no lake can hold, and back; a checkpoint table that is lost or an older copy of itself.
 """
 
 from __future__ import annotations
@@ -102,6 +102,14 @@ class Protocol(RuleBasedStateMachine):
     def begin(self, shown: bool) -> None:
         self.drawn[self.world.database.begin(shown=shown)] = []
 
+    @precondition(lambda self: len(self.world.database.open) < 4)
+    @rule(idle=st.sampled_from([0.0, 1.0, 60.0]), span=spans)
+    def a_session_stands_still_with_a_stamp_that_nothing_shows(self, idle: float, span: float) -> None:
+        transaction = self.world.database.begin()
+        self.drawn[transaction] = []
+        transaction.stand_still(idle)
+        self.time_passes(span)
+
     @precondition(lambda self: len(self.world.database.statements) < 2)
     @rule()
     def a_statement_of_several_transactions_begins(self) -> None:
@@ -189,22 +197,19 @@ class Protocol(RuleBasedStateMachine):
 
     @rule(span=spans)
     def time_passes(self, span: float) -> None:
-        for transaction in self.world.database.open:
-            transaction.show()
+        self.moments_pass()
         self.world.pass_time(span)
         self.latest = max(self.latest, self.world.database.clock)
 
     @rule(span=st.sampled_from([0.25, 1.0]))
     def clock_is_put_back(self, span: float) -> None:
-        for transaction in self.world.database.open:
-            transaction.show()
+        self.moments_pass()
         self.world.database.clock = max(self.world.database.clock - timedelta(seconds=span), self.latest - PUT_BACK)
 
     @rule(span=st.sampled_from([3.0, 60.0, 3600.0]))
     def clock_is_put_back_far(self, span: float) -> None:
         database = self.world.database
-        for transaction in database.open:
-            transaction.show()
+        self.moments_pass()
         self.world.pass_time(0.001)
         self.put_back_at = database.elapsed
         self.lost_seconds += span
@@ -503,6 +508,12 @@ class Protocol(RuleBasedStateMachine):
     def wake(self, sleeper: Sleeper) -> None:
         self.woke = True
         sleeper.wake()
+
+    def moments_pass(self) -> None:
+        """What was about to be shown is; what stands still goes on when it is picked."""
+        for transaction in self.world.database.open:
+            if transaction.idle_since is None:
+                transaction.show()
 
     def pick(self, which: int) -> Transaction:
         transaction = self.open[which % len(self.open)]

@@ -12,6 +12,7 @@ from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
 from incremental_assets.core.plan import Mode
 from incremental_assets.core.table import Strategy
 from tests.core import (
+    test_bound,
     test_clocks,
     test_first_load,
     test_maintain,
@@ -64,6 +65,15 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "numbers are settled by who has a transaction id": (
         test_sync.test_a_number_that_was_drawn_and_not_written_yet_is_waited_for
+    ),
+    "a session that stands still before it shows its stamp holds nothing": (
+        test_sync.test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for
+    ),
+    "a number settles before its row is on disk": (
+        test_sync.test_numbers_that_a_crash_gives_out_again_land_although_they_had_been_read
+    ),
+    "a number that was not on disk outlives a crash": lambda: (
+        test_bound.test_what_was_not_on_disk_before_a_crash_counts_no_more("crash")
     ),
     "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
     "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,

@@ -1,7 +1,8 @@
-"""How far PostgreSQL has settled: the clock, then open transactions, then prepared ones, each in a statement of its own.
+"""How far PostgreSQL has settled: the clock, then sessions with a stamp that they do not show yet, then open transactions, then prepared ones, each in
+a statement of its own.
 
-The order carries the proof. Whoever begins after the clock was read stamps later than it; whoever began before is open or running in the
-second statement, or prepared in the third, or over, and then every later snapshot shows its rows.
+The order carries the proof. Whoever begins after the clock was read stamps later than it; whoever began before stands still in the second
+statement, or is open or running in the third, or prepared in the fourth, or over, and then every later snapshot shows its rows.
 """
 
 from __future__ import annotations
@@ -19,23 +20,28 @@ from incremental_assets.core.bound import Bound
 from incremental_assets.core.state import Identity
 from incremental_assets.engine.dialects.postgresql_batch import one_row
 from incremental_assets.engine.dialects.postgresql_connect import READER
+from incremental_assets.engine.dialects.postgresql_log import FLUSHED, WRITTEN, written
+from incremental_assets.engine.dialects.postgresql_unshown import PATIENCE, holder, unshown
 from incremental_assets.engine.host_clock import beside
 
-_CLOCK = "SELECT clock_timestamp(), pg_is_in_recovery()"
+_CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
 
 # A stamp may be older than the transaction that writes it: a procedure that commits and goes on keeps the statement_timestamp() of its CALL,
 # and the transactions of one message share its now(), with nothing open between two of them. So a session that runs a statement counts from
 # the statement's start. A parallel worker is shown by its leader; a stream of changes runs one statement for ever and writes nothing.
-# Whoever is in another database cannot write our tables. Our own readers have written nothing, so they have no transaction id.
+# Whoever is in another database cannot write our tables, nor can a walsender without one. An idle session shows an older start than that only
+# while it processes notifications and the like; see `_UNSHOWN`. Our own readers have written nothing, so they have no transaction id.
 #
 # Of a session of another user nothing is shown without pg_read_all_stats, and of one with track_activities=off only what it waits for: a
 # session that waits for its client, with no virtual transaction id, does nothing. A transaction that began while it was off has no start.
 _OPEN = """
 WITH sessions AS MATERIALIZED (
-    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_xid, backend_type, state, wait_event, LEAST(xact_start,
+    SELECT pid, usesysid, usename, application_name, datname, xact_start, backend_xid, backend_type, state, wait_event, LEAST(
+           CASE WHEN (state = 'idle' AND xact_start < state_change AND backend_type IN ('client backend', 'walsender')) IS NOT TRUE THEN xact_start END,
            CASE WHEN state = 'active' AND NOT (backend_type = 'parallel worker' OR backend_type LIKE 'logical replication %'
                 OR backend_type = 'walsender' AND query ~* '^\\s*START_REPLICATION') THEN query_start END) AS began
-    FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
+    FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND (datname = current_database() OR datname IS NULL AND backend_type IS DISTINCT FROM 'walsender')
 ), locks AS MATERIALIZED (
     SELECT DISTINCT pid, virtualtransaction FROM pg_locks WHERE locktype = 'virtualxid' AND granted
 ), oldest AS (
@@ -64,12 +70,17 @@ _STILL_THERE = """
 SELECT array_agg(DISTINCT virtualtransaction), min(pid) FROM pg_locks
 WHERE locktype = 'virtualxid' AND granted AND virtualtransaction = ANY($1::text[]) AND pid = ANY($2::int[])
 """
-_PATIENCE = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Seconds between two looks at a transaction that shows no start: one that has just begun shows it by the next."""
 
-_PREPARED = (
-    "SELECT gid, owner, prepared FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1"
-)
+LOGIN_TRIGGER = "(SELECT min(evtname) FROM pg_event_trigger WHERE evtevent = 'login' AND evtenabled <> 'D')"
+
+# Each process of a server is started again after a crash of one of them, so that the checkpointer tells since when it runs.
+_PREPARED = f"""
+SELECT {FLUSHED}, (SELECT max(backend_start) FROM pg_stat_activity WHERE backend_type = 'checkpointer'), {LOGIN_TRIGGER},
+       p.gid, p.owner, p.prepared
+FROM (VALUES (1)) AS always LEFT JOIN (
+    SELECT gid, owner, prepared FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1
+) AS p ON TRUE
+"""
 
 _IDENTITY = """
 SELECT (pg_control_system()).system_identifier::text, (SELECT datname || ':' || oid FROM pg_database WHERE datname = current_database()),
@@ -93,16 +104,19 @@ _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
     """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
-    (clock, is_replica), host = beside(lambda: one_row(asked, _CLOCK))
+    (clock, is_replica, *log), host = beside(lambda: one_row(asked, _CLOCK))
+    standing = unshown(asked)
     began, pid, user, application, hidden_pid, hidden_user, hidden_state, me, unstarted, newest, listed = one_row(
         asked, _OPEN, (READER,)
     )
-    prepared = asked.execute(_PREPARED).fetchone()
+    flushed, started, login_trigger, *prepared = one_row(asked, _PREPARED)
+    held = [(began.astimezone(UTC), holder(pid, user, application))] if began else []
+    _, who = min([*held, *([standing] if standing else [])], default=(None, ""))
     return Bound(
         clock=clock.astimezone(UTC),
         oldest=began.astimezone(UTC) if began else None,
-        holder=_holder(pid, user, application) if began else "",
-        prepared=_prepared(*prepared) if prepared else None,
+        holder=who,
+        prepared=_prepared(*prepared) if prepared[0] is not None else None,
         blind=_blind(is_replica, hidden_pid, hidden_user, hidden_state, me) or _without_start(asked, unstarted),
         zone=database_zone(asked),
         identity=_identity(asked),
@@ -110,12 +124,12 @@ def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
         listed=listed.astimezone(UTC),
         host=host,
         replica=is_replica,
+        unshown=standing[0] if standing else None,
+        written=None if is_replica else written(*log),
+        flushed=flushed,
+        started=started.astimezone(UTC) if started else None,
+        login_trigger=login_trigger or "",
     )
-
-
-def _holder(pid: int, user: str | None, application: str) -> str:
-    words = [f"pid {pid}", user or "", application]
-    return ", ".join(word for word in words if word)
 
 
 def _prepared(gid: str, owner: str, prepared: datetime) -> str:
@@ -135,7 +149,7 @@ def _blind(is_replica: bool, pid: int | None, user: str | None, state: str | Non
 def _without_start(asked: psycopg.RawCursor[Any], unstarted: list[str]) -> str:
     """The sessions are read before the locks, so a transaction that began in between shows no start at first, and soon does."""
     pid = None
-    for pause in _PATIENCE:
+    for pause in PATIENCE:
         if not unstarted:
             return ""
         time.sleep(pause)

@@ -27,7 +27,8 @@ SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'),
            EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND p.polpermissive AND p.shows_all)
            AND NOT EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND NOT p.polpermissive AND NOT p.shows_all)),
        array_remove(ARRAY[CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized' END,
-                          CASE WHEN b.is_foreign THEN 'foreign' END, CASE WHEN b.is_subscribed THEN 'subscription' END], NULL)
+                          CASE WHEN b.is_foreign THEN 'foreign' END, CASE WHEN b.is_subscribed THEN 'subscription' END], NULL),
+       NOT b.is_unlogged
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
 CROSS JOIN LATERAL (
@@ -38,7 +39,8 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     WITH RECURSIVE branch (relid) AS (
         SELECT c.oid UNION SELECT h.inhrelid FROM branch JOIN pg_inherits AS h ON h.inhparent = branch.relid)
-    SELECT bool_or(k.relkind = 'f') AS is_foreign, bool_or(EXISTS (SELECT FROM pg_subscription_rel AS u WHERE u.srrelid = k.oid)) AS is_subscribed
+    SELECT bool_or(k.relkind = 'f') AS is_foreign, bool_or(k.relpersistence = 'u') AS is_unlogged,
+           bool_or(EXISTS (SELECT FROM pg_subscription_rel AS u WHERE u.srrelid = k.oid)) AS is_subscribed
     FROM branch JOIN pg_class AS k ON k.oid = branch.relid
 ) AS b
 WHERE n.nspname = ANY($1) AND ($2 = '' OR c.relname = $2) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
@@ -52,20 +54,20 @@ WITH RECURSIVE branches (root, relid) AS (
     SELECT o, o FROM unnest($1::oid[]) AS o
     UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
 ), sources AS (
-    SELECT b.root, a.attname, d.refobjid AS sequence, pg_get_expr(e.adbin, e.adrelid) ~ $2 AS is_plain
+    SELECT b.root, a.attname, d.refobjid AS sequence, pg_get_expr(e.adbin, e.adrelid) ~ $2 AS is_plain, false AS always
     FROM branches AS b JOIN pg_attribute AS a ON a.attrelid = b.relid JOIN pg_attrdef AS e ON e.adrelid = a.attrelid AND e.adnum = a.attnum
     LEFT JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid AND d.refclassid = 'pg_class'::regclass
          AND d.refobjid IN (SELECT q.seqrelid FROM pg_sequence AS q)
     WHERE a.attgenerated = ''
     UNION ALL
-    SELECT b.root, a.attname, d.objid, true
+    SELECT b.root, a.attname, d.objid, true, a.attidentity = 'a'
     FROM branches AS b JOIN pg_attribute AS a ON a.attrelid = b.relid
     JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i'
          AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.objid IN (SELECT q.seqrelid FROM pg_sequence AS q)
     WHERE a.attidentity <> ''
 )
-SELECT f.root, f.attname, format('%I.%I', n.nspname, c.relname), q.seqincrement, q.seqcache, q.seqcycle
-FROM (SELECT root, attname, min(sequence) AS sequence FROM sources GROUP BY root, attname
+SELECT f.root, f.attname, format('%I.%I', n.nspname, c.relname), q.seqincrement, q.seqcache, q.seqcycle, c.relpersistence <> 'u', f.always
+FROM (SELECT root, attname, min(sequence) AS sequence, bool_and(always) AS always FROM sources GROUP BY root, attname
       HAVING bool_and(is_plain) AND count(DISTINCT sequence) = 1 AND count(sequence) = count(*)) AS f
 JOIN pg_sequence AS q ON q.seqrelid = f.sequence JOIN pg_class AS c ON c.oid = f.sequence JOIN pg_namespace AS n ON n.oid = c.relnamespace
 """
@@ -126,8 +128,8 @@ def read_catalogue(
     tables = asked.execute(_TABLES, (list(schemas), name)).fetchall()
     oids = [table[0] for table in tables]
     sequences = {
-        (oid, column): Sequence(sequence, step, cache, cycles)
-        for oid, column, sequence, step, cache, cycles in asked.execute(_SEQUENCES, (oids, _NEXT_NUMBER)).fetchall()
+        (oid, column): Sequence(*sequence)
+        for oid, column, *sequence in asked.execute(_SEQUENCES, (oids, _NEXT_NUMBER)).fetchall()
     }
     zones: dict[int, list[RoleZone]] = {oid: [] for oid in oids}
     for oid, role, zone in asked.execute(_ZONES, (oids,)).fetchall():
@@ -167,6 +169,7 @@ def read_catalogue(
             filtered=filtered,
             arrivals=tuple(Arrival(arrival) for arrival in arrivals),
             zones=tuple(zones[oid]),
+            logged=logged,
         )
-        for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals in tables
+        for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals, logged in tables
     )

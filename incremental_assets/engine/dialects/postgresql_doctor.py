@@ -10,15 +10,15 @@ import psycopg
 from incremental_assets.core.facts import SourceFacts, TableFacts, Wanted
 from incremental_assets.engine.dialects.base import Address
 from incremental_assets.engine.dialects.postgresql_batch import one_row
-from incremental_assets.engine.dialects.postgresql_bound import database_zone
+from incremental_assets.engine.dialects.postgresql_bound import LOGIN_TRIGGER, database_zone
 from incremental_assets.engine.dialects.postgresql_sql import identifier
 
-_SOURCE = """
+_SOURCE = f"""
 SELECT current_setting('server_version'), current_user, current_setting('server_encoding'),
        (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), pg_has_role('pg_read_all_stats', 'USAGE'),
        current_setting('track_activities')::boolean,
        has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'),
-       pg_is_in_recovery(), clock_timestamp()
+       pg_is_in_recovery(), clock_timestamp(), {LOGIN_TRIGGER}
 """
 
 # Asked of pg_class by name, as a cast to regclass fails on what may not be seen.
@@ -48,7 +48,9 @@ JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = w.cursor_column AND
 
 def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> SourceFacts:
     """The source as this user finds it, with one entry per wanted table, in their order."""
-    version, user, encoding, is_superuser, sees, tracks, says, is_replica, clock = one_row(asked, _SOURCE)
+    version, user, encoding, is_superuser, sees, tracks, says, is_replica, clock, login_trigger = one_row(
+        asked, _SOURCE
+    )
     names = [each.table for each in wanted]
     found = {
         row[0]: row[1:]
@@ -72,6 +74,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
         is_replica=is_replica,
         zone=database_zone(asked),
         clock=clock,
+        login_trigger=login_trigger or "",
         tables=tuple(tables),
     )
 
