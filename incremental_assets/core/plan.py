@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from incremental_assets.core.bound import Bound, Guarantee, Settled, highest_reading, still_settled
 from incremental_assets.core.cursor import CursorValue
+from incremental_assets.core.last_read import remembered
 from incremental_assets.core.state import Fingerprint, PutBack, State
 from incremental_assets.core.table import Strategy, TableSpec
 from incremental_assets.core.window import Window, merge
@@ -125,6 +126,11 @@ class SyncPlan:
         return max(0.0, (now.moment() - mark.moment()).total_seconds())
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it reads on from the watermark, and neither a window nor everything again."""
+        return self.request.mode is Mode.SYNC and not self.overwrites
+
+    @property
     def noticed(self) -> State | None:
         """What is kept before anything is read: should this run come to nothing and the clock be put forward again, no later look would notice."""
         before = self.previous
@@ -140,7 +146,12 @@ class SyncPlan:
         )
 
     def landed(
-        self, rows: int, highest: CursorValue | None, fingerprint: Fingerprint | None, due: CursorValue | None = None
+        self,
+        rows: int,
+        highest: CursorValue | None,
+        fingerprint: Fingerprint | None,
+        due: CursorValue | None = None,
+        visible: str = "",
     ) -> State:
         """The state after this plan has landed, from what its snapshot showed."""
         before = self.previous
@@ -170,6 +181,7 @@ class SyncPlan:
             members=self.members,
             zones=self.zones,
             columns=self._columns(),
+            last_read=remembered(self, visible),
         )
         if self.request.mode is not Mode.BACKFILL or whole:
             return state
@@ -183,6 +195,7 @@ class SyncPlan:
             put_back=None,
             due=None,
             members=None,
+            last_read=None,
         )
         return replace(
             state,
@@ -194,6 +207,7 @@ class SyncPlan:
             put_back=kept.put_back,
             due=kept.due,
             members=kept.members,
+            last_read=kept.last_read,
         )
 
     def _columns(self) -> tuple[tuple[str, str], ...]:

@@ -83,6 +83,10 @@ class Snapshot(Protocol):
         """The smallest cursor past the source's clock, where such rows go to quarantine."""
 
     @property
+    def visible(self) -> str:
+        """Which transactions it shows, in the source's own words; empty where the source does not tell."""
+
+    @property
     def fingerprint(self) -> Fingerprint | None:
         """Of what the next sync would read."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CheckpointsTooNew
+from incremental_assets.core.last_read import LastRead
 from incremental_assets.core.table import Strategy, Terms
 from incremental_assets.core.window import Window, gaps, merge
 
@@ -114,6 +115,8 @@ class State:
 
     columns: tuple[tuple[str, str], ...] = ()
     """Every column that landed, by name, and the source's identity of it; see `Column.identity`."""
+    last_read: LastRead | None = None
+    """What the next sync need not read again; None where it must read all from the watermark on."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -142,6 +145,7 @@ class State:
             coverage=merge(covered),
             zones=(),
             columns=(),
+            last_read=None,
         )
 
     def moved_house(self) -> State:
@@ -149,7 +153,7 @@ class State:
 
         Row versions may have other places there, so that what is provisional is read again. What is known of the clock stays.
         """
-        return replace(self, identity=None, fingerprint=None)
+        return replace(self, identity=None, fingerprint=None, last_read=None)
 
     def forgotten(self, seq: int) -> State:
         """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
@@ -201,6 +205,7 @@ class State:
             "members": None if self.members is None else list(self.members),
             "zones": list(self.zones),
             "columns": dict(self.columns),
+            "last_read": self.last_read and _dump_last_read(self.last_read),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -240,6 +245,7 @@ class State:
             members=None if document.get("members") is None else tuple(document["members"]),
             zones=tuple(document.get("zones", ())),
             columns=tuple(document.get("columns", {}).items()),
+            last_read=_load_last_read(document.get("last_read")),
         )
 
 
@@ -278,6 +284,21 @@ def _load_put_back(kept: Any) -> PutBack | None:
     if kept is None:
         return None
     return PutBack(kept["low"] and _clock(kept["low"]), _clock(kept["high"]), proven=kept["proven"])
+
+
+def _dump_last_read(read: LastRead) -> dict[str, Any]:
+    return {
+        "lower": _dump(read.lower),
+        "visible": read.visible,
+        "started": read.started.isoformat(),
+        "shape": read.shape,
+    }
+
+
+def _load_last_read(kept: Any) -> LastRead | None:
+    if kept is None:
+        return None
+    return LastRead(_load(kept["lower"]), kept["visible"], _clock(kept["started"]), kept["shape"])
 
 
 def _clock(text: str) -> datetime:

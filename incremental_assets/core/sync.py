@@ -91,7 +91,9 @@ def _land(decision: SyncPlan, target: Target | None, lease: Lease, ports: Ports,
             _check_nulls(decision, snapshot)
             is_load = ticket.load_seq is not None and snapshot.rejected == 0
             batch = ports.lake.load(decision, snapshot) if is_load else ports.stage.write(decision, snapshot)
-            state = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due)
+            state = decision.landed(
+                snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible
+            )
         _check_shrink(decision, batch)
         check_untouched(spec, request, target, ports.lake.inspect(spec, target.version) if target else None)
         lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))

@@ -38,6 +38,7 @@ class SparkSnapshot:
     nulls: int
     highest: CursorValue | None
     due: CursorValue | None
+    visible: str
     fingerprint: Fingerprint | None
     frame: Any
 
@@ -56,7 +57,7 @@ class SparkSource:
         with self._probe.snapshot(plan) as held:
             most = min(self._address.connections, plan.request.connections or self._address.connections)
             parts = parts_for(plan.spec.shape, held.rows, most)
-            query = self._dialect.read_query(plan, parts, clean=held.rejected == 0)
+            query = self._dialect.read_query(plan, parts, clean=held.rejected == 0, since=held.since)
             with read_explained(self._address, plan.spec.id):
                 yield SparkSnapshot(
                     rows=held.rows,
@@ -64,6 +65,7 @@ class SparkSource:
                     nulls=held.nulls,
                     highest=held.highest,
                     due=held.due,
+                    visible=held.visible,
                     fingerprint=held.fingerprint,
                     frame=self._frame(query, held.snapshot_id),
                 )

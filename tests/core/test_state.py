@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CheckpointsTooNew
+from incremental_assets.core.last_read import LastRead
 from incremental_assets.core.state import (
     VERSION,
     ClockReading,
@@ -59,6 +60,7 @@ def states(draw: st.DrawFn) -> State:
             st.sampled_from([(), (Window(None, ends[0]),), (Window(ends[0], ends[1]), Window(ends[1], None))])
         ),
         columns=tuple(draw(st.dictionaries(texts, texts, max_size=3)).items()),
+        last_read=draw(st.none() | st.builds(LastRead, some, texts, moments, texts)),
     )
 
 

@@ -65,7 +65,7 @@ def test_three_awkward_days_of_an_upsert() -> None:
     assert_equal(world)
 
     wednesday(world.database)
-    assert world.sync(UPSERT).rows == RowCounts(read=2, updated=1, unchanged=1)
+    assert world.sync(UPSERT).rows == RowCounts(read=1, updated=1), "the row of the year 2999 is as it was"
     assert [row["status"] for row in world.rows(ORDERS) if row["customer"] == "barbara"] == ["cancelled"]
     assert_equal(world)
     assert world.sync(UPSERT).status is Status.IDLE
@@ -78,7 +78,7 @@ def test_an_append_keeps_every_version_that_a_sync_saw_and_each_once() -> None:
     tuesday(world.database, clerk)
     assert world.sync(APPEND).rows == RowCounts(read=4, inserted=3, unchanged=1, late=1)
     wednesday(world.database)
-    assert world.sync(APPEND).rows == RowCounts(read=2, inserted=1, unchanged=1)
+    assert world.sync(APPEND).rows == RowCounts(read=1, inserted=1)
     assert [row["status"] for row in world.rows(ORDERS) if row["customer"] == "ada"] == ["new", "sent"]
     assert [row["status"] for row in world.rows(ORDERS) if row["customer"] == "barbara"] == ["new", "cancelled"]
     assert len(world.rows(ORDERS)) == 8
@@ -329,16 +329,16 @@ def test_rows_without_a_cursor_stop_a_sync_that_was_not_told_what_to_do_with_the
 
 
 @pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
-def test_rows_without_a_cursor_are_read_on_every_sync_and_land_once(strategy: Strategy) -> None:
+def test_rows_without_a_cursor_are_read_whenever_they_are_written_and_land_once(strategy: Strategy) -> None:
     spec = orders(strategy, nulls=NullPolicy.ALWAYS)
     world = with_a_null()
     assert world.sync(spec).rows.inserted == 3
     world.database.tick(60)
     assert world.sync(spec).status is Status.IDLE
     order(world.database, "alan", world.database.stamp())
-    assert world.sync(spec).rows == RowCounts(read=2, inserted=1, unchanged=1)
+    assert world.sync(spec).rows == RowCounts(read=1, inserted=1)
     world.database.update(ORDERS, {"id": 90}, status="paid")
-    assert world.sync(spec).rows.read == 2
+    assert world.sync(spec).rows.read == 1
     paid = [row["status"] for row in world.rows(ORDERS) if row["id"] == 90]
     assert paid == (["new", "paid"] if strategy is Strategy.APPEND else ["paid"])
 

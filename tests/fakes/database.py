@@ -29,6 +29,8 @@ class Stored:
     version: int
     member: int = 0
     """The partition in which it lies, by its number; 0 for the table's own."""
+    xid: int = 0
+    """The transaction, or the subtransaction, that wrote it."""
 
 
 @dataclass
@@ -72,6 +74,15 @@ class Transaction:
         self.prepared = ""
         self.xid: int | None = None
         self.pending: dict[tuple[TableId, int], Row | None] = {}
+        self.written_by: dict[tuple[TableId, int], int] = {}
+        self.within: int | None = None
+        """The subtransaction that is under way."""
+
+    def savepoint(self) -> None:
+        """What is written from now on has a number of its own, above that of the transaction."""
+        if self.xid is None:
+            self.xid = self.database.next_xid()
+        self.within = self.database.next_xid()
 
     def stamp(self, kind: CursorType = CursorType.TIMESTAMP, zone: str | None = None) -> str:
         """Its begin as a cursor's text: what `DEFAULT now()` writes."""
@@ -131,11 +142,12 @@ class Transaction:
         if any(place in other.pending for other in self.database.open if other is not self):
             raise Locked(f"{table}: row {identity} is locked by another transaction")
         if self.xid is None:
-            self.xid = next(self.database.xids)
+            self.xid = self.database.next_xid()
         self.pending[place] = values
+        self.written_by[place] = self.within or self.xid
 
 
-Saved = tuple[dict[TableId, Table], dict[str, int], int]
+Saved = tuple[dict[TableId, Table], dict[str, int], int, int]
 
 
 class SimulatedDatabase:
@@ -160,7 +172,7 @@ class SimulatedDatabase:
         """What is on disk, where commits do not wait for it."""
         self.started = clock
         self.identities, self.versions = itertools.count(1), itertools.count(1)
-        self.xids, self._numbers = itertools.count(700), itertools.count(100)
+        self.xid, self._numbers = 700, itertools.count(100)
 
     # --- what its users do --------------------------------------------------------------------------
 
@@ -230,20 +242,21 @@ class SimulatedDatabase:
         self.open.remove(transaction)
         if writes:
             self.position += 1
-        for (table, identity), values in writes.items():
+        for place, values in writes.items():
+            table, identity = place
             if values is None:
                 self.tables[table].rows.pop(identity, None)
             else:
                 rows = self.tables[table].rows
                 member = rows[identity].member if identity in rows else 0
-                rows[identity] = Stored(values, next(self.versions), member)
+                rows[identity] = Stored(values, next(self.versions), member, transaction.written_by[place])
 
     def fill(self, table: TableId, member: int, **values: object) -> None:
         """A row in a partition that is not attached: nobody who asks the table sees it."""
         names = self.tables[table].shape.names
         row = {name: values.get(name) for name in names}
         self.tables[table].apart.setdefault(member, {})[next(self.identities)] = Stored(
-            row, next(self.versions), member
+            row, next(self.versions), member, self.next_xid()
         )
 
     def attach(self, table: TableId, member: int) -> None:
@@ -263,7 +276,7 @@ class SimulatedDatabase:
 
     def backup(self) -> Saved:
         """A copy of what is committed, to be restored later."""
-        return copy.deepcopy(self.tables), dict(self.sequences), self.position
+        return copy.deepcopy(self.tables), dict(self.sequences), self.position, self.xid
 
     def write_to_disk(self) -> None:
         """All that is committed. From now on commits do not wait until they are."""
@@ -272,15 +285,15 @@ class SimulatedDatabase:
     def crash(self) -> None:
         """It starts again with what is on disk, and goes on in the same log."""
         if self.durable is not None:
-            tables, sequences, self.position = self.durable
+            tables, sequences, self.position, self.xid = self.durable
             self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
         self.open.clear()
         self.statements.clear()
-        self.started = self.clock
+        self.started = self.clock + timedelta(microseconds=next(self.versions))
 
     def restore(self, saved: Saved) -> None:
         """Put an older copy back: every open transaction is gone, the log is where it was, on a new timeline."""
-        tables, sequences, self.position = saved
+        tables, sequences, self.position, self.xid = saved
         self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
         self.open.clear()
         self.statements.clear()
@@ -302,6 +315,16 @@ class SimulatedDatabase:
     def rows(self, table: TableId) -> list[Row]:
         """What a snapshot taken now shows."""
         return [stored.values for stored in self.tables[table].rows.values()]
+
+    def visible(self) -> str:
+        """Which transactions a snapshot taken now shows: all below the first number, none from the second on, and none of those behind it."""
+        under_way = sorted(each.xid for each in self.open if each.xid is not None)
+        return f"{min(under_way, default=self.xid)}:{self.xid}:{','.join(map(str, under_way))}"
+
+    def next_xid(self) -> int:
+        """A transaction or subtransaction gets its number at its first write."""
+        self.xid += 1
+        return self.xid - 1
 
     def bound(self) -> Bound:
         """Clock, open transactions, prepared transactions, as our own autocommit statements see them."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from incremental_assets.core import last_read
 from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.measure import Measure
@@ -140,6 +141,7 @@ class FakeSnapshot:
     nulls: int
     highest: CursorValue | None
     due: CursorValue | None
+    visible: str
     fingerprint: Fingerprint | None
     frame: list[Row]
 
@@ -159,12 +161,13 @@ class FakeSource:
         if not found.members.issuperset(plan.members or ()):
             raise SourceRefused(f"{plan.spec.id}: a partition left it")
         table = dict(found.rows)
-        yield self.take(plan, table)
+        yield self.take(plan, table, self._database.visible())
 
-    def take(self, plan: SyncPlan, table: dict[int, Stored]) -> FakeSnapshot:
+    def take(self, plan: SyncPlan, table: dict[int, Stored], visible: str) -> FakeSnapshot:
         """The snapshot's rows and its own numbers."""
-        spec = plan.spec
-        rows = [stored.values for stored in table.values() if in_plan(plan, stored.values)]
+        spec, last = plan.spec, last_read.read_already(plan)
+        since = first_unread(last.visible, visible) if last else 0
+        rows = [stored.values for stored in table.values() if stored.xid >= since and in_plan(plan, stored.values)]
         marks = None
         if spec.is_incremental:
             lower, upper = plan.fingerprint_lower, plan.window.upper
@@ -176,9 +179,17 @@ class FakeSource:
             nulls=sum(1 for stored in table.values() if spec.cursor and cursor_of(spec, stored.values) is None),
             highest=_highest(spec, rows) if spec.is_incremental else None,
             due=_due(plan, rows),
+            visible=visible,
             fingerprint=marks,
             frame=rows,
         )
+
+
+def first_unread(before: str, now: str) -> int:
+    """The smallest number of a transaction that a snapshot may show and an earlier one did not."""
+    _, end, open_then = before.split(":")
+    open_now = now.split(":")[2].split(",")
+    return min([int(end), *(int(each) for each in open_then.split(",") if each and each not in open_now)])
 
 
 def measured(spec: TableSpec, window: Window, rows: Sequence[Row]) -> Measure:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from incremental_assets.core import bound, clocks, maintain, plan, planner, recover, reset, sync
+from incremental_assets.core import bound, clocks, last_read, maintain, plan, planner, recover, reset, sync
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Commit
@@ -93,7 +93,9 @@ def _kept_watermark(_spec: Any, _bound: Any, state: State | None) -> Any:
     return state.watermark if state else None
 
 
-def _watermark_of_the_rows_seen(decision: SyncPlan, count: int, highest: Any, fingerprint: Any, due: Any) -> State:
+def _watermark_of_the_rows_seen(
+    decision: SyncPlan, count: int, highest: Any, fingerprint: Any, due: Any, visible: str
+) -> State:
     state = _landed(decision, count, highest, fingerprint, due)
     seen = [value for value in (decision.previous_watermark, highest) if value is not None]
     return replace(state, watermark=max(seen, default=None))
@@ -122,13 +124,13 @@ class _BoundInsideTheSnapshot(world.World):
 
         def observe(looks: Any) -> Any:
             for look in looks:
-                shown[look.spec.id] = dict(self.database.tables[look.spec.id].rows)
+                shown[look.spec.id] = dict(self.database.tables[look.spec.id].rows), self.database.visible()
             process.meet("in the snapshot")
             return asked(looks)
 
         @contextmanager
         def snapshot(decision: SyncPlan) -> Iterator[source.FakeSnapshot]:
-            yield read.take(decision, shown[decision.spec.id])
+            yield read.take(decision, *shown[decision.spec.id])
 
         probe.observe = observe  # type: ignore[method-assign]
         read.snapshot = snapshot  # type: ignore[method-assign, assignment]
@@ -190,6 +192,28 @@ MUTANTS = [
             "SimulatedDatabase.bound",
             ("if not each.prepared and each.shown", "if not each.prepared and each.xid"),
         ),
+    ),
+    Mutant(
+        "a transaction that was under way at the last read counts as read",
+        "loses its rows above the watermark",
+        without_the_thought(source, "first_unread", ("if each and each not in open_now", "if False")),
+    ),
+    Mutant(
+        "what was read before the server crashed is believed after it",
+        "loses rows of transactions whose numbers were given out a second time",
+        without_the_thought(
+            last_read,
+            "read_already",
+            (
+                "(kept.started, kept.shape) != (plan.bound.started, _shape(plan.spec))",
+                "kept.shape != _shape(plan.spec)",
+            ),
+        ),
+    ),
+    Mutant(
+        "of a table without an enforced key what was read is not read again",
+        "loses one of two equal rows, of which the other was read before",
+        without_the_thought(last_read, "_tells_rows_apart", ("and spec.key_enforced", ""), ("bool(spec.key)", "True")),
     ),
     Mutant(
         "the highest number is settled when it is seen",

@@ -115,6 +115,11 @@ class Protocol(RuleBasedStateMachine):
     def a_statement_of_several_transactions_begins(self) -> None:
         self.world.database.run()
 
+    @precondition(lambda self: self.open)
+    @rule(which=st.integers(0, 3))
+    def a_transaction_sets_a_savepoint(self, which: int) -> None:
+        self.pick(which).savepoint()
+
     @property
     def between(self) -> list[Statement]:
         """Those that have no transaction open at this moment."""

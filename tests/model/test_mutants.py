@@ -15,6 +15,7 @@ from tests.core import (
     test_bound,
     test_clocks,
     test_first_load,
+    test_last_read,
     test_maintain,
     test_parts,
     test_plan,
@@ -47,6 +48,15 @@ STORIES: dict[str, Callable[[], None]] = {
     "what goes to quarantine leaves the copy as it is": test_sync.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,
     "columns are known by their names alone": lambda: (
         test_sync.test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back=True)
+    ),
+    "a transaction that was under way at the last read counts as read": lambda: (
+        test_last_read.test_what_is_new_is_read_alone_until_the_transaction_ends(UPSERT)
+    ),
+    "what was read before the server crashed is believed after it": (
+        test_last_read.test_a_crash_that_gives_numbers_of_transactions_out_again_has_all_read_again
+    ),
+    "of a table without an enforced key what was read is not read again": (
+        test_last_read.test_of_equal_rows_without_a_key_each_lands
     ),
     "the highest number is settled when it is seen": test_sync.test_numbers_that_commit_out_of_order_all_land,
     "a run that comes to nothing does not keep that the clock was put back": lambda: (

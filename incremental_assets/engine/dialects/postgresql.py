@@ -15,9 +15,9 @@ from incremental_assets.engine.dialects.base import Address, ReadQuery
 class PostgreSQL:
     """Texts only: it opens nothing and keeps nothing."""
 
-    def read_query(self, plan: SyncPlan, parts: int, *, clean: bool = False) -> ReadQuery:
+    def read_query(self, plan: SyncPlan, parts: int, *, clean: bool = False, since: int | None = None) -> ReadQuery:
         """The plan's window in up to `parts` disjoint parts; `clean` when the snapshot's own numbers show no rejected row."""
-        return postgresql_read.read_query(plan, parts, clean=clean)
+        return postgresql_read.read_query(plan, parts, clean=clean, since=since)
 
     def jdbc_url(self, address: Address) -> str:
         """With deadlines and TLS, without user and password."""

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 
 from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.last_read import read_already
 from incremental_assets.core.plan import Mode, SyncPlan
 from incremental_assets.core.state import Fingerprint
 from incremental_assets.core.table import TableSpec
@@ -30,6 +31,7 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     without_cursor,
 )
 from incremental_assets.engine.dialects.postgresql_unaltered import check_members, check_unaltered
+from incremental_assets.engine.dialects.postgresql_visible import first_unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,20 @@ class SnapshotSession:
     due: CursorValue | None
     """The smallest that is past the source's clock, where the plan sends such rows to quarantine."""
     fingerprint: Fingerprint | None
+    visible: str
+    """Which transactions it shows."""
+    since: int | None
+    """The transaction before which the last sync has read every row; None: all of the window is read."""
 
 
 def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSession:
     """Begin the transaction that owns the snapshot, and ask it for the plan's numbers. Raises SourceRefused if the table is no longer the planned one."""
     spec = plan.spec
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    (snapshot_id,) = one_row(asked, "SELECT pg_export_snapshot()")
-    values = Parameters()
-    sql = numbers_sql(plan, values)
+    snapshot_id, visible = one_row(asked, "SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
+    last, values = read_already(plan), Parameters()
+    since = first_unread(last.visible, visible) if last else None
+    sql = numbers_sql(plan, values, since)
     rows, rejected_rows, highest, lowest, due, nulls, *marks = one_row(asked, sql, values.values)
     check_unaltered(asked, spec)
     check_members(asked, plan)
@@ -67,13 +74,15 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSess
         lowest=parse_cursor(spec, lowest),
         due=parse_cursor(spec, due),
         fingerprint=fingerprint(spec, plan.fingerprint_lower, marks) if marks[0] is not None else None,
+        visible=visible,
+        since=since,
     )
 
 
-def numbers_sql(plan: SyncPlan, values: Parameters) -> str:
+def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) -> str:
     """One row: rows, rejected, highest, lowest, due, nulls, and the fingerprint's rows, highest and digest."""
     spec = plan.spec
-    read = f"FROM {relation(spec.id)} WHERE {where(plan, values)}"
+    read = f"FROM {relation(spec.id)} WHERE {where(plan, values, since)}"
     counts = f"count(*) AS n, count(*) FILTER (WHERE {rejected(plan, values)}) AS rejected"
     if not spec.is_incremental:
         return f"SELECT r.n, r.rejected, NULL, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"

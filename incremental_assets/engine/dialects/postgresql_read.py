@@ -25,16 +25,18 @@ from incremental_assets.engine.dialects.postgresql_sql import (
     relation,
 )
 from incremental_assets.engine.dialects.postgresql_types import as_text, transport, unholdable
+from incremental_assets.engine.dialects.postgresql_visible import written_since
 from incremental_assets.engine.own import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
 
 _PAGES_PER_PART = 128
 """A megabyte: below it a second connection costs more than it brings."""
 
 
-def read_query(plan: SyncPlan, parts: int, *, clean: bool = False) -> ReadQuery:
+def read_query(plan: SyncPlan, parts: int, *, clean: bool = False, since: int | None = None) -> ReadQuery:
     """The read of a plan, in up to `parts` disjoint parts where the table's blocks can be asked for in ranges.
 
-    `clean`: the same snapshot has counted no row to be rejected, so that nothing need be tested again for every row.
+    `clean`: the same snapshot has counted no row to be rejected, so that nothing need be tested again for every row. `since`: the transaction
+    before which the last sync has read every row.
     """
     spec = plan.spec
     transports = tuple(transport(found, f"c{index}", guarded=not clean) for index, found in enumerate(spec.columns))
@@ -43,7 +45,9 @@ def read_query(plan: SyncPlan, parts: int, *, clean: bool = False) -> ReadQuery:
     selected += _flags(plan, [] if clean else _rejects(plan, inline))
     if ranges:
         selected.append(f"{ALIAS}.ctid AS {BLOCK}")
-    sql = "\n".join((f"SELECT {', '.join(selected)}", f"FROM {relation(spec.id)}", f"WHERE {where(plan, inline)}"))
+    sql = "\n".join(
+        (f"SELECT {', '.join(selected)}", f"FROM {relation(spec.id)}", f"WHERE {where(plan, inline, since)}")
+    )
     return ReadQuery(sql=sql, transports=transports, parts=ranges)
 
 
@@ -52,11 +56,12 @@ def rejected(plan: SyncPlan, values: Values) -> str:
     return " OR ".join(reject.condition for reject in _rejects(plan, values)) or "FALSE"
 
 
-def where(plan: SyncPlan, values: Values) -> str:
-    """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+def where(plan: SyncPlan, values: Values, since: int | None) -> str:
+    """Which rows the plan reads, of those that a transaction from `since` on has written. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     spec, nulls = plan.spec, reads_nulls(plan.spec) and plan.request.mode is not Mode.BACKFILL
     rows = inside(spec, plan.window, values, nulls=nulls) if spec.is_incremental else "TRUE"
-    return of_members(spec, plan.members, values, rows)
+    rows = of_members(spec, plan.members, values, rows)
+    return rows if since is None else f"{rows} AND {written_since(since)}"
 
 
 @dataclass(frozen=True, slots=True)
