@@ -53,10 +53,10 @@ lock: setup ## resolve the dependencies of pyproject.toml anew, with hashes and 
 	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements.lock
 
 jars: setup ## resolve the jars anew and write their hashes to the lock (after changing a coordinate)
-	$(BIN)/python -m incremental_assets.engine.jars --relock
+	$(BIN)/python -m incremental_assets.adapters.spark.jars --relock
 
 screenshots: setup ## the README's pictures, taken in headless Chromium
-	$(BIN)/python -m docs.screenshots
+	$(BIN)/python -m tools.screenshots
 
 clean: ## stop the demo's database and an engine; remove data, lake, history and environment
 	@if [ -x $(BIN)/incremental-assets ] && [ -d $(DAGSTER_HOME)/engine ]; then $(BIN)/incremental-assets engine stop; fi

@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX
 export PIP_USER=0
 
-readonly VENV=.venv LOCK=requirements.lock JARS_LOCK=incremental_assets/engine/jars.lock
+readonly VENV=.venv LOCK=requirements.lock JARS_LOCK=incremental_assets/adapters/spark/jars.lock
 readonly STAMP=$VENV/.set-up DISK_GIB=5
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -54,7 +54,7 @@ install_dependencies() {
 make_archive() {
   local note
   say "class-data archive, with which Spark starts sooner (a minute, 200 MB, unless it is there)"
-  note=$("$VENV/bin/python" -m incremental_assets.engine.archive 2>&1) || say "no archive, so Spark starts as it did without: ${note##*$'\n'}"
+  note=$("$VENV/bin/python" -m incremental_assets.adapters.spark.cds_archive 2>&1) || say "no archive, so Spark starts as it did without: ${note##*$'\n'}"
 }
 
 # The archive is of no use to another Java, whose version is in the bytes of its program.
@@ -70,7 +70,7 @@ main() {
     return
   fi
   python=$(find_python)
-  "$python" -I incremental_assets/engine/java.py
+  "$python" -I incremental_assets/adapters/spark/java.py
   check_disk
   say "Python environment in $VENV (about a minute the first time)"
   if [[ ! -x $VENV/bin/python ]]; then
@@ -79,7 +79,7 @@ main() {
   fi
   install_dependencies
   say "jars of Delta and of the JDBC driver in $jars"
-  "$VENV/bin/python" -m incremental_assets.engine.jars
+  "$VENV/bin/python" -m incremental_assets.adapters.spark.jars
   make_archive
   # Dagster wants its dagster.yaml in the folder where it stores: the link keeps the file at the root and the storage out of it.
   mkdir -p .dagster

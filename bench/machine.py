@@ -14,7 +14,7 @@ import psutil
 
 from bench.environments import Environments
 from bench.source import Source
-from incremental_assets.engine.java import require_java
+from incremental_assets.adapters.spark.java import require_java
 
 
 def machine(source: Source) -> Mapping[str, Any]:

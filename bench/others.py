@@ -12,8 +12,8 @@ from bench.environments import Environments
 from bench.names import COPY_NOWHERE, COPY_PARQUET, SLING, SPARK_DELTA, SPARK_MERGE, SPARK_PARQUET
 from bench.source import Table, quoted
 from bench.verifying import Copy, duck_type
+from incremental_assets.adapters.spark.jars import verified_jars
 from incremental_assets.demo.tpch import DATABASE, READER
-from incremental_assets.engine.jars import verified_jars
 
 
 class Dlt(Script):

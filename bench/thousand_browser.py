@@ -10,8 +10,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webdriver import WebDriver
 from selenium.webdriver.support.ui import WebDriverWait
 
-from docs.screenshots.camera import camera
-from docs.screenshots.stage import dagster
+from tools.screenshots.camera import camera
+from tools.screenshots.stage import dagster
 
 LINEAGE = "locations/incremental_assets/asset-groups/shop/lineage"
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

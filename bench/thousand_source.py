@@ -8,16 +8,16 @@ from pathlib import Path
 
 import psycopg
 
-from incremental_assets.core.config import load
-from incremental_assets.core.plan import Mode, Request, SyncPlan
+from incremental_assets.adapters.databases.jdbc_source import SparkSnapshot
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.config.load import load
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
+from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.ports import Batch, Commit, Ports, Snapshot, Target
-from incremental_assets.core.report import RowCounts, Status
-from incremental_assets.core.state import State
-from incremental_assets.core.sync import attempt
-from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.core.syncing.sync import attempt
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.engine.probe import SqlProbe
-from incremental_assets.engine.reader import SparkSnapshot
 from resources.runtime import Runtime
 
 DATABASE, PASSWORD, ROWS = "thousand", "reader-of-a-thousand", 50

@@ -21,17 +21,20 @@ BEGUN, SPANS = "BENCH_BEGUN", "BENCH_SPANS"
 """Variables: when the parent started the process, on the clock of this machine; and the file for the answer."""
 
 PARTS = (
-    ("incremental_assets.verbs.sync", "survey", "catalogue: which tables are there, and what has landed"),
-    ("incremental_assets.verbs.sync", "moving_of", "probe: has anything moved"),
-    ("incremental_assets.verbs.dagster_runs", "DagsterRuns.__init__", "Dagster: definitions"),
-    ("incremental_assets.verbs.dagster_runs", "DagsterRuns.sync", "Dagster: the run and its events"),
-    ("incremental_assets.engine.probe", "SqlProbe.observe", "probe: bound and fingerprint"),
-    ("incremental_assets.engine.lake", "DeltaLake.inspect", "lake: what is there"),
-    ("incremental_assets.engine.stage", "ParquetStage.write", "read: rows into the stage"),
-    ("incremental_assets.engine.lake", "DeltaLake.apply", "apply: the commit"),
-    ("incremental_assets.engine.lake", "DeltaLake.rows", "lake: rows of the copy"),
+    ("incremental_assets.cli.commands.sync", "survey", "catalogue: which tables are there, and what has landed"),
+    ("incremental_assets.cli.commands.sync", "moving_of", "probe: has anything moved"),
+    ("incremental_assets.cli.dagster_runs", "DagsterRuns.__init__", "Dagster: definitions"),
+    ("incremental_assets.cli.dagster_runs", "DagsterRuns.sync", "Dagster: the run and its events"),
+    ("incremental_assets.adapters.databases.probe", "SqlProbe.observe", "probe: bound and fingerprint"),
+    ("incremental_assets.adapters.delta.lake", "DeltaLake.inspect", "lake: what is there"),
+    ("incremental_assets.adapters.delta.stage", "ParquetStage.write", "read: rows into the stage"),
+    ("incremental_assets.adapters.delta.lake", "DeltaLake.apply", "apply: the commit"),
+    ("incremental_assets.adapters.delta.lake", "DeltaLake.rows", "lake: rows of the copy"),
 )
-SESSIONS = (("incremental_assets.engine.session", "open_session"), ("incremental_assets.engine.remote", "open_remote"))
+SESSIONS = (
+    ("incremental_assets.adapters.spark.session", "open_session"),
+    ("incremental_assets.adapters.spark.connect_client", "open_remote"),
+)
 SPARK_CALLS = {
     "readwriter": ("DataFrameReader.load", "DataFrameReader.parquet", "DataFrameReader.jdbc",
                    "DataFrameWriter.save", "DataFrameWriter.parquet"),
@@ -131,9 +134,9 @@ def main() -> None:
     with timeline.part("imports: command line and configuration"):
         from incremental_assets import cli
 
-        importlib.import_module("incremental_assets.verbs.sync")
+        importlib.import_module("incremental_assets.cli.commands.sync")
     with timeline.part("imports: Dagster"):
-        importlib.import_module("incremental_assets.verbs.dagster_runs")
+        importlib.import_module("incremental_assets.cli.dagster_runs")
     with timeline.part("imports: pyspark and the engine"):
         for module in dict.fromkeys(module for module, *_ in (*PARTS, *SESSIONS)):
             importlib.import_module(module)
@@ -177,7 +180,7 @@ def _follow_sessions(timeline: Timeline) -> None:
 
 def _follow_stages(timeline: Timeline) -> None:
     """A sync tells its stages as it enters them; the last ends with the sync."""
-    from incremental_assets.core import sync
+    from incremental_assets.core.syncing import sync
 
     enter, whole, open_stage = sync.Stopwatch.enter, sync.sync_table, threading.local()
 

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from incremental_assets.component import IncrementalSource
-    from incremental_assets.core.audit import Scope, audit
-    from incremental_assets.core.config import Configuration, SourceConfig, TableConfig, load
-    from incremental_assets.core.cursor import CursorType, CursorValue
+    from incremental_assets.core.checks.run_checks import Scope, audit
+    from incremental_assets.core.checks.verdict import Check, Verdict
+    from incremental_assets.core.config.load import Configuration, SourceConfig, TableConfig, load
+    from incremental_assets.core.config.resolve import Resolved, resolve_all
     from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
-    from incremental_assets.core.many import sync_many
-    from incremental_assets.core.plan import Mode, Request
+    from incremental_assets.core.model.cursor import CursorType, CursorValue
+    from incremental_assets.core.model.table import Strategy, TableId, TableShape, TableSpec
+    from incremental_assets.core.model.window import Window
+    from incremental_assets.core.planning.plan import Mode, Request
+    from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
     from incremental_assets.core.ports import Checkpoints, Lake, Ports, Probe, Source, Stage
-    from incremental_assets.core.report import RowCounts, Status, SyncReport
-    from incremental_assets.core.resolve import Resolved, resolve_all
-    from incremental_assets.core.sync import sync_table
-    from incremental_assets.core.table import Strategy, TableId, TableShape, TableSpec
-    from incremental_assets.core.verdict import Check, Verdict
-    from incremental_assets.core.window import Window
+    from incremental_assets.core.syncing.sync import sync_table
+    from incremental_assets.core.syncing.sync_many import sync_many
 
 __all__ = [
     "Check",
@@ -63,19 +63,19 @@ __all__ = [
 
 _HOMES = {
     "component": ("IncrementalSource",),
-    "core.audit": ("Scope", "audit"),
-    "core.config": ("Configuration", "SourceConfig", "TableConfig", "load"),
-    "core.cursor": ("CursorType", "CursorValue"),
+    "core.checks.run_checks": ("Scope", "audit"),
+    "core.config.load": ("Configuration", "SourceConfig", "TableConfig", "load"),
+    "core.model.cursor": ("CursorType", "CursorValue"),
     "core.errors": ("ConfigurationError", "IncrementalAssetsError"),
-    "core.many": ("sync_many",),
-    "core.plan": ("Mode", "Request"),
+    "core.syncing.sync_many": ("sync_many",),
+    "core.planning.plan": ("Mode", "Request"),
     "core.ports": ("Checkpoints", "Lake", "Ports", "Probe", "Source", "Stage"),
-    "core.report": ("RowCounts", "Status", "SyncReport"),
-    "core.resolve": ("Resolved", "resolve_all"),
-    "core.sync": ("sync_table",),
-    "core.table": ("Strategy", "TableId", "TableShape", "TableSpec"),
-    "core.verdict": ("Check", "Verdict"),
-    "core.window": ("Window",),
+    "core.planning.report": ("RowCounts", "Status", "SyncReport"),
+    "core.config.resolve": ("Resolved", "resolve_all"),
+    "core.syncing.sync": ("sync_table",),
+    "core.model.table": ("Strategy", "TableId", "TableShape", "TableSpec"),
+    "core.checks.verdict": ("Check", "Verdict"),
+    "core.model.window": ("Window",),
 }
 
 

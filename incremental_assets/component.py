@@ -15,8 +15,8 @@ from dagster.components.core.defs_module import ComponentPath, find_defs_or_comp
 from dagster.components.scaffold.scaffold import scaffold_with
 from pydantic import BaseModel, ConfigDict
 
-from incremental_assets.core.config import Configuration, load
-from incremental_assets.core.config_schema import inlined
+from incremental_assets.core.config.json_schema import inlined
+from incremental_assets.core.config.load import Configuration, load
 from incremental_assets.core.errors import ConfigurationError, SetupError
 from incremental_assets.definitions import catalogues
 from incremental_assets.defs.build import build

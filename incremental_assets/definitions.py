@@ -15,9 +15,9 @@ from pathlib import Path
 
 from dagster import Definitions, definitions
 
-from incremental_assets.core.config import Configuration, load
+from incremental_assets.core.config.load import Configuration, load
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.table import TableShape
+from incremental_assets.core.model.table import TableShape
 from incremental_assets.defs.build import build
 from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.opened import RESOURCE

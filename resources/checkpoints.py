@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from incremental_assets.engine.checkpoints import SqlCheckpoints
+    from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 
 
 def open_checkpoints(url: str) -> SqlCheckpoints:
     """The memory of what has landed. Connects with the first question; a look creates no file."""
-    from incremental_assets.engine.checkpoints import SqlCheckpoints
+    from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 
     return SqlCheckpoints(url)

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from incremental_assets.adapters.databases.dialect import Address
+    from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.core.ports import Lake, Source, Stage
-    from incremental_assets.engine.dialects.base import Address
-    from incremental_assets.engine.probe import SqlProbe
 
 Session = Callable[[], "SparkSession"]
 
 
 def open_lake(root: str, session: Session, address: Address) -> Lake:
     """Delta tables below `root`, and where the source is that they are compared with."""
-    from incremental_assets.engine.lake import DeltaLake
+    from incremental_assets.adapters.delta.lake import DeltaLake
 
     return DeltaLake(root, session, address)
 
 
 def open_stage(root: str, session: Session) -> Stage:
     """Staged batches below `root`."""
-    from incremental_assets.engine.stage import ParquetStage
+    from incremental_assets.adapters.delta.stage import ParquetStage
 
     return ParquetStage(root, session)
 
 
 def open_reader(probe: SqlProbe, address: Address, session: Session) -> Source:
     """The source, read for real."""
-    from incremental_assets.engine.reader import SparkSource
+    from incremental_assets.adapters.databases.jdbc_source import SparkSource
 
     return SparkSource(probe, address, session)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.ports import Ports, Progress, silent
-from incremental_assets.core.resolve import Resolved, resolve_all
 from resources.checkpoints import open_checkpoints
 from resources.lake import open_lake, open_reader, open_stage
 from resources.source import address, open_probe
@@ -16,11 +16,11 @@ from resources.source import address, open_probe
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from incremental_assets.core.config import Configuration
-    from incremental_assets.core.table import TableId, TableShape
-    from incremental_assets.engine.checkpoints import SqlCheckpoints
-    from incremental_assets.engine.probe import SqlProbe
-    from incremental_assets.engine.session import Work
+    from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+    from incremental_assets.adapters.databases.probe import SqlProbe
+    from incremental_assets.adapters.spark.session import Work
+    from incremental_assets.core.config.load import Configuration
+    from incremental_assets.core.model.table import TableId, TableShape
     from resources.spark import SparkResource
 
 _HASHED = 3
@@ -64,13 +64,13 @@ class Runtime:
     @property
     def process(self) -> str:
         """This process, as another one can look for it."""
-        from incremental_assets.engine.owner import Owner
+        from incremental_assets.adapters.process import Owner
 
         return Owner.here().text
 
     def has_ended(self, process: str) -> bool:
         """Whether such a process is certainly gone."""
-        from incremental_assets.engine.owner import Owner
+        from incremental_assets.adapters.process import Owner
 
         return Owner.parse(process).is_gone
 
@@ -131,7 +131,7 @@ class Runtime:
 
     def _work(self) -> Work:
         """What a session is opened for, as far as can be foreseen: so many rows that they make up for a slower start, or ticks."""
-        from incremental_assets.engine.session import Work
+        from incremental_assets.adapters.spark.session import Work
 
         positions, ahead = self.checkpoints.positions(), 0
         for source in self.configuration.sources:

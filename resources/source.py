@@ -6,24 +6,24 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.config import Reference, SourceConfig
+from incremental_assets.core.config.load import Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
-    from incremental_assets.engine.dialects.base import Address
-    from incremental_assets.engine.probe import SqlProbe
+    from incremental_assets.adapters.databases.dialect import Address
+    from incremental_assets.adapters.databases.probe import SqlProbe
 
 
 def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
     """Light questions to the source; connects with the first of them."""
-    from incremental_assets.engine.probe import SqlProbe
+    from incremental_assets.adapters.databases.probe import SqlProbe
 
     return SqlProbe(address(source, file), source.name)
 
 
 def address(source: SourceConfig, file: Path) -> Address:
     """Where the source is and who asks. ConfigurationError holds every reference that leads nowhere, at the source's line of `file`."""
-    from incremental_assets.engine.dialects.base import Address
+    from incremental_assets.adapters.databases.dialect import Address
 
     problems: list[Problem] = []
 

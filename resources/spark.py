@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dagster_pyspark import LazyPySparkResource
     from pyspark.sql import SparkSession
 
-    from incremental_assets.engine.door import Session
-    from incremental_assets.engine.session import SparkSettings, Work
+    from incremental_assets.adapters.spark.session import SparkSettings, Work
+    from incremental_assets.adapters.spark.session_provider import Session
 
 
 class SparkResource(ConfigurableResource):
@@ -56,7 +56,7 @@ class SparkResource(ConfigurableResource):
         self._door().close()
 
     def _door(self) -> Session:
-        from incremental_assets.engine.session import SparkSettings
+        from incremental_assets.adapters.spark.session import SparkSettings
 
         given = SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items())))
         alone = self.own or given != SparkSettings()
@@ -66,6 +66,6 @@ class SparkResource(ConfigurableResource):
 @cache
 def _session(settings: SparkSettings, engines: Path | None) -> Session:
     """Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
-    from incremental_assets.engine.door import Session
+    from incremental_assets.adapters.spark.session_provider import Session
 
     return Session(settings, engines)

@@ -70,13 +70,13 @@ def connect(postgres: EmbeddedPostgres, database: str) -> Iterator[Callable[[], 
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of the whole run, made as the product makes it for small ticks; or one of the engine in TEST_ENGINE."""
     if engines := os.environ.get("TEST_ENGINE"):
-        from incremental_assets.engine.door import Session
+        from incremental_assets.adapters.spark.session_provider import Session
 
         door = Session(engines=Path(engines))
         yield door()
         door.close()
         return
-    from incremental_assets.engine.session import SparkSettings, Work, open_session
+    from incremental_assets.adapters.spark.session import SparkSettings, Work, open_session
 
     session = open_session(SparkSettings(work=Work.TICK))
     yield session

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.cursor import CursorType, CursorValue, Span
-from incremental_assets.core.table import (
+from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.model.table import (
     Column,
     Cursor,
     Fidelity,

@@ -21,11 +21,11 @@ from bench.figures import Results
 from bench.names import DLT, ENGINE, OURS, SPARK_MERGE
 from bench.report import document
 from bench.targets import TARGETS
-from incremental_assets.cli import commands
-from incremental_assets.core.config import load
-from incremental_assets.core.config_schema import schema
-from incremental_assets.core.table import Strategy
-from incremental_assets.engine.checkpoints import SqlCheckpoints
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.cli.main import commands
+from incremental_assets.core.config.json_schema import schema
+from incremental_assets.core.config.load import load
+from incremental_assets.core.model.table import Strategy
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ NEEDED = (
     "requirements.lock",
     "pyproject.toml",
     ".ci/set-up.sh",
-    "incremental_assets/engine/java.py",
-    "incremental_assets/engine/jars.lock",
+    "incremental_assets/adapters/spark/java.py",
+    "incremental_assets/adapters/spark/jars.lock",
 )
 TOOLS = ("bash", "cat", "cut", "dirname", "sha256sum", "awk", "df")
 

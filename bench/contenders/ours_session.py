@@ -10,9 +10,9 @@ import time
 import uuid
 from pathlib import Path
 
-from incremental_assets.core.config import load
-from incremental_assets.core.many import sync_many
-from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.config.load import load
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from resources.spark import SparkResource
 

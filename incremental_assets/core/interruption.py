@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from incremental_assets.core.errors import Interrupted
-from incremental_assets.core.table import TableId
+from incremental_assets.core.model.table import TableId
 
 GRACE = 2.5
 """Seconds for what was cancelled to record that it failed, and to let its lease go."""

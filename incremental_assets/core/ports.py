@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.maintenance import How, Layout
-from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
-from incremental_assets.core.plan import Observation, SyncPlan, Ticket
-from incremental_assets.core.report import RowCounts, SyncReport
-from incremental_assets.core.state import Fingerprint, State
-from incremental_assets.core.table import TableId, TableShape, TableSpec
-from incremental_assets.core.verified import Verified
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Observation, SyncPlan, Ticket
+from incremental_assets.core.planning.report import RowCounts, SyncReport
 
 # --- the source, asked lightly: no Spark -----------------------------------------------------------
 

@@ -20,15 +20,15 @@ from dagster import (
     multi_asset,
 )
 
+from incremental_assets.core.config.resolve import Resolved
+from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
-from incremental_assets.core.failure import record_failure
-from incremental_assets.core.many import as_they_land, listening
-from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Lake, Ports
-from incremental_assets.core.report import Status, SyncReport
-from incremental_assets.core.resolve import Resolved
-from incremental_assets.core.table import TableId, TableSpec
-from incremental_assets.core.terms import terms_of
+from incremental_assets.core.syncing.failure import record_failure
+from incremental_assets.core.syncing.sync_many import as_they_land, listening
 from incremental_assets.core.words import counted
 from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again

@@ -12,13 +12,13 @@ from time import sleep
 
 from dagster import AssetExecutionContext, AssetMaterialization
 
-from incremental_assets.core.many import RequestFor, as_they_land, listening
-from incremental_assets.core.partition import Grid, parts, window_of
-from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.model.partition import Grid, parts, window_of
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Lake, Ports
-from incremental_assets.core.report import RowCounts, Status, SyncReport
-from incremental_assets.core.table import TableId, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.syncing.sync_many import RequestFor, as_they_land, listening
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View

@@ -20,11 +20,11 @@ from dagster import (
     TableSchema,
 )
 
-from incremental_assets.core.config import Severity
-from incremental_assets.core.maintain import Maintained
-from incremental_assets.core.report import SyncReport
-from incremental_assets.core.table import Column, TableId, TableShape, TableSpec
-from incremental_assets.core.verdict import Verdict
+from incremental_assets.core.checks.verdict import Verdict
+from incremental_assets.core.config.load import Severity
+from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
+from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.syncing.compact import Maintained
 from incremental_assets.defs.names import source_key
 
 Metadata = Mapping[str, Any]

@@ -7,7 +7,7 @@ import re
 
 from dagster import AssetKey
 
-from incremental_assets.core.table import TableId
+from incremental_assets.core.model.table import TableId
 
 
 def asset_key(table: TableId) -> AssetKey:

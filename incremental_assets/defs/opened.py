@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
+from incremental_assets.core.config.resolve import Resolved
+from incremental_assets.core.model.table import TableId
 from incremental_assets.core.ports import Checkpoints, Ports, Probe
-from incremental_assets.core.resolve import Resolved
-from incremental_assets.core.table import TableId
 
 RESOURCE = "runtime"
 """The key under which the definitions bind it. Components live side by side, and each has a key of its own."""

@@ -14,8 +14,8 @@ from dagster import (
     WeeklyPartitionsDefinition,
 )
 
-from incremental_assets.core.config import SourceConfig, TableConfig
-from incremental_assets.core.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid
+from incremental_assets.core.config.load import SourceConfig, TableConfig
+from incremental_assets.core.model.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid
 from incremental_assets.defs.names import plain
 
 _OPEN_WINDOW = 1

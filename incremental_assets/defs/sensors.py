@@ -19,11 +19,11 @@ from dagster import (
     sensor,
 )
 
+from incremental_assets.core.config.resolve import gone
 from incremental_assets.core.errors import IncrementalAssetsError, TooManyPartitions
-from incremental_assets.core.moved import Moved, Stopped, new_keys, partition_keys
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.resolve import gone
-from incremental_assets.core.table import TableId
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.syncing.pending import Moved, Stopped, new_keys, partition_keys
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from dagster import AssetsDefinition, AssetSpec
 
-from incremental_assets.core.config import SourceConfig, TableConfig
-from incremental_assets.core.naming import table_path
-from incremental_assets.core.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
-from incremental_assets.core.table import Strategy, TableId, TableShape
-from incremental_assets.core.terms import all_terms
+from incremental_assets.core.config.load import SourceConfig, TableConfig
+from incremental_assets.core.config.terms import all_terms
+from incremental_assets.core.model.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
+from incremental_assets.core.model.paths import table_path
+from incremental_assets.core.model.table import Strategy, TableId, TableShape
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key, source_key
 from incremental_assets.defs.partitions import Scheme, scheme_of

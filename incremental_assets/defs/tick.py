@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from incremental_assets.core.config import Freshness, SourceConfig
-from incremental_assets.core.moved import Moved, Stopped, located, look_over
-from incremental_assets.core.other_hands import NO_TABLE, look_for
-from incremental_assets.core.plan import Observation
+from incremental_assets.core.checks.verdict import Verdict, freshness
+from incremental_assets.core.config.load import Freshness, SourceConfig
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.plan import Observation
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Look, Position, Probe
-from incremental_assets.core.report import Status
-from incremental_assets.core.still import keep
-from incremental_assets.core.table import TableId, TableSpec
-from incremental_assets.core.terms import terms_of
-from incremental_assets.core.verdict import Verdict, freshness
+from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
+from incremental_assets.core.syncing.idle import keep
+from incremental_assets.core.syncing.pending import Moved, Stopped, located, look_over
 from incremental_assets.defs.opened import Opened
 
 VERSION = 1

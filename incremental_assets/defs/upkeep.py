@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from dagster import AssetExecutionContext, AssetObservation
 
-from incremental_assets.core.config import Compact
-from incremental_assets.core.maintain import Maintained, maintain
+from incremental_assets.core.config.load import Compact
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.table import TableSpec
-from incremental_assets.core.terms import terms_of
+from incremental_assets.core.syncing.compact import Maintained, maintain
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View

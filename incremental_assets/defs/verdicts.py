@@ -7,11 +7,11 @@ from typing import Any
 from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from incremental_assets.core.audit import Scope, audit
-from incremental_assets.core.config import TableConfig
+from incremental_assets.core.checks.run_checks import Scope, audit
+from incremental_assets.core.checks.verdict import Check, Verdict
+from incremental_assets.core.config.load import TableConfig
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.table import TableSpec
-from incremental_assets.core.verdict import Check, Verdict
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.cli import commands
-from incremental_assets.core.bound import Bound
-from incremental_assets.core.config import Configuration
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.adapters.process import Owner
+from incremental_assets.cli.entrypoint import run
+from incremental_assets.cli.main import commands
+from incremental_assets.core.config.load import Configuration
+from incremental_assets.core.config.resolve import Resolved, resolve_all
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.settled_bound import Bound
 from incremental_assets.core.ports import Ports, Progress, silent
-from incremental_assets.core.resolve import Resolved, resolve_all
-from incremental_assets.core.table import TableId
-from incremental_assets.engine.checkpoints import SqlCheckpoints
-from incremental_assets.engine.owner import Owner
-from incremental_assets.verbs.guard import run
 from tests.fakes import FakeProbe, SimulatedDatabase, World
 from tests.scenario import shop
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.cli import NOT_YET
+from incremental_assets.cli.main import NOT_YET
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside
 

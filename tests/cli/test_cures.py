@@ -13,11 +13,11 @@ import click
 import pytest
 
 import incremental_assets
-from incremental_assets.cli import commands
-from incremental_assets.core.cures import full_refresh, read_again, reset
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.table import Strategy, TableId
-from incremental_assets.core.window import Window
+from incremental_assets.cli.main import commands
+from incremental_assets.core.model.cures import full_refresh, read_again, reset
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Strategy, TableId
+from incremental_assets.core.model.window import Window
 from tests.scenario import orders
 
 PACKAGE = Path(incremental_assets.__file__).parent

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core.config import load
+from incremental_assets.cli.commands.demo_site import MARK, Days, Site
+from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import Refused, SelectionError
-from incremental_assets.verbs.demo_site import MARK, Days, Site
 
 SHIPPED = Path(__file__).parents[2] / "incremental_assets" / "sources.yaml"
 

@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from incremental_assets.cli import NOT_YET, commands
+from incremental_assets.cli.main import NOT_YET, commands
 
 HEAVY = ("dagster", "pyspark", "sqlalchemy", "psycopg", "pydantic", "yaml", "rich", "pyarrow")
 VERBS = sorted(set(commands.commands) - set(NOT_YET))
@@ -44,7 +44,7 @@ def test_every_verb_and_every_option_is_explained(verb: str) -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["sync", "--help"], ["plan"], ["--version"]])
 def test_nothing_heavy_is_imported_to_answer(arguments: list[str]) -> None:
     program = (
-        "import sys\nfrom incremental_assets.verbs.guard import run\nfrom incremental_assets.cli import commands\n"
+        "import sys\nfrom incremental_assets.cli.entrypoint import run\nfrom incremental_assets.cli.main import commands\n"
         f"run(commands, {arguments!r})\nprint([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
@@ -55,8 +55,8 @@ def test_nothing_heavy_is_imported_to_answer(arguments: list[str]) -> None:
 @pytest.mark.parametrize("verb", ["status", "reset", "doctor", "sync"])
 def test_a_verb_that_moves_no_rows_needs_no_dagster_and_no_spark(verb: str) -> None:
     program = (
-        f"import sys, incremental_assets.verbs.{verb}, resources.runtime, incremental_assets.engine.probe, incremental_assets.engine.checkpoints\n"
-        "import incremental_assets.engine.lake, incremental_assets.engine.reader, incremental_assets.engine.stage\n"
+        f"import sys, incremental_assets.cli.commands.{verb}, resources.runtime, incremental_assets.adapters.databases.probe, incremental_assets.adapters.checkpoints.store\n"
+        "import incremental_assets.adapters.delta.lake, incremental_assets.adapters.databases.jdbc_source, incremental_assets.adapters.delta.stage\n"
         "print([name for name in ('dagster', 'pyspark', 'delta', 'pandas', 'pandera') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

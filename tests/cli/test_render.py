@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from incremental_assets.verbs.answer import Answer, Cell, Grid, Note
-from incremental_assets.verbs.render import plain_lines, show
+from incremental_assets.cli.answer import Answer, Cell, Grid, Note
+from incremental_assets.cli.render import plain_lines, show
 
 GRID = Grid(
     columns=("table", "status", "read", "late", "guarantee", "watermark"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.cli.globs import chosen, the_one
 from incremental_assets.core.errors import SelectionError
-from incremental_assets.core.table import TableId
-from incremental_assets.verbs.select import chosen, the_one
+from incremental_assets.core.model.table import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 RETURNS = TableId("shop", "public", "returns")

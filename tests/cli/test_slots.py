@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
 
+from incremental_assets.adapters.process import Owner
+from incremental_assets.cli.orphaned_runs import end_dead_runs, free_dead_slots, process_tag
 from incremental_assets.defs.in_flight import PROCESS_TAG
 from incremental_assets.defs.names import pool
-from incremental_assets.engine.owner import Owner
-from incremental_assets.verbs.slots import end_dead_runs, free_dead_slots, process_tag
 
 
 @pytest.fixture

@@ -231,9 +231,9 @@ def test_a_backfill_goes_on_where_it_stopped(call: Call, synced: Outside, monkey
     def interrupted(_: timedelta) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("incremental_assets.verbs.backfill.rest", interrupted)
+    monkeypatch.setattr("incremental_assets.cli.commands.backfill.rest", interrupted)
     stopped = call(*words)
-    monkeypatch.setattr("incremental_assets.verbs.backfill.rest", lambda _: None)
+    monkeypatch.setattr("incremental_assets.cli.commands.backfill.rest", lambda _: None)
     rest, nothing, again = call(*words), call(*words), call(*words, "--again")
 
     assert stopped.code == 130

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core.config import load
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.maintenance import Layout
+from incremental_assets.core.model.compaction import Layout
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import EventKind
-from incremental_assets.core.table import TableSpec
-from incremental_assets.engine.checkpoints import SqlCheckpoints
 from tests.cli.conftest import CONFIG, Call, Outside
 from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order
@@ -135,8 +135,8 @@ def test_a_source_that_another_run_works_on_is_not_said_to_be_a_table_that_is_sy
 ) -> None:
     from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
 
+    from incremental_assets.cli.orphaned_runs import process_tag
     from incremental_assets.defs.names import pool
-    from incremental_assets.verbs.slots import process_tag
 
     monday(outside.world.database)
     call("sync", "--select", "public.countries")

@@ -33,7 +33,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if not request.config.getoption("--engine", default=False):
         yield
         return
-    from incremental_assets.engine import server
+    from incremental_assets.adapters.spark import connect_server as server
 
     folder = tmp_path_factory.mktemp("engine")
     server.start(folder)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.report import Status, SyncReport
-from incremental_assets.core.table import TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.meddling import assert_told
 from tests.conformance.points import Hook, Point, at_points

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports, Snapshot, Source
-from incremental_assets.core.report import Status, SyncReport
 
 Change = Callable[[], object]
 

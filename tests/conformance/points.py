@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from incremental_assets.core.maintenance import How
-from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.model.compaction import How
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import (
     Batch,
     Checkpoints,
@@ -26,8 +28,6 @@ from incremental_assets.core.ports import (
     Source,
     Stage,
 )
-from incremental_assets.core.state import State
-from incremental_assets.core.table import TableId, TableSpec
 
 
 class Point(StrEnum):

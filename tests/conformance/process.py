@@ -17,10 +17,11 @@ from functools import partial
 from pathlib import Path
 
 from incremental_assets import load
-from incremental_assets.core import first_load, maintenance
-from incremental_assets.core.maintain import maintain
-from incremental_assets.core.many import sync_many
-from incremental_assets.core.plan import Request
+from incremental_assets.core.model import compaction as maintenance
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.syncing import first_load
+from incremental_assets.core.syncing.compact import maintain
+from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from tests.conformance.mart import MAINTENANCE, MODES, takes_part, window
 from tests.conformance.points import Point, Upkeep, at_points, once

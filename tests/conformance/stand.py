@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets import load
-from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.many import sync_many
-from incremental_assets.core.naming import quarantine_path, staging_path
-from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.paths import quarantine_path, staging_path
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Event, Ports
-from incremental_assets.core.report import Status, SyncReport
-from incremental_assets.core.reset import reset_table
-from incremental_assets.core.table import TableId, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from tests.shop import Shop
 

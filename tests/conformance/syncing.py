@@ -7,9 +7,9 @@ import uuid
 from pathlib import Path
 
 from incremental_assets import load
-from incremental_assets.core.many import sync_many
-from incremental_assets.core.plan import Request
-from incremental_assets.core.report import SyncReport
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 
 

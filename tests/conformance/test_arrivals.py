@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.errors import CheckpointsTooNew
-from incremental_assets.core.report import Status
-from incremental_assets.core.state import VERSION
-from incremental_assets.engine.session import is_remote
+from incremental_assets.core.model.state import VERSION
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.meddling import assert_told
 from tests.conformance.scenario import scenario

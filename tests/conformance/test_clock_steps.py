@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.report import SyncReport
+from incremental_assets.core.planning.report import SyncReport
 from tests.conformance.clock import ClockedPostgres
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand

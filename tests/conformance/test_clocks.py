@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from incremental_assets.core.report import SyncReport
-from incremental_assets.core.state import State
+from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.report import SyncReport
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand

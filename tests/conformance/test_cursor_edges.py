@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode, SyncPlan
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Snapshot, Source
-from incremental_assets.core.report import Status
-from incremental_assets.core.window import Window
 from tests.conformance.conftest import OpenStand
 from tests.conformance.proxy import behind_a_proxy
 from tests.conformance.scenario import scenario

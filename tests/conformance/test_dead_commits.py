@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from incremental_assets.core.report import Status
-from incremental_assets.engine import commit
-from incremental_assets.engine.dialects.postgresql import PostgreSQL
+from incremental_assets.adapters.databases.postgresql.dialect import PostgreSQL
+from incremental_assets.adapters.delta import commit
+from incremental_assets.core.planning.report import Status
 from resources.source import address
 from tests.conformance.mart import Marts, assert_healed
 from tests.conformance.scenario import scenario

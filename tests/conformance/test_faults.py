@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.mart import CHANGE, MODES, Marts, assert_healed, expire, moments, struck, window
 from tests.conformance.meddling import assert_told

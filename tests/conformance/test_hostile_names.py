@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from incremental_assets.core.names import render_table
-from incremental_assets.core.naming import table_path
-from incremental_assets.core.table import TableId
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.paths import table_path
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.window import Window
+from tests.adapters import own_names
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.engine import own_names
 from tests.shop import PASSWORD
 
 if TYPE_CHECKING:

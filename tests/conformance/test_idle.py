@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from incremental_assets.core.report import Status
-from incremental_assets.engine.session import is_remote
+from incremental_assets.adapters.spark.session import is_remote
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import statuses

@@ -6,11 +6,11 @@ import threading
 import time
 from datetime import UTC
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.reconcile import Drift, reconcile
-from incremental_assets.core.report import Status
-from incremental_assets.core.window import Window
+from incremental_assets.core.checks.reconcile import Drift, reconcile
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.mart import stamp
 from tests.conformance.scenario import scenario

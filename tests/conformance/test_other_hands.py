@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.report import Status, SyncReport
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status, SyncReport
 from tests.conformance.conftest import OpenStand
 from tests.conformance.meddling import assert_told
 from tests.conformance.scenario import scenario

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.reset import accept_source
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.syncing.reset import accept_source
 from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.clock import ClockedPostgres

@@ -17,9 +17,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from incremental_assets.adapters.spark import connect_server as server
 from incremental_assets.core.errors import SetupError
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.engine import server
 from tests.conformance.attacker import STRANGER, Messages, as_stranger, attack, ports, readable
 from tests.conformance.scenario import scenario
 from tests.shop import MAKE_THREE, THREE_STRATEGIES, Shop, kill
@@ -32,7 +32,7 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 OWN = """
 import sys, time
-from incremental_assets.engine.session import open_session
+from incremental_assets.adapters.spark.session import open_session
 session = open_session()
 session.range(1000).repartition(4).count()
 print("open", flush=True)
@@ -43,7 +43,7 @@ UNGUARDED = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from incremental_assets.engine import server
+from incremental_assets.adapters.spark import connect_server as server
 guarded = server.this_machine
 def unguarded(settings):
     machine = guarded(settings)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.report import Status, SyncReport
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status, SyncReport
 from tests.conformance.conftest import OpenStand
 from tests.conformance.mart import MODES, Marts, assert_healed, expire, stamp, struck, window, working
 from tests.conformance.points import Point, once

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.report import Status
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.meddling import assert_told, before_the_read
 from tests.conformance.scenario import scenario

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.report import Status
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import statuses

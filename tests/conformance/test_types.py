@@ -7,13 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from incremental_assets.core.report import Status
-from incremental_assets.core.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
 
-AWKWARD = (Path(__file__).parents[1] / "engine" / "awkward.sql").read_text()
+AWKWARD = (Path(__file__).parents[1] / "adapters" / "awkward.sql").read_text()
 """`everything`, 309 rows of some 50 types, and `unholdable`, of whose seven rows Spark can hold one."""
 
 MORE = """

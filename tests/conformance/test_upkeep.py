@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from incremental_assets.core.maintenance import How
-from incremental_assets.core.report import Status
+from incremental_assets.core.model.compaction import How
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand

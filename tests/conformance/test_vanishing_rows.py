@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.report import Status
+from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.meddling import assert_told, before_the_read
 from tests.conformance.scenario import scenario

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.planning.plan import Mode
 from tests.conformance.conftest import OpenStand
 from tests.conformance.mart import JANUARY, stamp
 from tests.conformance.scenario import scenario

@@ -10,16 +10,16 @@ from datetime import date, timedelta
 
 import pytest
 
-from incremental_assets.core.audit import Scope, applicable, audit
-from incremental_assets.core.config import Freshness, Severity, TableConfig
-from incremental_assets.core.config_values import Parallel
-from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.checks.run_checks import Scope, applicable, audit
+from incremental_assets.core.checks.verdict import Check
+from incremental_assets.core.config.load import Freshness, Severity, TableConfig
+from incremental_assets.core.config.settings import Parallel
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.measure import Duplicates, Measure
-from incremental_assets.core.partition import Every, TimeGrid
-from incremental_assets.core.table import Strategy, TableId, TableSpec
-from incremental_assets.core.verdict import Check
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import Duplicates, Measure
+from incremental_assets.core.model.partition import Every, TimeGrid
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.window import Window
 from tests.fakes import FakeLake, FakeProbe, World
 from tests.scenario import ORDERS, ORDERS_SHAPE, orders, shop
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from incremental_assets.core.beside import as_they_end, beside
+from incremental_assets.core.background import as_they_end, beside
 
 
 def work(number: int, begun: list[int]) -> int:

@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.bound import GUARD, Bound, Guarantee, Settled, highest_reading, lowest_reading, settle
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.state import Identity, Settling, State
-from incremental_assets.core.table import Cursor, Strategy, TableSpec
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import Identity, Settling, State
+from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
+from incremental_assets.core.planning.settled_bound import (
+    GUARD,
+    Bound,
+    Guarantee,
+    Settled,
+    highest_reading,
+    lowest_reading,
+    settle,
+)
 from tests.scenario import orders
 
 DATE, DATETIME, TIMESTAMP, INTEGER = CursorType.DATE, CursorType.DATETIME, CursorType.TIMESTAMP, CursorType.INTEGER

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.checkpoint import fold
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Event, OpenIntent, Position
-from incremental_assets.core.report import Status
+from incremental_assets.core.syncing.ledger import fold
 from tests.ports.stories import (
     APP,
     abandoned,

@@ -5,13 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from incremental_assets.core.bound import GUARD, Bound, Guarantee, settle
-from incremental_assets.core.clocks import put_back
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
-from incremental_assets.core.planner import plan
-from incremental_assets.core.reset import reset_table
-from incremental_assets.core.state import (
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import (
     ClockReading,
     Fingerprint,
     HostClock,
@@ -20,9 +15,14 @@ from incremental_assets.core.state import (
     Settling,
     State,
 )
-from incremental_assets.core.sync import sync_table
-from incremental_assets.core.table import Strategy, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.settled_bound import GUARD, Bound, Guarantee, settle
+from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Killed, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 

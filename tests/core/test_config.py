@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core import config
-from incremental_assets.core.config import (
+from incremental_assets.core.config import load as config
+from incremental_assets.core.config.load import (
     Compact,
     Configuration,
     Freshness,
@@ -19,12 +19,12 @@ from incremental_assets.core.config import (
     TableConfig,
     Tls,
 )
-from incremental_assets.core.config_values import BackfillTerms
-from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.config.settings import BackfillTerms
+from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import ConfigurationError, SelectionError
-from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
-from incremental_assets.core.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
-from incremental_assets.core.terms import terms_of
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core.config import load
-from incremental_assets.core.config_schema import inlined, schema
+from incremental_assets.core.config.json_schema import inlined, schema
+from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import ConfigurationError, Problem
 
 COMPONENT = """\

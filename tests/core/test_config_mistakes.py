@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core import config, config_check
+from incremental_assets.core.config import load as config
+from incremental_assets.core.config import validate as config_check
 from incremental_assets.core.errors import ConfigurationError, Problem
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)

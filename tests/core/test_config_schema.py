@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 import incremental_assets.core
-from incremental_assets.core.config import Reference, Tls, load
-from incremental_assets.core.config_schema import schema
-from incremental_assets.core.table import Strategy
+from incremental_assets.core.config.json_schema import schema
+from incremental_assets.core.config.load import Reference, Tls, load
+from incremental_assets.core.model.table import Strategy
 from tests.core.test_config import SMALLEST, WHOLE
 
 SHIPPED = Path(incremental_assets.core.__file__).parent.parent / "sources.yaml"

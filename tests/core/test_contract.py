@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.contract import Difference, Retyped, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.errors import NameRefused, SchemaChanged
-from incremental_assets.core.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.schema_drift import (
+    Difference,
+    Retyped,
+    TargetColumn,
+    check_columns,
+    check_names,
+    difference,
+)
+from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableId, TableShape, TableSpec
 
 
 def column(name: str, spark_type: str = "string") -> Column:

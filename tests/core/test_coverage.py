@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from incremental_assets.core.coverage import coverage_of
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
-from incremental_assets.core.state import State
-from incremental_assets.core.table import Strategy
-from incremental_assets.core.window import Window
+from incremental_assets.core.checks.coverage import coverage_of
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.window import Window
 from tests.scenario import orders
 
 MONTHS = TimeGrid(Every.MONTH, date(2023, 10, 1))

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from incremental_assets.core.bound import Bound, Guarantee, settle
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.doubts import alike, of_numbers
-from incremental_assets.core.state import Settling
-from incremental_assets.core.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import Settling
+from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
+from incremental_assets.core.planning.doubts import alike, of_numbers
+from incremental_assets.core.planning.settled_bound import Bound, Guarantee, settle
 from tests.scenario import orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

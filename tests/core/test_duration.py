@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.duration import format_duration, format_span, parse_duration, parse_span
+from incremental_assets.core.model.duration import format_duration, format_span, parse_duration, parse_span
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from incremental_assets.core import interruption
 from incremental_assets.core.errors import Interrupted
 from incremental_assets.core.interruption import Interruption, this_process
-from incremental_assets.core.many import sync_many
-from incremental_assets.core.plan import Request
-from incremental_assets.core.report import Status
-from incremental_assets.core.sync import attempt
-from incremental_assets.core.table import Strategy
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.sync import attempt
+from incremental_assets.core.syncing.sync_many import sync_many
 from tests.core.test_many import request, tables, world
 from tests.fakes import World, ordered
 from tests.scenario import ORDERS, monday, orders, shop

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.maintain import Maintained, Neglected, maintain
-from incremental_assets.core.plan import Ticket
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.planning.plan import Ticket
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Event, EventKind
-from incremental_assets.core.report import Status
-from incremental_assets.core.table import Strategy, TableId, TableSpec
+from incremental_assets.core.syncing.compact import Maintained, Neglected, maintain
 from tests.fakes import Killed, Memory, Process, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop
 

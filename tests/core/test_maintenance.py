@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.maintenance import SMALL, TARGET, How, Layout, compaction, gathered
+from incremental_assets.core.model.compaction import SMALL, TARGET, How, Layout, compaction, gathered
 
 KB, MB = 2**10, 2**20
 

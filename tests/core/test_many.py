@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.many import as_they_land, sync_many
-from incremental_assets.core.plan import Request, SyncPlan
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.plan import Request, SyncPlan
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports, Snapshot
-from incremental_assets.core.report import Status, SyncReport
-from incremental_assets.core.table import TableId, TableSpec
+from incremental_assets.core.syncing.sync_many import as_they_land, sync_many
 from tests.fakes import World
 from tests.scenario import ORDERS_SHAPE, orders
 
@@ -84,7 +84,7 @@ def test_an_error_that_nobody_foresaw_is_one_sentence_and_its_traceback_is_in_th
 ) -> None:
     specs = tables(1)
     ports = replace(world(specs).ports(), source=Broken())
-    with caplog.at_level(logging.ERROR, "incremental_assets.core.many"):
+    with caplog.at_level(logging.ERROR, "incremental_assets.core.syncing.sync_many"):
         (report,) = sync_many(specs, request, ports, 4, lambda _: None)
 
     assert (report.status, report.error) == (

@@ -7,14 +7,14 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from incremental_assets.core.bound import Bound
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
-from incremental_assets.core.moved import Moved, located, new_keys, partition_keys
-from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
-from incremental_assets.core.plan import Observation
-from incremental_assets.core.table import Strategy
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Observation
+from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.syncing.pending import Moved, located, new_keys, partition_keys
 from tests.fakes import FakeProbe, World
 from tests.scenario import countries, order, orders, shop
 

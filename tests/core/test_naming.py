@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.errors import NameRefused
-from incremental_assets.core.naming import encoded, is_local, lock_path, quarantine_path, staging_path, table_path
-from incremental_assets.core.table import TableId
+from incremental_assets.core.model.paths import encoded, is_local, lock_path, quarantine_path, staging_path, table_path
+from incremental_assets.core.model.table import TableId
 
 ORDERS = TableId("shop", "public", "orders")
 

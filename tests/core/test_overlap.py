@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from incremental_assets.core.bound import Bound, Guarantee, Settled
-from incremental_assets.core.contract import Reached, TargetColumn
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.overlap import Overlap, eras, overlap
-from incremental_assets.core.plan import Mode, Request, SyncPlan, Ticket
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.schema_drift import Reached, TargetColumn
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled
 from incremental_assets.core.ports import Batch
-from incremental_assets.core.state import State
-from incremental_assets.core.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.syncing.overlap import Overlap, eras, overlap
 
 CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
 SHAPE = TableShape(TableId("shop", "public", "orders"), (Column("id", "bigint", "bigint", Fidelity.EXACT),))

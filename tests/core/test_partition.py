@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import TooManyPartitions
-from incremental_assets.core.partition import (
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.partition import (
     MOST_KEYS,
     Every,
     IntegerGrid,
@@ -21,7 +21,7 @@ from incremental_assets.core.partition import (
     touched,
     window_of,
 )
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.window import Window
 
 DATE, DATETIME, TIMESTAMP, INTEGER = CursorType.DATE, CursorType.DATETIME, CursorType.TIMESTAMP, CursorType.INTEGER
 NOW = datetime(2024, 3, 13, 14, 30, tzinfo=UTC)

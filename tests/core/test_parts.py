@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.parts import changed_parts, joined, reaching
-from incremental_assets.core.plan import Mode, Parts
-from incremental_assets.core.report import Status
-from incremental_assets.core.reset import reset_table
-from incremental_assets.core.state import State
-from incremental_assets.core.table import Strategy, TableSpec, Terms
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy, TableSpec, Terms
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.parts import changed_parts, joined, reaching
+from incremental_assets.core.planning.plan import Mode, Parts
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.reset import reset_table
 from tests.fakes import World, ordered
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.bound import Bound, Guarantee
-from incremental_assets.core.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
-from incremental_assets.core.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
-from incremental_assets.core.planner import plan
-from incremental_assets.core.state import Fingerprint, Identity, Settling, State
-from incremental_assets.core.table import FuturePolicy, Strategy, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.model.state import Fingerprint, Identity, Settling, State
+from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.settled_bound import Bound, Guarantee
 from tests.scenario import countries, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.core.cursor import CursorType, CursorValue
+from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.errors import SourceUnreachable, TargetChanged
-from incremental_assets.core.partition import Every, IntegerGrid, TimeGrid
-from incremental_assets.core.plan import Mode
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.window import Window, gaps
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Event, EventKind, Ports
-from incremental_assets.core.reconcile import Drift, reconcile, settled_windows
-from incremental_assets.core.table import Strategy, TableSpec
-from incremental_assets.core.window import Window, gaps
 from tests.fakes import World
 from tests.fakes.lake import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, order, orders, shop

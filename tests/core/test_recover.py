@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import (
     CommitMissing,
     Overtaken,
@@ -13,12 +12,13 @@ from incremental_assets.core.errors import (
     TargetChanged,
     TermsChanged,
 )
-from incremental_assets.core.plan import Mode, Ticket
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.plan import Mode, Ticket
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import EventKind
-from incremental_assets.core.recover import FORGOTTEN
-from incremental_assets.core.report import Status
-from incremental_assets.core.reset import reset_table
-from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.core.syncing.recovery import FORGOTTEN
+from incremental_assets.core.syncing.reset import reset_table
 from tests.fakes import Killed, Memory, Sleeper, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.config_values import SourceConfig, TableConfig
-from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.config.resolve import resolve, resolve_all, vanished
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.errors import (
     ColumnMissing,
     CursorMistyped,
@@ -16,9 +16,9 @@ from incremental_assets.core.errors import (
     SourceRefused,
     TableMissing,
 )
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
 from incremental_assets.core.ports import Position
-from incremental_assets.core.resolve import resolve, resolve_all, vanished
-from incremental_assets.core.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
 
 TYPES = {
     "id": ("bigint", "bigint"),

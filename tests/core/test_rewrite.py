@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.overlap import Overlap
-from incremental_assets.core.plan import Mode
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Batch
-from incremental_assets.core.rewrite import lands_whole, replaces_most
-from incremental_assets.core.table import Strategy
+from incremental_assets.core.syncing.overlap import Overlap
+from incremental_assets.core.syncing.rewrite import lands_whole, replaces_most
 from tests.core.test_overlap import SPEC, plan_after
 
 UPSERT = replace(SPEC, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)

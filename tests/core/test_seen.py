@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incremental_assets.core.plan import Request
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Look, Ports
-from incremental_assets.core.report import Status
-from incremental_assets.core.seen import SeenProbe
-from incremental_assets.core.sync import sync_table
-from incremental_assets.core.table import TableSpec
+from incremental_assets.core.syncing.cached_probe import SeenProbe
+from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Process, World
 from tests.scenario import ORDERS_SHAPE, order, orders
 

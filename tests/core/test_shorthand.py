@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.shorthand import Direction, Shorthand, parse, render
-from incremental_assets.core.table import Strategy
+from incremental_assets.core.config.shorthand import Direction, Shorthand, parse, render
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Strategy
 
 EXCLUDE, APPEND, UPSERT = Direction.EXCLUDE, Strategy.APPEND, Strategy.UPSERT
 

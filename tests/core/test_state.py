@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import CheckpointsTooNew
-from incremental_assets.core.last_read import LastRead
-from incremental_assets.core.state import (
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import (
     VERSION,
     ClockReading,
     Fingerprint,
     HostClock,
     Identity,
+    LastRead,
     PutBack,
     Settling,
     State,
 )
-from incremental_assets.core.table import Strategy, Terms
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.table import Strategy, Terms
+from incremental_assets.core.model.window import Window
 
 moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 numbers = st.integers(-(10**30), 10**30).map(lambda value: CursorValue(CursorType.INTEGER, str(value)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.moved import look_over
+from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.ports import Look
-from incremental_assets.core.still import Still, keep
-from incremental_assets.core.table import Strategy, TableSpec
+from incremental_assets.core.syncing.idle import Still, keep
+from incremental_assets.core.syncing.pending import look_over
 from tests.fakes import FakeProbe, World
 from tests.scenario import ORDERS, order, orders, shop
 

@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from incremental_assets.core.bound import Guarantee
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import (
     Busy,
     CommitMissing,
@@ -17,11 +15,13 @@ from incremental_assets.core.errors import (
     StageBroken,
     TargetChanged,
 )
-from incremental_assets.core.plan import Mode, Request
-from incremental_assets.core.report import RowCounts, Status
-from incremental_assets.core.sync import attempt
-from incremental_assets.core.table import FuturePolicy, NullPolicy, Strategy, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import FuturePolicy, NullPolicy, Strategy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import RowCounts, Status
+from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.syncing.sync import attempt
 from tests.fakes import World, ordered
 from tests.fakes.lake import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, orders, shop, tuesday, wednesday

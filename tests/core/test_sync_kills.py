@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import EngineLost, Overtaken
-from incremental_assets.core.first_load import WORTH_IT
-from incremental_assets.core.plan import Mode, Request
-from incremental_assets.core.report import Status
-from incremental_assets.core.sync import attempt, sync_table
-from incremental_assets.core.table import Strategy, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.first_load import WORTH_IT
+from incremental_assets.core.syncing.sync import attempt, sync_table
 from tests.fakes import Killed, Process, World, ordered
 from tests.scenario import ORDERS, monday, order, orders, shop
 

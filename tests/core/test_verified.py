@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.verified import Drifted, Verified
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.verified import Drifted, Verified
+from incremental_assets.core.model.window import Window
 
 
 def number(value: int | None) -> CursorValue | None:

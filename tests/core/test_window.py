@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.window import Window, apart, gaps, merge
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.window import Window, apart, gaps, merge
 
 
 def value(number: int) -> CursorValue:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.reconcile import reconcile
-from incremental_assets.core.shorthand import parse
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.config.shorthand import parse
 from incremental_assets.core.words import counted, with_article
 from tests.fakes import World
 from tests.scenario import countries, orders, shop

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.bound import Bound, Guarantee, lowest_reading
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Observation, Request, SyncPlan, Ticket
-from incremental_assets.core.planner import plan
-from incremental_assets.core.state import Fingerprint, State
-from incremental_assets.core.table import Cursor, TableSpec
-from incremental_assets.core.zones import rezoned
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.planning.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.settled_bound import Bound, Guarantee, lowest_reading
+from incremental_assets.core.planning.zones import rezoned
 from tests.scenario import orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -19,15 +19,15 @@ from dagster import (
     materialize,
 )
 
-from incremental_assets.core.config import Configuration, load
+from incremental_assets.adapters.process import Owner
+from incremental_assets.core.config.load import Configuration, load
+from incremental_assets.core.config.resolve import Resolved, resolve_all
+from incremental_assets.core.model.table import TableId
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.resolve import Resolved, resolve_all
-from incremental_assets.core.table import TableId
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.build import build, views
 from incremental_assets.defs.checks import RANGE_TAGS, check_assets
 from incremental_assets.defs.tables import View
-from incremental_assets.engine.owner import Owner
 from tests.fakes import FakeCheckpoints, FakeProbe, World
 from tests.scenario import ORDERS, shop
 

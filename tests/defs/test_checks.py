@@ -9,7 +9,7 @@ import pytest
 from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey, AssetSelection, DagsterInstance, materialize
 
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.table import Column, Fidelity
+from incremental_assets.core.model.table import Column, Fidelity
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
 from tests.defs.studio import TERMS, Studio, opened

@@ -11,7 +11,7 @@ from dagster.components.list import list_all_components_schema
 from dagster_shared.yaml_utils import safe_load_yaml
 
 from incremental_assets import IncrementalSource
-from incremental_assets.core.config import load
+from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.defs.build import build
 from incremental_assets.defs.checks import RANGE_TAGS
@@ -160,7 +160,7 @@ def test_loading_opens_nothing_asks_no_secret_and_imports_no_spark(project: Proj
 
 
 def test_the_command_line_does_not_load_it(tmp_path: Path) -> None:
-    program = "import json, sys, incremental_assets.cli; print(json.dumps({'n': 'incremental_assets.component' in sys.modules}))"
+    program = "import json, sys, incremental_assets.cli.main; print(json.dumps({'n': 'incremental_assets.component' in sys.modules}))"
     assert in_a_process(program, tmp_path) == {"n": False}
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from incremental_assets.core.config import SourceConfig, TableConfig
-from incremental_assets.core.cursor import CursorType
-from incremental_assets.core.partition import (
+from incremental_assets.core.config.load import SourceConfig, TableConfig
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.partition import (
     CURRENT,
     WEEK_BEGINS_ON,
     Every,
@@ -19,7 +19,7 @@ from incremental_assets.core.partition import (
     keys,
     window_of,
 )
-from incremental_assets.core.table import Strategy
+from incremental_assets.core.model.table import Strategy
 from incremental_assets.defs.names import plain
 from incremental_assets.defs.partitions import Scheme, definition, scheme_of
 

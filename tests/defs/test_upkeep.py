@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from dagster import DagsterEventType, DagsterInstance, ExecuteInProcessResult
 
-from incremental_assets.core.maintenance import How
-from incremental_assets.core.state import State
-from incremental_assets.core.table import TableSpec
+from incremental_assets.core.model.compaction import How
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
 from tests.scenario import order

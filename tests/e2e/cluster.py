@@ -17,7 +17,7 @@ from typing import Any
 
 import pyspark
 
-from incremental_assets.engine.java import require_java
+from incremental_assets.adapters.spark.java import require_java
 
 HOST = "127.0.0.1"
 WORKERS = 2

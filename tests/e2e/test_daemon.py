@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from incremental_assets.adapters.process import Owner
 from incremental_assets.defs.in_flight import PROCESS_TAG
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.engine.owner import Owner
 from tests.shop import Shop
 
 if TYPE_CHECKING:

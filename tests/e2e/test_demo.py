@@ -171,7 +171,7 @@ def test_nothing_moved_is_found_without_a_jvm_or_dagster(checkout: Checkout) -> 
 @pytest.mark.usefixtures("demo")
 def test_nothing_moved_imports_neither_spark_nor_dagster(checkout: Checkout) -> None:
     program = (
-        "import sys\nfrom incremental_assets.cli import commands\nfrom incremental_assets.verbs.guard import run\n"
+        "import sys\nfrom incremental_assets.cli.main import commands\nfrom incremental_assets.cli.entrypoint import run\n"
         "code = run(commands, ['sync'])\nprint(code, [name for name in ('pyspark', 'dagster') if name in sys.modules])"
     )
     done = subprocess.run(

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from incremental_assets.core.checkpoint import fold
 from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.ports import Event, EventKind, Position
-from incremental_assets.core.table import TableId
-from incremental_assets.core.verified import Verified
+from incremental_assets.core.syncing.ledger import fold
 
 EXPIRY = 60.0
 """Seconds without a heartbeat after which a lease may be taken."""

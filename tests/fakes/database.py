@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from incremental_assets.core.bound import Bound
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.state import HostClock, Identity
-from incremental_assets.core.table import TableId, TableShape
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import HostClock, Identity
+from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.planning.settled_bound import Bound
 from tests.fakes.rows import Row
 
 

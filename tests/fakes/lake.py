@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
-from incremental_assets.core.maintenance import How, Layout
-from incremental_assets.core.measure import Comparison, Duplicates, Measure, Outdated
-from incremental_assets.core.other_hands import NO_TABLE
-from incremental_assets.core.plan import SyncPlan, Ticket
+from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
-from incremental_assets.core.report import RowCounts
-from incremental_assets.core.state import State
-from incremental_assets.core.table import Strategy, TableId, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.rows import Row, cursor_of, inside, is_fit, key_of, own_columns, rejected, without
 from tests.fakes.source import measured

@@ -6,10 +6,10 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from incremental_assets.core.cursor import CursorValue
-from incremental_assets.core.plan import Mode, SyncPlan
-from incremental_assets.core.table import FuturePolicy, NullPolicy, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, SyncPlan
 
 Row = Mapping[str, object]
 """One row. Written once and never changed, so that copies may share it."""

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from incremental_assets.core import last_read
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import SourceRefused, TableMissing
-from incremental_assets.core.measure import Measure
-from incremental_assets.core.parts import joined
-from incremental_assets.core.plan import Observation, Parts, Request, SyncPlan
-from incremental_assets.core.planner import narrower, reading
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning import last_read
+from incremental_assets.core.planning.parts import joined
+from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
+from incremental_assets.core.planning.planner import narrower, reading
 from incremental_assets.core.ports import Look
-from incremental_assets.core.state import Fingerprint
-from incremental_assets.core.table import FuturePolicy, TableShape, TableSpec
-from incremental_assets.core.window import Window
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, is_fit, reads_nulls, rejected, version_digest
 

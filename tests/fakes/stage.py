@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from incremental_assets.core.cursor import CursorValue
 from incremental_assets.core.errors import StageBroken
-from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Batch, Snapshot
-from incremental_assets.core.table import TableId, TableSpec
 from tests.fakes.rows import Row, cursor_of, digest, key_of, rejected
 
 

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Event, Lease, Ports
-from incremental_assets.core.report import SyncReport
-from incremental_assets.core.sync import sync_table
-from incremental_assets.core.table import TableId, TableShape, TableSpec
-from incremental_assets.core.window import Window
+from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes.checkpoints import FakeCheckpoints, Memory
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.lake import FakeLake

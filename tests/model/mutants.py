@@ -17,13 +17,18 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from incremental_assets.core import bound, clocks, last_read, maintain, plan, planner, recover, reset, sync
 from incremental_assets.core.errors import CommitMissing
-from incremental_assets.core.plan import SyncPlan
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning import clock_steps as clocks
+from incremental_assets.core.planning import last_read, plan, planner
+from incremental_assets.core.planning import settled_bound as bound
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.ports import Batch, Commit
-from incremental_assets.core.report import RowCounts
-from incremental_assets.core.state import State
-from incremental_assets.core.window import Window
+from incremental_assets.core.syncing import compact as maintain
+from incremental_assets.core.syncing import recovery as recover
+from incremental_assets.core.syncing import reset, sync
 from tests.core import test_sync
 from tests.fakes import database, lake, rows, source, stage, world
 

@@ -16,18 +16,18 @@ from datetime import timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from incremental_assets.core.bound import Guarantee, settle
-from incremental_assets.core.cursor import CursorType, CursorValue
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
-from incremental_assets.core.first_load import WORTH_IT
-from incremental_assets.core.maintain import Maintained, maintain
-from incremental_assets.core.plan import Mode, Request
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.settled_bound import Guarantee, settle
 from incremental_assets.core.ports import EventKind
-from incremental_assets.core.reset import reset_table
-from incremental_assets.core.state import State
-from incremental_assets.core.sync import sync_table
-from incremental_assets.core.table import Strategy
-from incremental_assets.core.window import Window
+from incremental_assets.core.syncing.compact import Maintained, maintain
+from incremental_assets.core.syncing.first_load import WORTH_IT
+from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Killed, Locked, Process, Sleeper, Statement, Transaction, World, ordered
 from tests.fakes.rows import is_fit
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from incremental_assets.core.errors import CommitMissing, IncrementalAssetsError
-from incremental_assets.core.plan import Mode
-from incremental_assets.core.table import Strategy
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.planning.plan import Mode
 from tests.core import (
     test_bound,
     test_clocks,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.ports import Checkpoints
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.engine.checkpoints import SqlCheckpoints
 from tests.fakes import FakeCheckpoints, Memory
 
 SQL = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from incremental_assets.core.bound import Guarantee
-from incremental_assets.core.cursor import CursorType, CursorValue
-from incremental_assets.core.plan import Mode
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import Fingerprint, Identity, State
+from incremental_assets.core.model.table import Strategy, TableId, Terms
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.ports import Event, EventKind
-from incremental_assets.core.report import RowCounts, Status, SyncReport
-from incremental_assets.core.state import Fingerprint, Identity, State
-from incremental_assets.core.table import Strategy, TableId, Terms
-from incremental_assets.core.window import Window
 
 ORDERS = TableId("shop", "public", "orders")
 TWIN = TableId("shop", "public.orders", "x")

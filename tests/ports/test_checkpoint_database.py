@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
+from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.schema import SHIPPED, Schema
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.adapters.checkpoints.tables import metadata
 from incremental_assets.core.errors import CheckpointsTooNew, CheckpointsUnreachable, CheckpointsUnreadable, SetupError
+from incremental_assets.core.model.verified import Drifted, Verified
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import Position
-from incremental_assets.core.verified import Drifted, Verified
-from incremental_assets.core.window import Window
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.engine.checkpoint_database import Database
-from incremental_assets.engine.checkpoint_schema import SHIPPED, Schema
-from incremental_assets.engine.checkpoint_tables import metadata
-from incremental_assets.engine.checkpoints import SqlCheckpoints
 from tests.ports.stories import ORDERS, intent, sync
 
 NEXT = """
@@ -124,7 +124,7 @@ def test_a_process_that_finds_its_version_does_without_alembic(tmp_path: Path) -
     url = f"sqlite:///{tmp_path}/checkpoints.db"
     record(url, 0)
     program = (
-        "import sys; from incremental_assets.engine.checkpoints import SqlCheckpoints\n"
+        "import sys; from incremental_assets.adapters.checkpoints.store import SqlCheckpoints\n"
         "from tests.ports.stories import ORDERS\n"
         "assert SqlCheckpoints(sys.argv[1]).position(ORDERS).last_seq == 0\n"
         "assert not [name for name in sys.modules if name.startswith(('alembic', 'pyspark', 'dagster'))]\n"
@@ -160,7 +160,7 @@ def test_a_file_deleted_under_a_running_process_is_lost_and_begun_anew(tmp_path:
 
 
 def test_a_locked_file_is_told_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incremental_assets.engine.checkpoint_database.WAIT", 0.1)
+    monkeypatch.setattr("incremental_assets.adapters.checkpoints.database.WAIT", 0.1)
     url = f"sqlite:///{tmp_path}/checkpoints.db"
     record(url, 0)
     other = sqlite3.connect(tmp_path / "checkpoints.db", isolation_level=None)

@@ -18,15 +18,15 @@ from datetime import timedelta
 import psycopg
 import pytest
 
+from incremental_assets.adapters.checkpoints.store import Pace, SqlCheckpoints
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.engine.checkpoints import Pace, SqlCheckpoints
 from tests.ports.stories import ORDERS, TWIN, intent, sync
 
 WRITER = textwrap.dedent("""
     import sys
     from incremental_assets.core.errors import Busy
-    from incremental_assets.engine.checkpoints import SqlCheckpoints
+    from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
     from tests.ports.stories import ORDERS, intent
 
     checkpoints = SqlCheckpoints(sys.argv[1])

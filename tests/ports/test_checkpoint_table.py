@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from incremental_assets.core.checkpoint import fold
-from incremental_assets.core.ports import Event, EventKind
-from incremental_assets.core.table import (
+from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.core.model.table import (
     Arrival,
     Column,
     Fidelity,
@@ -22,8 +22,8 @@ from incremental_assets.core.table import (
     TableShape,
     Terms,
 )
-from incremental_assets.engine.checkpoint_database import Database
-from incremental_assets.engine.checkpoints import SqlCheckpoints
+from incremental_assets.core.ports import Event, EventKind
+from incremental_assets.core.syncing.ledger import fold
 from tests.ports.stories import (
     DOTTED,
     ORDERS,

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.model.verified import Drifted, Verified
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Checkpoints, Event, Position
-from incremental_assets.core.report import Status
-from incremental_assets.core.verified import Drifted, Verified
-from incremental_assets.core.window import Window
 from tests.ports.stories import (
     APP,
     DOTTED,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import incremental_assets.engine.session as engine_session
+import incremental_assets.adapters.spark.session as engine_session
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.adapters.spark.session import LOAD_BYTES, SparkSettings, Work
 from incremental_assets.core.errors import ConfigurationError, SelectionError
-from incremental_assets.core.table import TableId
-from incremental_assets.engine.checkpoints import SqlCheckpoints
-from incremental_assets.engine.session import LOAD_BYTES, SparkSettings, Work
+from incremental_assets.core.model.table import TableId
 from resources.runtime import Runtime
 from resources.spark import SparkResource
 from tests.defs.studio import configured

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core.config import Reference, SourceConfig, TableConfig, Tls
+from incremental_assets.core.config.load import Reference, SourceConfig, TableConfig, Tls
 from incremental_assets.core.errors import ConfigurationError
-from incremental_assets.core.table import Strategy
+from incremental_assets.core.model.table import Strategy
 from resources.source import address, open_probe
 
 FILE = Path("/etc/sources.yaml")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from incremental_assets.core.cursor import CursorType
+from incremental_assets.core.model.cursor import CursorType
 from tests.conformance.soak.line import psql, slow_line
 from tests.shop import PASSWORD, Shop
 

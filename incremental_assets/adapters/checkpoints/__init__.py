@@ -1,0 +1,1 @@
+"""The checkpoint table: SQLite, or PostgreSQL by URL."""

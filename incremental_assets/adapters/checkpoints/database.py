@@ -1,0 +1,235 @@
+"""The connection to the checkpoint database: SQLite by default, PostgreSQL by URL. Short transactions, its own clock, one error."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from sqlite3 import SQLITE_CORRUPT, SQLITE_NOTADB
+from sqlite3 import Connection as SqliteConnection
+from sqlite3 import DatabaseError as SqliteDatabaseError
+from sqlite3 import OperationalError as SqliteError
+from typing import Any
+
+from sqlalchemy import URL, ColumnElement, Connection, Insert, Table, create_engine, event, func, make_url, type_coerce
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from incremental_assets.adapters.checkpoints.schema import SHIPPED, Schema, check, migrate
+from incremental_assets.adapters.checkpoints.tables import Instant
+from incremental_assets.adapters.permissions import own_file, own_folder
+from incremental_assets.core.errors import CheckpointsUnreachable, CheckpointsUnreadable, SetupError
+
+WAIT = 30
+"""Seconds that a statement waits for another writer. Transactions here last milliseconds, so more is a fault."""
+
+MIGRATION_LOCK = 0x1AC8EC4B01
+"""PostgreSQL's advisory lock under which one process at a time migrates: a number of our own, and no more than that."""
+
+_PATIENCE: dict[str, Any] = {  # libpq's defaults wait for ever on a dead socket
+    "connect_timeout": 10,
+    "tcp_user_timeout": WAIT * 1000,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "application_name": "incremental-assets checkpoints",
+}
+
+_SESSION = (
+    f"SET lock_timeout = '{WAIT}s'",
+    f"SET statement_timeout = '{2 * WAIT}s'",
+    # A process that is stopped within a transaction gives back its locks.
+    f"SET idle_in_transaction_session_timeout = '{WAIT}s'",
+    # The query of all positions looks costly to the planner, and compiling it costs more than running it.
+    "SET jit = off",
+)
+
+
+class Database:
+    """Opens itself at the first use, at the newest version. Raises CheckpointsUnreachable, CheckpointsUnreadable, CheckpointsTooNew."""
+
+    def __init__(self, url: str, schema: Schema = SHIPPED) -> None:
+        self._url, self._schema = _parsed(url), schema
+        self.is_postgresql = self._url.get_backend_name() == "postgresql"
+        self.name = _without_secrets(self._url)
+        self._engine = _postgresql(self._url) if self.is_postgresql else _sqlite(self._url)
+        self._opening = threading.Lock()
+        self._ready: object = None
+
+    @property
+    def exists(self) -> bool:
+        """False for a SQLite file that is not there, so that whoever only reads need not make it."""
+        return self.is_postgresql or self._file.exists()
+
+    @contextmanager
+    def transaction(self, *, writes: bool = False) -> Iterator[Connection]:
+        """One transaction. `writes`: it excludes every other writer of SQLite from its beginning."""
+        try:
+            self._open()
+            with self._begin(writes=writes) as connection:
+                yield connection
+        except (DataError, IntegrityError):
+            raise  # a fault of this program, not of the database
+        except (DBAPIError, PoolTimeoutError, OSError, SqliteDatabaseError) as error:
+            if _is_no_database(error):
+                raise CheckpointsUnreadable(str(self._file), self._reason(error)) from None
+            # Without the cause: it shows the connection's arguments to whoever prints locals.
+            raise CheckpointsUnreachable(self.name, self._reason(error)) from None
+
+    def now(self, offset: timedelta = timedelta()) -> ColumnElement[Any]:
+        """The database's clock, not the transaction's, moved by `offset`."""
+        if self.is_postgresql:
+            return type_coerce(func.clock_timestamp(type_=TIMESTAMP(timezone=True)) + offset, Instant)
+        return type_coerce(func.strftime("%Y-%m-%d %H:%M:%f", "now", f"{offset.total_seconds():+.3f} seconds"), Instant)
+
+    def upsert(self, table: Table, row: Mapping[str, Any]) -> Insert:
+        """Insert a row, or set these columns where its key is there."""
+        insert = self._insert(table).values(row)
+        changed = {name: insert.excluded[name] for name in row if not table.c[name].primary_key}
+        return insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed)
+
+    def insert_missing(self, table: Table, row: Mapping[str, Any]) -> Insert:
+        """Insert a row unless its key is there."""
+        return self._insert(table).values(row).on_conflict_do_nothing(index_elements=list(table.primary_key))
+
+    def _insert(self, table: Table) -> Any:
+        return (postgresql.insert if self.is_postgresql else sqlite.insert)(table)
+
+    def close(self) -> None:
+        """Give back every connection; the next use opens again."""
+        self._engine.dispose()
+
+    @property
+    def _file(self) -> Path:
+        return Path((self._url.database or "").removeprefix("file:"))
+
+    def _open(self) -> None:
+        if self._ready is not None and self._ready == self._identity():
+            return
+        with self._opening:
+            if self._ready is not None and self._ready == self._identity():
+                return
+            if not self.is_postgresql:
+                # Connections to a file that was deleted since would go on writing to nowhere.
+                self._engine.dispose()
+                own_folder(self._file.parent)
+                own_file(self._file)
+            with self._begin() as connection:
+                current = check(connection, self._schema, self.name)
+            if not current:
+                self._migrate()
+            self._ready = self._identity()
+
+    def _migrate(self) -> None:
+        with self._begin(writes=True) as connection:
+            if self.is_postgresql:
+                connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+                connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+                connection.execute(func.pg_advisory_xact_lock(MIGRATION_LOCK).select())
+            # Another process may have been quicker while this one waited.
+            if not check(connection, self._schema, self.name):
+                migrate(connection, self._schema)
+
+    def _identity(self) -> object:
+        if self.is_postgresql:
+            return self.name
+        try:
+            status = self._file.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino
+
+    @contextmanager
+    def _begin(self, *, writes: bool = False) -> Iterator[Connection]:
+        # Readers see one state of the database throughout; a writer sees at each statement what the lock it waited for protects.
+        level = {"isolation_level": "READ COMMITTED" if writes else "REPEATABLE READ"} if self.is_postgresql else {}
+        with self._engine.connect().execution_options(writes=writes, **level) as connection, connection.begin():
+            yield connection
+
+    def _reason(self, error: Exception) -> str:
+        text = " ".join(str(getattr(error, "orig", None) or error).split())
+        for secret in filter(None, (self._url.password, self._url.query.get("password"))):
+            text = text.replace(str(secret), "***")
+        return text[:300]
+
+    def __repr__(self) -> str:
+        return f"Database({self.name!r})"
+
+
+def _is_no_database(error: Exception) -> bool:
+    """Whether SQLite met something else at the file, or a file that is broken: waiting for it mends neither."""
+    code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
+    return code & 0xFF in (SQLITE_NOTADB, SQLITE_CORRUPT)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        parsed = None  # without the cause, which quotes the text and any password in it
+    if parsed is not None and parsed.drivername in ("postgresql", "postgresql+psycopg"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed is not None and parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
+        return parsed
+    raise SetupError(
+        "the checkpoints are kept in sqlite:///path/to/checkpoints.db or in postgresql://user@host/database; the URL given is neither"
+    )
+
+
+def _without_secrets(url: URL) -> str:
+    """The address for people: what may follow the `?` is as secret as a password."""
+    shown = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
+    return shown.render_as_string()
+
+
+def _postgresql(url: URL) -> Any:
+    engine = create_engine(
+        url,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        connect_args={name: value for name, value in _PATIENCE.items() if name not in url.query},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        for statement in _SESSION:
+            connection.execute(statement)
+        connection.commit()
+
+    return engine
+
+
+def _sqlite(url: URL) -> Any:
+    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": WAIT})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: SqliteConnection, _: Any) -> None:
+        # The module's own transactions begin too late, at the first write: what was read before it may be old.
+        connection.isolation_level = None
+        _write_ahead(connection)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _write_ahead(connection: SqliteConnection) -> None:
+    """WAL lets readers go on beside the writer. It is a property of the file, and its first change does not wait for others."""
+    deadline = time.monotonic() + WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except SqliteError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return

@@ -1,0 +1,1 @@
+"""See `incremental_assets.adapters.checkpoints.migrations`."""

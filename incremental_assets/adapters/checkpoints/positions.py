@@ -1,0 +1,157 @@
+"""Where tables stand, asked of the database in two statements: the twin of `core.syncing.ledger.fold`, without the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    ScalarSelect,
+    Select,
+    Subquery,
+    and_,
+    exists,
+    func,
+    literal,
+    literal_column,
+    select,
+)
+
+from incremental_assets.adapters.checkpoints.rows import report_from
+from incremental_assets.adapters.checkpoints.tables import checkpoints, heartbeats, same_table, table_of
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.ports import EventKind, OpenIntent, Position
+from incremental_assets.core.syncing.ledger import CLOSING_KINDS, FINISHED_KINDS, TARGET_KINDS
+
+_AT_ONCE = 10_000
+"""Ids in one statement; SQLite takes 32,766."""
+
+
+def position_of(connection: Connection, table: TableId) -> Position:
+    """Where one table stands."""
+    asked = select(
+        literal(table.source).label("source"),
+        literal(table.schema).label("schema_name"),
+        literal(table.name).label("table_name"),
+    )
+    return dict(_positions(connection, asked.subquery("asked"))).get(table, Position())
+
+
+def all_positions(connection: Connection) -> dict[TableId, Position]:
+    """Where every table stands that has an event: whoever recorded one held a lease, and so left a heartbeat."""
+    asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
+    return dict(_positions(connection, asked.subquery("asked")))
+
+
+def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableId, Position]]:
+    marks = connection.execute(_marks(asked)).all()
+    rows = _rows(connection, {wanted for mark in marks for wanted in _wanted(mark)})
+    for mark in marks:
+        state, target, report = (rows.get(wanted) for wanted in _wanted(mark))
+        table = table_of(mark)
+        yield (
+            table,
+            Position(
+                app_id=mark.app_id or "",
+                last_seq=-1 if mark.last_seq is None else mark.last_seq,
+                state=State.from_json(state.state) if state else None,
+                target=(target.target_table_id, target.target_version) if target and target.target_table_id else None,
+                open=OpenIntent(mark.open_seq, mark.open_batch_id, bool(mark.is_staged)) if mark.is_open else None,
+                last_report=report_from(table, report.report) if report else None,
+            ),
+        )
+
+
+def _wanted(mark: Any) -> tuple[int, int, int]:
+    """The events that hold a table's state, its target and its last report; 0 where there is none."""
+    # The newest of several kinds is found here: SQLite mistakes its max() of columns for an aggregate when they are nested.
+    target = _latest(mark, "reset_id", *(f"{kind}_target_id" for kind in TARGET_KINDS))
+    return _latest(mark, "state_id"), target, _latest(mark, *(f"{kind}_report_id" for kind in FINISHED_KINDS))
+
+
+def _latest(mark: Any, *columns: str) -> int:
+    return max(getattr(mark, column) or 0 for column in columns)
+
+
+def _rows(connection: Connection, ids: Iterable[int]) -> dict[int, Any]:
+    c = checkpoints.c
+    found: dict[int, Any] = {}
+    ordered = sorted(ids)
+    for first in range(0, len(ordered), _AT_ONCE):
+        some = ordered[first : first + _AT_ONCE]
+        query = select(c.event_id, c.state, c.target_table_id, c.target_version, c.report).where(c.event_id.in_(some))
+        found.update((row.event_id, row) for row in connection.execute(query))
+    return found
+
+
+def _marks(asked: Subquery) -> Select[Any]:
+    """One row per table with an event: the ids of the events that matter, and what became of the last intent.
+
+    Every question is one descent of an index, so its cost does not grow with the history.
+    """
+    c = checkpoints.c
+    of_kind = {
+        "intent_id": _newest(asked, EventKind.INTENT),
+        "reset_id": _newest(asked, EventKind.RESET),
+        **{f"{kind}_target_id": _newest(asked, kind, c.target_table_id.is_not(None)) for kind in TARGET_KINDS},
+        **{f"{kind}_report_id": _newest(asked, kind, c.report.is_not(None)) for kind in FINISHED_KINDS},
+    }
+    marks = select(
+        asked,
+        _highest(asked, c.event_id, c.state.is_not(None)).label("state_id"),
+        _highest(asked, c.event_id, c.app_id != literal_column("''")).label("app_id_id"),
+        _highest(asked, c.seq).label("last_seq"),
+        *(found.label(name) for name, found in of_kind.items()),
+    ).cte("marks")
+    intent, app = checkpoints.alias("intent"), checkpoints.alias("app")
+    is_staged = _followed(intent, EventKind.STAGED)
+    is_open = and_(intent.c.event_id.is_not(None), ~_followed(intent, *CLOSING_KINDS), is_staged | ~_failed(intent))
+    return (
+        select(
+            marks,
+            app.c.app_id,
+            intent.c.seq.label("open_seq"),
+            intent.c.batch_id.label("open_batch_id"),
+            is_staged.label("is_staged"),
+            is_open.label("is_open"),
+        )
+        .select_from(
+            marks.outerjoin(intent, intent.c.event_id == marks.c.intent_id).outerjoin(
+                app, app.c.event_id == marks.c.app_id_id
+            )
+        )
+        .where(exists().where(same_table(c, marks.c)))
+    )
+
+
+def _newest(asked: Subquery, kind: EventKind, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    # One descent per kind: of `event IN (…)` neither database makes one.
+    return _highest(asked, checkpoints.c.event_id, checkpoints.c.event == kind.value, *conditions)
+
+
+def _highest(asked: Subquery, column: ColumnElement[int], *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.max(column)).where(same_table(checkpoints.c, asked.c), *conditions).scalar_subquery()
+
+
+def _followed(intent: FromClause, *kinds: EventKind) -> ColumnElement[bool]:
+    """Whether an event of these kinds carries the intent's sequence."""
+    return exists().where(
+        same_table(checkpoints.c, intent.c),
+        checkpoints.c.seq == intent.c.seq,
+        checkpoints.c.event_id > intent.c.event_id,
+        checkpoints.c.event.in_([kind.value for kind in kinds]),
+    )
+
+
+def _failed(intent: FromClause) -> ColumnElement[bool]:
+    """Whether the intent's own run failed after it."""
+    return exists().where(
+        same_table(checkpoints.c, intent.c),
+        checkpoints.c.event == EventKind.FAILED.value,
+        checkpoints.c.event_id > intent.c.event_id,
+        checkpoints.c.run_id == intent.c.run_id,
+    )

@@ -1,0 +1,175 @@
+"""Events as rows and rows as events: columns in words that people query, and JSON that the program reads back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+from incremental_assets.adapters.checkpoints.tables import names_of, table_of
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.identifiers import quote, render_table
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy, TableId
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.ports import Event, EventKind
+
+
+def sync_id(table: TableId) -> str:
+    """The name of a table's sync, the same for ever and in every checkpoint database."""
+    name = f"{quote(table.source)}.{render_table(table.schema, table.name)}"
+    return str(uuid5(NAMESPACE_OID, f"incremental-assets:{name}"))
+
+
+def row_of(event: Event) -> dict[str, Any]:
+    """The row of an event, but for its id and its times, which the database gives."""
+    table_id, version = event.target or (None, None)
+    row: dict[str, Any] = {
+        **names_of(event.table),
+        "sync_id": sync_id(event.table),
+        "seq": event.seq,
+        "event": event.kind.value,
+        "run_id": event.run_id,
+        "batch_id": event.batch_id,
+        "app_id": event.app_id,
+        "detail": _clean(event.detail),
+        "target_table_id": table_id,
+        "target_version": version,
+    }
+    if event.report is not None:
+        row |= _report_columns(event.report)
+    if event.state is not None:
+        row |= _state_columns(event.state)
+    return row
+
+
+def event_of(row: Any) -> Event:
+    """The event of a row."""
+    table = table_of(row)
+    target = (row.target_table_id, row.target_version) if row.target_table_id is not None else None
+    return Event(
+        table=table,
+        kind=EventKind(row.event),
+        run_id=row.run_id,
+        seq=row.seq,
+        batch_id=row.batch_id,
+        app_id=row.app_id,
+        state=State.from_json(row.state) if row.state else None,
+        report=report_from(table, row.report) if row.report else None,
+        target=target,
+        detail=row.detail,
+    )
+
+
+def report_from(table: TableId, text: str) -> SyncReport:
+    """The report of a row."""
+    document = json.loads(text)
+    window = document["window"]
+    return SyncReport(
+        table=table,
+        run_id=document["run_id"],
+        strategy=Strategy(document["strategy"]),
+        mode=Mode(document["mode"]),
+        status=Status(document["status"]),
+        guarantee=Guarantee(document["guarantee"]) if document["guarantee"] else None,
+        guarantee_reason=document["guarantee_reason"],
+        window=Window(_load(window[0]), _load(window[1])) if window else None,
+        settled=_load(document["settled"]),
+        previous_watermark=_load(document["previous_watermark"]),
+        new_watermark=_load(document["new_watermark"]),
+        seq=document["seq"],
+        rows=RowCounts(**document["rows"]),
+        target_version=document["target_version"],
+        lag=document.get("lag"),
+        seconds=document["seconds"],
+        stages=tuple((stage, seconds) for stage, seconds in document["stages"]),
+        warnings=tuple(document["warnings"]),
+        reason=document["reason"],
+        error=document["error"],
+    )
+
+
+def _report_text(report: SyncReport) -> str:
+    window = report.window
+    return _json(
+        {
+            "run_id": report.run_id,
+            "strategy": report.strategy,
+            "mode": report.mode,
+            "status": report.status,
+            "guarantee": report.guarantee,
+            "guarantee_reason": report.guarantee_reason,
+            "window": [_dump(window.lower), _dump(window.upper)] if window else None,
+            "settled": _dump(report.settled),
+            "previous_watermark": _dump(report.previous_watermark),
+            "new_watermark": _dump(report.new_watermark),
+            "seq": report.seq,
+            "rows": asdict(report.rows),
+            "target_version": report.target_version,
+            "lag": report.lag,
+            "seconds": report.seconds,
+            "stages": report.stages,
+            "warnings": report.warnings,
+            "reason": report.reason,
+            "error": report.error,
+        }
+    )
+
+
+def _report_columns(report: SyncReport) -> Mapping[str, Any]:
+    window = report.window or Window(None, None)
+    return {
+        "mode": report.mode.value,
+        "strategy": report.strategy.value,
+        "status": report.status.value,
+        "previous_watermark": _text(report.previous_watermark),
+        "new_watermark": _text(report.new_watermark),
+        "window_lower": _text(window.lower),
+        "window_upper": _text(window.upper),
+        "settled": _text(report.settled),
+        "guarantee": report.guarantee.value if report.guarantee else None,
+        "guarantee_reason": _clean(report.guarantee_reason),
+        **{f"rows_{name}": count for name, count in asdict(report.rows).items()},
+        "target_version": report.target_version,
+        "seconds": report.seconds,
+        "stages": _json(dict(report.stages)),
+        "warnings": _json(report.warnings),
+        "error": _clean(report.error) if report.error is not None else None,
+        "report": _report_text(report),
+    }
+
+
+def _state_columns(state: State) -> Mapping[str, Any]:
+    return {
+        "strategy": state.terms.strategy.value,
+        "cursor_column": state.terms.cursor.rpartition(":")[0],
+        "new_watermark": _text(state.watermark),
+        "state": state.to_json(),
+    }
+
+
+def _json(value: Any) -> str:
+    # Escaped to ASCII, so that no character of an error message can be one that the database refuses.
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _clean(text: str) -> str:
+    """Without NUL, which PostgreSQL's text cannot hold, and without halves of characters, which UTF-8 cannot."""
+    return text.replace("\x00", "").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _text(value: CursorValue | None) -> str | None:
+    return None if value is None else value.text
+
+
+def _dump(value: CursorValue | None) -> list[str] | None:
+    return None if value is None else [value.type.value, value.text]
+
+
+def _load(pair: Any) -> CursorValue | None:
+    return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])

@@ -1,0 +1,169 @@
+"""The checkpoint table: what has landed, who is writing, and what the sources looked like. SQLite, or PostgreSQL by URL.
+
+Progress is appended and never edited. One thing is thinned out: an `idle` event says that the watermark moved while nothing was read,
+and the state after it says more. Idle events older than `keep_idle` that a later state has followed are removed when the next one is
+recorded; syncs, failures and resets stay for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Executable, select
+
+from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
+from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle
+from incremental_assets.adapters.checkpoints.leases import Leases, Pace
+from incremental_assets.adapters.checkpoints.positions import all_positions, position_of
+from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
+from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
+from incremental_assets.adapters.process import Owner
+from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.ports import Event, EventKind, Position
+
+__all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
+
+PACE = Pace()
+KEEP_IDLE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Who writes a table now (None: nobody), and what the last look at its source showed."""
+
+    owner: str | None
+    run_id: str | None
+    probed_at: datetime | None
+    lag_seconds: float | None
+
+
+class SqlCheckpoints:
+    """Implements `core.ports.Checkpoints`. Its database is opened at the first use and brought to this program's version.
+
+    Every method raises CheckpointsUnreachable and CheckpointsTooNew. Reading a SQLite file that is not there finds nothing and
+    makes nothing. One object serves all threads of a process.
+    """
+
+    def __init__(self, url: str, *, pace: Pace = PACE, keep_idle: timedelta = KEEP_IDLE) -> None:
+        self._database = Database(url)
+        self._leases = Leases(self._database, pace)
+        self._keep_idle = keep_idle
+
+    # --- the port ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def lease(self, table: TableId, run_id: str) -> Iterator[SqlLease]:
+        """One writer per table, of all threads, processes and machines. Raises Busy, naming the owner."""
+        with self._leases.hold(table, run_id) as token:
+            yield SqlLease(self, table, token)
+
+    def position(self, table: TableId) -> Position:
+        """Where the table stands."""
+        if not self._database.exists:
+            return Position()
+        with self._database.transaction() as connection:
+            return position_of(connection, table)
+
+    def positions(self) -> dict[TableId, Position]:
+        """Where every table with an event stands, at one moment."""
+        if not self._database.exists:
+            return {}
+        with self._database.transaction() as connection:
+            return all_positions(connection)
+
+    def remember_verified(self, table: TableId, verified: Verified) -> None:
+        """Keep how far the copy was found equal to its source."""
+        with self._database.transaction(writes=True) as connection:
+            remember(connection, self._database, table, verified)
+
+    def verified(self) -> dict[TableId, Verified]:
+        """What was last kept of every table."""
+        return {table_of(row): verified_of(row) for row in self._read(select(verifications))}
+
+    # --- for people -------------------------------------------------------------------------------
+
+    def history(self, table: TableId, limit: int = 100) -> tuple[Recorded, ...]:
+        """The last events of a table, oldest first."""
+        return recorded(reversed(self._read(latest(table, limit))))
+
+    def heartbeats(self) -> dict[TableId, Heartbeat]:
+        """Who writes which table now, and how far each lagged behind its source when last looked at."""
+        alive = (heartbeats.c.expires_at > self._database.now()).label("alive")
+        return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
+
+    def remember_lags(self, lags: Mapping[TableId, float]) -> None:
+        """Keep what a look at the source has just shown: seconds that each table lags behind."""
+        # In one order, so that two sensors never wait for each other.
+        now = self._database.now()
+        rows = [{**names_of(table), "lag_seconds": lags[table], "probed_at": now} for table in sorted(lags)]
+        with self._database.transaction(writes=True) as connection:
+            for row in rows:
+                connection.execute(self._database.upsert(heartbeats, row))
+
+    def compact(self, keep: timedelta) -> int:
+        """Remove idle events older than `keep`, of all tables, but each one's newest; how many they were."""
+        with self._database.transaction(writes=True) as connection:
+            return connection.execute(surplus_idle(self._database, keep)).rowcount
+
+    # --- the catalogue last seen ------------------------------------------------------------------
+
+    def remember_catalogue(self, source: str, shapes: Sequence[TableShape]) -> None:
+        """Keep what a source's catalogue has just shown."""
+        row = {"source": source, "shapes": dump_shapes(shapes), "seen_at": self._database.now()}
+        with self._database.transaction(writes=True) as connection:
+            connection.execute(self._database.upsert(catalogue, row))
+
+    def catalogue(self, source: str) -> tuple[TableShape, ...] | None:
+        """The source's tables as they were last seen; None if they never were."""
+        found = self._read(select(catalogue.c.shapes).where(catalogue.c.source == source))
+        return load_shapes(found[0].shapes) if found else None
+
+    def close(self) -> None:
+        """Give back the connections; the next use opens again."""
+        self._database.close()
+
+    # --- helpers ----------------------------------------------------------------------------------
+
+    def record(self, table: TableId, token: str, event: Event) -> None:
+        """Append an event in one transaction with the proof that `token` still holds the lease."""
+        with self._database.transaction(writes=True) as connection:
+            self._leases.prove(connection, table, token)
+            append(connection, self._database, event)
+            if event.kind is EventKind.LANDED and event.report is not None and event.report.window is not None:
+                read_again(connection, table, event.report.window)
+            if event.kind is EventKind.IDLE:
+                connection.execute(surplus_idle(self._database, self._keep_idle, table))
+
+    def _read(self, statement: Executable) -> Sequence[Any]:
+        if not self._database.exists:
+            return ()
+        with self._database.transaction() as connection:
+            return connection.execute(statement).all()
+
+    def __repr__(self) -> str:
+        return f"SqlCheckpoints({self._database.name!r})"
+
+
+class SqlLease:
+    """Implements `core.ports.Lease`."""
+
+    def __init__(self, checkpoints: SqlCheckpoints, table: TableId, token: str) -> None:
+        self._checkpoints, self._table, self._token = checkpoints, table, token
+
+    def record(self, event: Event) -> None:
+        """Append one event, only while the lease is ours. Raises LeaseLost."""
+        if event.table != self._table:
+            raise ValueError(f"a lease on {self._table} records no event of {event.table}")
+        self._checkpoints.record(self._table, self._token, event)
+
+
+def _heartbeat(row: Any) -> Heartbeat:
+    owner = Owner(row.host, row.machine, row.pid, row.process_started) if row.token is not None else None
+    holds = owner is not None and row.alive and not owner.is_gone
+    return Heartbeat(str(owner) if holds else None, row.run_id if holds else None, row.probed_at, row.lag_seconds)

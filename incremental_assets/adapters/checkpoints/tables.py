@@ -1,0 +1,157 @@
+"""The checkpoint database as SQLAlchemy sees it. How it came to be, indexes and views included, is told by `migrations`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Dialect,
+    Double,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    and_,
+)
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+
+from incremental_assets.core.model.table import TableId
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment. SQLite keeps it as UTC text, `2024-01-31 10:00:00.123`, which people can read and which sorts."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        return dialect.type_descriptor(TIMESTAMP(timezone=True) if dialect.name == "postgresql" else Text())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name == "postgresql":
+            return value
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).replace(tzinfo=UTC)
+        return value.astimezone(UTC) if value is not None else None
+
+
+metadata = MetaData()
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("event_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    # `source.schema.table` for people; a name may hold a dot, so the program goes by the three columns.
+    Column("source_table", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("schema_name", Text, nullable=False),
+    Column("table_name", Text, nullable=False),
+    Column("sync_id", Text, nullable=False),
+    Column("seq", BigInteger),
+    Column("event", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("batch_id", Text, nullable=False),
+    Column("app_id", Text, nullable=False),
+    Column("mode", Text),
+    Column("strategy", Text),
+    Column("status", Text),
+    Column("cursor_column", Text),
+    Column("previous_watermark", Text),
+    Column("new_watermark", Text),
+    Column("window_lower", Text),
+    Column("window_upper", Text),
+    Column("settled", Text),
+    Column("guarantee", Text),
+    Column("guarantee_reason", Text),
+    Column("rows_read", BigInteger),
+    Column("rows_inserted", BigInteger),
+    Column("rows_updated", BigInteger),
+    Column("rows_deleted", BigInteger),
+    Column("rows_unchanged", BigInteger),
+    Column("rows_late", BigInteger),
+    Column("rows_quarantined", BigInteger),
+    Column("target_table_id", Text),
+    Column("target_version", BigInteger),
+    Column("started_at", Instant),
+    Column("completed_at", Instant),
+    Column("seconds", Double),
+    Column("stages", Text),
+    Column("warnings", Text),
+    Column("error", Text),
+    Column("detail", Text, nullable=False),
+    # What the program reads back, typed; the columns above are its words for SQL.
+    Column("state", Text),
+    Column("report", Text),
+)
+
+heartbeats = Table(
+    "heartbeats",
+    metadata,
+    Column("source_table", Text, nullable=False),
+    Column("source", Text, primary_key=True),
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    # The lease; all NULL while nobody writes the table.
+    Column("token", Text),
+    Column("run_id", Text),
+    Column("host", Text),
+    Column("machine", Text),
+    Column("pid", BigInteger),
+    Column("process_started", Text),
+    Column("taken_at", Instant),
+    Column("expires_at", Instant),
+    # The last look at the source.
+    Column("probed_at", Instant),
+    Column("lag_seconds", Double),
+)
+
+catalogue = Table(
+    "catalogue",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("shapes", Text, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+)
+
+verifications = Table(
+    "verifications",
+    metadata,
+    Column("source_table", Text, nullable=False),
+    Column("source", Text, primary_key=True),
+    Column("schema_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("verified_through", Text),
+    Column("drift", BigInteger, nullable=False),
+    Column("verified_at", Instant, nullable=False),
+    # Where the drift lies, as JSON; NULL as version 2 wrote it: anywhere.
+    Column("drifted", Text),
+)
+
+
+def names_of(table: TableId) -> dict[str, str]:
+    """The columns that name a table, as every row of it begins."""
+    return {"source_table": str(table), "source": table.source, "schema_name": table.schema, "table_name": table.name}
+
+
+def is_table(columns: Any, table: TableId) -> ColumnElement[bool]:
+    """The condition that a row belongs to `table`."""
+    return and_(columns.source == table.source, columns.schema_name == table.schema, columns.table_name == table.name)
+
+
+def same_table(one: Any, other: Any) -> ColumnElement[bool]:
+    """The condition that two rows belong to the same table."""
+    return and_(one.source == other.source, one.schema_name == other.schema_name, one.table_name == other.table_name)
+
+
+def table_of(row: Any) -> TableId:
+    """The table a row belongs to."""
+    return TableId(row.source, row.schema_name, row.table_name)

@@ -1,0 +1,51 @@
+"""The rows of `verifications`: what reconciliations came to, less what has been read again since."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.tables import is_table, names_of, verifications
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verified import Drifted, Verified
+from incremental_assets.core.model.window import Window
+
+
+def remember(connection: Connection, database: Database, table: TableId, verified: Verified) -> None:
+    """Keep the newest."""
+    row = names_of(table) | _columns(verified) | {"verified_at": database.now()}
+    connection.execute(database.upsert(verifications, row))
+
+
+def read_again(connection: Connection, table: TableId, window: Window) -> None:
+    """Forget the drift that lay in a window which has just landed; nothing was verified by that, so the rest stays."""
+    mine = is_table(verifications.c, table)
+    row = connection.execute(select(verifications).where(mine, verifications.c.drift > 0)).one_or_none()
+    if row is not None:
+        left = verified_of(row).read_again(window)
+        connection.execute(update(verifications).where(mine).values(_columns(left)))
+
+
+def verified_of(row: Any) -> Verified:
+    """What a row says."""
+    if row.drifted is None:
+        return Verified(row.verified_through, (Drifted(Window(None, None), row.drift),) if row.drift else ())
+    pieces = ((Window(_load(lower), _load(upper)), rows) for lower, upper, rows in json.loads(row.drifted))
+    return Verified(row.verified_through, tuple(Drifted(window, rows) for window, rows in pieces))
+
+
+def _columns(verified: Verified) -> dict[str, Any]:
+    drifted = [[_dump(piece.window.lower), _dump(piece.window.upper), piece.rows] for piece in verified.drifted]
+    return {"verified_through": verified.through, "drift": verified.drift, "drifted": json.dumps(drifted)}
+
+
+def _dump(value: CursorValue | None) -> list[str] | None:
+    return None if value is None else [value.type, value.text]
+
+
+def _load(pair: list[str] | None) -> CursorValue | None:
+    return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])

@@ -1,0 +1,40 @@
+"""The clocks of this machine, beside which the source's is kept: by them one sees that it was put back although it has caught up since."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from incremental_assets.core.model.state import HostClock
+
+T = TypeVar("T")
+
+_LINUX = sys.platform.startswith("linux")
+
+
+def beside(ask: Callable[[], T]) -> tuple[T, HostClock]:
+    """What was answered, and our own clocks just before."""
+    wall, uptime = time.time(), _uptime()
+    answer = ask()
+    return answer, HostClock(_boot(), uptime, wall, max(0.0, _uptime() - uptime))
+
+
+def _uptime() -> float:
+    """With the time that the machine slept, where the system counts it."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if _LINUX else time.monotonic()
+
+
+@cache
+def _boot() -> str:
+    """Whose uptime it is: a name space of time may have its own. A digest, as it is kept with the table and need not lead to the machine."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        whose = f"{boot}/{Path('/proc/self/ns/time').readlink()}"
+    except OSError:
+        return ""
+    return hashlib.sha256(whose.encode()).hexdigest()[:16]

@@ -1,0 +1,175 @@
+"""What PostgreSQL's catalogue says of the tables that this user may read."""
+
+from __future__ import annotations
+
+import collections.abc
+from typing import Any
+
+import psycopg
+
+from incremental_assets.adapters.databases.postgresql.bound import known_zone
+from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
+from incremental_assets.core.model.table import Arrival, Column, RoleZone, Sequence, TableId, TableShape
+
+# Partitions are read through their parent, whose size is theirs. A table whose columns are granted one by one shows no ctid and no xmin.
+# Row-level security filters nothing where one policy shows every row and none takes some away.
+_TABLES = """
+WITH policies AS (
+    SELECT p.polrelid, p.polpermissive, coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') = 'true' AS shows_all
+    FROM pg_policy AS p
+    WHERE p.polcmd IN ('r', '*') AND EXISTS (SELECT FROM unnest(p.polroles) AS r (role) WHERE r.role = 0 OR pg_has_role(r.role, 'USAGE'))
+)
+SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
+       c.relkind IN ('r', 'm') AND g.granted,
+       CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END,
+       g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT b.is_foreign),
+       c.relrowsecurity AND row_security_active(c.oid) AND NOT (
+           EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND p.polpermissive AND p.shows_all)
+           AND NOT EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND NOT p.polpermissive AND NOT p.shows_all)),
+       array_remove(ARRAY[CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized' END,
+                          CASE WHEN b.is_foreign THEN 'foreign' END, CASE WHEN b.is_subscribed THEN 'subscription' END], NULL),
+       NOT b.is_unlogged
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint AS rows, coalesce(sum(pg_table_size(k.oid)), 0)::bigint AS bytes
+    FROM pg_class AS k
+    WHERE k.oid = c.oid AND c.relkind <> 'p' OR c.relkind = 'p' AND k.oid IN (SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf)
+) AS s
+CROSS JOIN LATERAL (
+    WITH RECURSIVE branch (relid) AS (
+        SELECT c.oid UNION SELECT h.inhrelid FROM branch JOIN pg_inherits AS h ON h.inhparent = branch.relid)
+    SELECT bool_or(k.relkind = 'f') AS is_foreign, bool_or(k.relpersistence = 'u') AS is_unlogged,
+           bool_or(EXISTS (SELECT FROM pg_subscription_rel AS u WHERE u.srrelid = k.oid)) AS is_subscribed
+    FROM branch JOIN pg_class AS k ON k.oid = branch.relid
+) AS b
+WHERE n.nspname = ANY($1) AND ($2 = '' OR c.relname = $2) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+  AND (g.granted OR has_any_column_privilege(c.oid, 'SELECT')) AND has_schema_privilege(n.oid, 'USAGE')
+ORDER BY n.nspname, c.relname
+"""
+
+# What a default is but the next number of one sequence proves nothing, nor does a partition that draws from a sequence of its own.
+_SEQUENCES = """
+WITH RECURSIVE branches (root, relid) AS (
+    SELECT o, o FROM unnest($1::oid[]) AS o
+    UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
+), sources AS (
+    SELECT b.root, a.attname, d.refobjid AS sequence, pg_get_expr(e.adbin, e.adrelid) ~ $2 AS is_plain, false AS always
+    FROM branches AS b JOIN pg_attribute AS a ON a.attrelid = b.relid JOIN pg_attrdef AS e ON e.adrelid = a.attrelid AND e.adnum = a.attnum
+    LEFT JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid AND d.refclassid = 'pg_class'::regclass
+         AND d.refobjid IN (SELECT q.seqrelid FROM pg_sequence AS q)
+    WHERE a.attgenerated = ''
+    UNION ALL
+    SELECT b.root, a.attname, d.objid, true, a.attidentity = 'a'
+    FROM branches AS b JOIN pg_attribute AS a ON a.attrelid = b.relid
+    JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i'
+         AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.objid IN (SELECT q.seqrelid FROM pg_sequence AS q)
+    WHERE a.attidentity <> ''
+)
+SELECT f.root, f.attname, format('%I.%I', n.nspname, c.relname), q.seqincrement, q.seqcache, q.seqcycle, c.relpersistence <> 'u', f.always
+FROM (SELECT root, attname, min(sequence) AS sequence, bool_and(always) AS always FROM sources GROUP BY root, attname
+      HAVING bool_and(is_plain) AND count(DISTINCT sequence) = 1 AND count(sequence) = count(*)) AS f
+JOIN pg_sequence AS q ON q.seqrelid = f.sequence JOIN pg_class AS c ON c.oid = f.sequence JOIN pg_namespace AS n ON n.oid = c.relnamespace
+"""
+_NEXT_NUMBER = r"^nextval\('([^']|'')+'::regclass\)$"
+
+# Of a role's own settings that for the database counts more than that for all of them.
+_ZONES = """
+WITH settings AS (
+    SELECT DISTINCT ON (d.setrole) d.setrole, split_part(c, '=', 2) AS zone
+    FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
+    WHERE d.setrole <> 0 AND lower(split_part(c, '=', 1)) = 'timezone'
+      AND d.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+    ORDER BY d.setrole, d.setdatabase DESC
+)
+SELECT o, r.rolname, s.zone FROM settings AS s JOIN pg_roles AS r ON r.oid = s.setrole CROSS JOIN unnest($1::oid[]) AS o
+WHERE r.rolcanlogin AND has_any_column_privilege(r.oid, o, 'INSERT, UPDATE')
+ORDER BY r.rolname
+"""
+
+# A domain stands for its base type, however many domains lie between; its own NOT NULL is left out, as PostgreSQL lets a NULL slip past it.
+# Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing.
+_COLUMNS = """
+WITH RECURSIVE bases AS (
+    SELECT t.oid AS domain, t.typbasetype AS type, t.typtypmod AS typmod FROM pg_type AS t WHERE t.typtype = 'd'
+    UNION ALL
+    SELECT b.domain, t.typbasetype, CASE WHEN b.typmod = -1 THEN t.typtypmod ELSE b.typmod END
+    FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
+), resolved AS (
+    SELECT b.* FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype <> 'd'
+)
+SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname,
+       NOT a.attnotnull OR EXISTS (
+           SELECT FROM pg_constraint AS x WHERE x.conrelid = a.attrelid AND x.contype = 'n' AND NOT x.convalidated AND a.attnum = ANY(x.conkey)),
+       coalesce(col_description(a.attrelid, a.attnum), ''), a.attrelid || '.' || a.attnum
+FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
+WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+ORDER BY a.attrelid, a.attnum
+"""
+
+# Of unique keys those that hold for every row at every moment; a primary key may be deferred, as a snapshot shows committed rows only.
+# A table that others inherit from shows their rows too, which its own keys know nothing of; of partitions the parent's keys do.
+_KEYS = """
+SELECT i.indrelid, i.indisprimary, array_agg(a.attname ORDER BY k.place),
+       EXISTS (SELECT FROM pg_inherits AS h JOIN pg_class AS p ON p.oid = h.inhparent WHERE p.oid = i.indrelid AND p.relkind <> 'p')
+FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
+LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
+WHERE i.indrelid = ANY($1::oid[]) AND i.indisunique AND i.indisvalid AND (i.indimmediate OR i.indisprimary)
+  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
+GROUP BY i.indexrelid, i.indrelid, i.indisprimary
+ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid
+"""
+
+
+def read_catalogue(
+    asked: psycopg.RawCursor[Any], source: str, schemas: collections.abc.Sequence[str], name: str = ""
+) -> tuple[TableShape, ...]:
+    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name; or only those of one name."""
+    tables = asked.execute(_TABLES, (list(schemas), name)).fetchall()
+    oids = [table[0] for table in tables]
+    sequences = {
+        (oid, column): Sequence(*sequence)
+        for oid, column, *sequence in asked.execute(_SEQUENCES, (oids, _NEXT_NUMBER)).fetchall()
+    }
+    zones: dict[int, list[RoleZone]] = {oid: [] for oid in oids}
+    for oid, role, zone in asked.execute(_ZONES, (oids,)).fetchall():
+        zones[oid].append(RoleZone(role, known_zone(zone)))
+    columns: dict[int, list[Column]] = {oid: [] for oid in oids}
+    for oid, name, text, kind, type_name, nullable, comment, identity in asked.execute(_COLUMNS, (oids,)).fetchall():
+        spark, fidelity = spark_type(SourceType(text, kind, type_name))
+        sequence = sequences.get((oid, name))
+        columns[oid].append(Column(name, text, spark, fidelity, nullable, comment, identity, sequence))
+    primary: dict[int, tuple[str, ...]] = {}
+    unique: dict[int, list[tuple[str, ...]]] = {oid: [] for oid in oids}
+    inherited: dict[int, tuple[str, ...]] = {}
+    for oid, is_primary, key, has_children in asked.execute(_KEYS, (oids,)).fetchall():
+        filled = {column.name for column in columns[oid] if not column.nullable}
+        if not filled.issuperset(key):
+            # NULLs are not equal to each other, and a column that may not be read is no use in a key.
+            continue
+        if has_children:
+            inherited |= {oid: tuple(key)} if is_primary else {}
+        elif is_primary:
+            primary[oid] = tuple(key)
+        else:
+            unique[oid].append(tuple(key))
+    return tuple(
+        TableShape(
+            id=TableId(source, schema, name),
+            columns=tuple(columns[oid]),
+            primary_key=primary.get(oid, ()),
+            unique_keys=tuple(unique[oid]),
+            own_key=inherited.get(oid, ()),
+            comment=comment,
+            rows=rows,
+            bytes=size,
+            splits=splits,
+            pages=pages,
+            row_versions=row_versions,
+            filtered=filtered,
+            arrivals=tuple(Arrival(arrival) for arrival in arrivals),
+            zones=tuple(zones[oid]),
+            logged=logged,
+        )
+        for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals, logged in tables
+    )

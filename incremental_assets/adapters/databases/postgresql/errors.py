@@ -1,0 +1,152 @@
+"""PostgreSQL's refusals as sentences: what, where, and the cure. The server's own words follow where they say more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import sqlalchemy.exc
+from psycopg import errors
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.sql import identifier
+from incremental_assets.adapters.spark.error_text import words as all_words
+from incremental_assets.adapters.spark.jvm import lost
+from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.table import TableId
+
+_JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
+_JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
+"""Spark's own, where the very first of its connections fails; the driver's words are only in the Java that lies behind it."""
+
+
+@contextmanager
+def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
+    """Turn whatever the driver raises inside into an error of the family."""
+    try:
+        yield
+    except sqlalchemy.exc.DBAPIError as wrapped:
+        raise explain(wrapped.orig if isinstance(wrapped.orig, psycopg.Error) else wrapped, address, table) from None
+    except psycopg.Error as error:
+        raise explain(error, address, table) from None
+
+
+def explain(error: Exception, address: Address, table: TableId | None) -> IncrementalAssetsError:
+    """One sentence for one error of the driver."""
+    place = f"{address.user}@{address.host}:{address.port}/{address.database}"
+    words = _first_line(error)
+    state = getattr(error, "sqlstate", None)
+    if state is None:
+        return _not_connected(address, place, words)
+    if table is not None and isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName):
+        return TableMissing(table)
+    if isinstance(error, errors.UndefinedColumn):
+        return SourceRefused(
+            f"{table or place}: a column went away while the table was asked ({words}); run the sync again, it reads the catalogue anew"
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return SourceRefused(f"{table or place}: {_grant(address, table)} ({words})")
+    if isinstance(error, errors.QueryCanceled):
+        cure = "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
+        return SourceRefused(
+            f"{table or place}: the source gave up on the question after {address.statement_timeout} ({words}); {cure}"
+        )
+    if isinstance(error, errors.TooManyConnections):
+        return SourceUnreachable(
+            f"{place}: the server has no connection left ({words}); try again, or lower `parallel: {{connections: …}}`"
+        )
+    if state.startswith(("08", "57P")):
+        return SourceUnreachable(
+            f"{place}: the connection was lost ({words}); the next sync goes on where this one stopped"
+        )
+    return SourceRefused(f"{table or place}: the source refused the question: {words}")
+
+
+def _explain_read(error: Exception, address: Address, table: TableId) -> IncrementalAssetsError | None:
+    """One sentence for an error of Spark whose cause is the JDBC driver's; None where it is not. Spark wraps it as it likes, its text stays."""
+    text = all_words(error)
+    found = _JDBC.search(text)
+    if found is None and _JDBC_REFUSED.search(text) is None:
+        return None
+    words = found[1].strip().rstrip(".") if found else "it takes no new connection"
+    if "permission denied" in words:
+        return SourceRefused(f"{table}: {_grant(address, table)} ({words})")
+    # The snapshot went with the connection that held it.
+    if words.startswith("ERROR:") and "snapshot" not in words:
+        return SourceRefused(f"{table}: the source refused the read: {words}; nothing was written, run the sync again")
+    if "Read timed out" in text:
+        return SourceUnreachable(
+            f"{table}: {address.host}:{address.port} said nothing for {address.socket_timeout.total_seconds():.0f} s while the table was read; "
+            "the next sync goes on where this one stopped. Should it need that long to find the first row, give the cursor an index "
+            "(`incremental-assets doctor` tells), or raise `options: {socket_timeout: …}`"
+        )
+    return SourceUnreachable(
+        f"{table}: the connection to {address.host}:{address.port} was lost while the table was read ({words}); "
+        "the next sync goes on where this one stopped"
+    )
+
+
+@contextmanager
+def read_explained(address: Address, table: TableId) -> Iterator[None]:
+    """Turn what Spark raises inside into an error of the family, where its JVM is gone or its cause is the JDBC driver's."""
+    try:
+        yield
+    except IncrementalAssetsError:
+        raise
+    except Exception as error:
+        told = lost(error, table) or _explain_read(error, address, table)
+        if told is None:
+            raise
+        # Without the cause: the driver's own error may quote anything.
+        raise told from None
+
+
+def _grant(address: Address, table: TableId | None) -> str:
+    if table is None:
+        return f"the user {address.user} lacks a privilege; `doctor --sql` prints the grants"
+    schema, user = identifier(table.schema), identifier(address.user)
+    grants = f"GRANT USAGE ON SCHEMA {schema} TO {user}; GRANT SELECT ON {schema}.{identifier(table.name)} TO {user}"
+    return f"the user {address.user} may not read {render_table(table.schema, table.name)}; as its owner run {grants}"
+
+
+def _not_connected(address: Address, place: str, words: str) -> IncrementalAssetsError:
+    # libpq gives no SQLSTATE for a connection that never was; the server's words may be in any language, so the rest is quoted.
+    low = words.lower()
+    if "password authentication failed" in low or "no password supplied" in low:
+        return SourceUnreachable(
+            f"{place}: the password of {address.user} is refused; check the secret that `password` refers to, and `user`"
+        )
+    if "does not exist" in low and "database" in low:
+        return SourceUnreachable(f"{place}: there is no database {address.database!r} on this server; check `database`")
+    if "does not exist" in low and "role" in low:
+        return SourceUnreachable(
+            f"{place}: there is no user {address.user!r} on this server; check `user`, `doctor --sql` prints how to create it"
+        )
+    if "pg_hba.conf" in low:
+        return SourceUnreachable(
+            f"{place}: the server admits no such connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
+        )
+    if "ssl" in low or "certificate" in low:
+        return SourceUnreachable(f"{place}: no connection under `tls: {address.tls}` ({words}); {_tls_cure(low)}")
+    if "could not translate host name" in low or "failed to resolve host" in low or "name or service not known" in low:
+        return SourceUnreachable(f"{place}: the host {address.host!r} is not known; check `host`")
+    return SourceUnreachable(
+        f"{place}: the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
+    )
+
+
+def _tls_cure(words: str) -> str:
+    if "does not support ssl" in words:
+        return "switch TLS on in the server; a source on this machine may have `tls: disable`"
+    if "does not match host name" in words:
+        return "write `host` by a name that the certificate carries"
+    return "put the server's authority into ~/.postgresql/root.crt, or name it in PGSSLROOTCERT"
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # psycopg lists every address it tried; the last line of libpq's own is the reason.
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,150 @@
+"""The source's own numbers: what a read must return, and the fingerprint that tells whether anything has moved since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.read import rejected, stamped_ahead, where
+from incremental_assets.adapters.databases.postgresql.sql import (
+    ALIAS,
+    Parameters,
+    can_be_null,
+    column,
+    column_of,
+    cursor_of,
+    inside,
+    of_members,
+    orderly,
+    reads_nulls,
+    relation,
+    without_cursor,
+)
+from incremental_assets.adapters.databases.postgresql.unaltered import check_members, check_unaltered
+from incremental_assets.adapters.databases.postgresql.visible import first_unread
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.last_read import read_already
+from incremental_assets.core.planning.plan import Mode, SyncPlan
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSession:
+    """A snapshot that is held open, and the source's own numbers in it."""
+
+    snapshot_id: str
+    rows: int
+    rejected: int
+    """Rows that Spark cannot hold, or that the plan sends to quarantine; when 0 the read need not test for them."""
+    nulls: int
+    highest: CursorValue | None
+    lowest: CursorValue | None
+    due: CursorValue | None
+    """The smallest that is past the source's clock, where the plan sends such rows to quarantine."""
+    fingerprint: Fingerprint | None
+    visible: str
+    """Which transactions it shows."""
+    since: int | None
+    """The transaction before which the last sync has read every row; None: all of the window is read."""
+
+
+def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSession:
+    """Begin the transaction that owns the snapshot, and ask it for the plan's numbers. Raises SourceRefused if the table is no longer the planned one."""
+    spec = plan.spec
+    asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    snapshot_id, visible = one_row(asked, "SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
+    last, values = read_already(plan), Parameters()
+    since = first_unread(last.visible, visible) if last else None
+    sql = numbers_sql(plan, values, since)
+    rows, rejected_rows, highest, lowest, due, nulls, *marks = one_row(asked, sql, values.values)
+    check_unaltered(asked, spec)
+    check_members(asked, plan)
+    return SnapshotSession(
+        snapshot_id=snapshot_id,
+        rows=rows,
+        rejected=rejected_rows,
+        nulls=nulls,
+        highest=parse_cursor(spec, highest),
+        lowest=parse_cursor(spec, lowest),
+        due=parse_cursor(spec, due),
+        fingerprint=fingerprint(spec, plan.fingerprint_lower, marks) if marks[0] is not None else None,
+        visible=visible,
+        since=since,
+    )
+
+
+def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) -> str:
+    """One row: rows, rejected, highest, lowest, due, nulls, and the fingerprint's rows, highest and digest."""
+    spec = plan.spec
+    read = f"FROM {relation(spec.id)} WHERE {where(plan, values, since)}"
+    counts = f"count(*) AS n, count(*) FILTER (WHERE {rejected(plan, values)}) AS rejected"
+    if not spec.is_incremental:
+        return f"SELECT r.n, r.rejected, NULL, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
+    stamped = stamped_ahead(plan, values)
+    due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
+    ends = f"CAST(max({orderly(spec)}) AS text) AS highest, CAST(min({orderly(spec)}) AS text) AS lowest, {due} AS due"
+    missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
+    if plan.request.mode is Mode.BACKFILL:
+        # A backfill leaves the fingerprint of the last sync as it is.
+        return f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
+    provisional = fingerprint_sql(spec, provisional_window(plan), values, plan.members)
+    return (
+        f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, f.n, f.highest, f.digest "
+        f"FROM (SELECT {counts}, {ends} {read}) AS r CROSS JOIN ({provisional}) AS f"
+    )
+
+
+def provisional_window(plan: SyncPlan) -> Window:
+    """What the next sync would read of this snapshot."""
+    return Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
+
+
+def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters, members: Sequence[int] | None = None) -> str:
+    """One row: n, highest, digest; of some `members` alone, or of all that are there."""
+    rows = of_members(spec, members, values, inside(spec, window, values, nulls=reads_nulls(spec)))
+    return (
+        f"SELECT count(*) AS n, CAST(max({orderly(spec)}) AS text) AS highest, CAST(coalesce(sum({_version(spec)}), 0) AS text) AS digest "
+        f"FROM {relation(spec.id)} WHERE {rows}"
+    )
+
+
+def fingerprint(spec: TableSpec, lower: CursorValue | None, row: Sequence[Any]) -> Fingerprint:
+    """From the row of `fingerprint_sql`."""
+    count, highest, digest = row
+    value = parse_cursor(spec, highest)
+    return Fingerprint(lower=lower, rows=count, highest=value.text if value else None, digest=digest)
+
+
+def highest_sql(spec: TableSpec) -> str:
+    """The largest integer of a table as text, found by an index where there is one."""
+    cursor = cursor_of(spec)
+    largest = _largest(spec, cursor.column, "")
+    if cursor.fallback is not None:
+        largest = f"greatest({largest}, {_largest(spec, cursor.fallback, f'{column(cursor.column)} IS NULL')})"
+    return f"SELECT CAST({largest} AS text)"
+
+
+def parse_cursor(spec: TableSpec, text: str | None) -> CursorValue | None:
+    """A cursor's value as our sessions print it."""
+    return None if text is None else CursorValue.parse(cursor_of(spec).type, text)
+
+
+def _largest(spec: TableSpec, name: str, condition: str) -> str:
+    tests = [condition] if condition else []
+    if cursor_of(spec).type is CursorType.INTEGER and column_of(spec, name).source_type.startswith("numeric"):
+        tests.append(f"{column(name)} < 'NaN'")
+    rows = f" WHERE {' AND '.join(tests)}" if tests else ""
+    return f"(SELECT max({column(name)}) FROM {relation(spec.id)}{rows})"
+
+
+def _version(spec: TableSpec) -> str:
+    """A 64-bit hash that changes whenever the row is written; of a view's row all that can be had is its content."""
+    if spec.shape.row_versions:
+        return f"hash_record_extended(ROW({ALIAS}.tableoid, {ALIAS}.ctid, {ALIAS}.xmin), 0)"
+    return f"hashtextextended(CAST(ROW({', '.join(column(name) for name in spec.shape.names)}) AS text), 0)"

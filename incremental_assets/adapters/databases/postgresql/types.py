@@ -1,0 +1,159 @@
+"""PostgreSQL's type table: what Spark type holds a source type, how a value travels there, and which values cannot.
+
+Spark's JDBC reader sees nothing but smallint, int, bigint, real, double, boolean, text, bytea and numeric(p,s); everything else is
+turned into one of these in the source, where it is exact.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from incremental_assets.adapters.databases.dialect import Transport
+from incremental_assets.adapters.databases.postgresql.sql import column
+from incremental_assets.core.model.table import Column, Fidelity
+
+_SIMPLE = {
+    "smallint": "smallint",
+    "integer": "int",
+    "bigint": "bigint",
+    "boolean": "boolean",
+    "real": "float",
+    "double precision": "double",
+    "bytea": "binary",
+    "date": "date",
+}
+_TEXTS = re.compile(r'text|name|"char"|json|xml|bpchar|character( varying)?(\(\d+\))?')
+"""Types whose values are texts, so that a string holds all there is to them."""
+_NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
+_TIMESTAMP = re.compile(r"timestamp(\(\d\))? (with|without) time zone")
+
+_LAST_MICROSECOND = "294247-01-10 04:00:54.775807"
+"""The largest signed 64-bit count of microseconds; PostgreSQL goes on for 29 years, and rounds extract() from this one on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceType:
+    """A type as the catalogue shows it, domains resolved. `text` is format_type()'s, `kind` is pg_type.typtype, `name` is typname."""
+
+    text: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unholdable:
+    """Values that a column's Spark type cannot hold: the condition in SQL, and the reason for people."""
+
+    condition: str
+    reason: str
+
+
+def spark_type(source: SourceType) -> tuple[str, Fidelity]:
+    """The Spark type of a source type, as DDL, and how faithful it is. Whatever is not known travels as PostgreSQL's own text."""
+    if source.text in _SIMPLE:
+        return _SIMPLE[source.text], Fidelity.EXACT
+    numeric = _NUMERIC.fullmatch(source.text)
+    if numeric is not None:
+        precision, scale = int(numeric[1]), int(numeric[2])
+        if precision <= 38 and 0 <= scale <= precision:
+            return f"decimal({precision},{scale})", Fidelity.EXACT
+    timestamp = _TIMESTAMP.fullmatch(source.text)
+    if timestamp is not None:
+        return ("timestamp" if timestamp[2] == "with" else "timestamp_ntz"), Fidelity.EXACT
+    is_text = _TEXTS.fullmatch(source.text) is not None or source.kind == "e" or source.name == "citext"
+    return "string", Fidelity.EXACT if is_text else Fidelity.TEXT
+
+
+def transport(found: Column, alias: str, *, guarded: bool = True) -> Transport:
+    """How a column travels: as itself, as a count of days or microseconds, or as text.
+
+    What Spark cannot hold becomes NULL; without `guarded` it raises, for rows that are known to hold nothing of the kind.
+    """
+    value = column(found.name)
+    select = _travel(found, value)
+    bad = unholdable(found) if guarded else None
+    if bad is not None:
+        # nullif() keeps a numeric's precision, which CASE would drop, and then Spark's reader would choose one of its own.
+        select = (
+            f"nullif({select}, 'NaN')"
+            if found.spark_type.startswith("decimal")
+            else f"CASE WHEN NOT ({bad.condition}) THEN {select} END"
+        )
+    return Transport(name=found.name, alias=alias, select=select, spark=_arrive(found, alias))
+
+
+def unholdable(found: Column) -> Unholdable | None:
+    """The values of a column that Spark cannot hold, None where it holds them all."""
+    value = column(found.name)
+    if found.spark_type.startswith("decimal"):
+        return Unholdable(f"{value} = 'NaN'", f"NaN has no place in {found.spark_type}")
+    if found.spark_type == "date":
+        return Unholdable(f"NOT isfinite({value})", "infinity has no place in a date of Spark")
+    if found.spark_type in ("timestamp", "timestamp_ntz"):
+        last = (
+            f"timestamptz '{_LAST_MICROSECOND}+00'"
+            if found.spark_type == "timestamp"
+            else f"timestamp '{_LAST_MICROSECOND}'"
+        )
+        return Unholdable(
+            f"({value} >= {last} OR {value} = '-infinity')",
+            "infinity, or a moment after the year 294246, has no place in a timestamp of Spark",
+        )
+    return None
+
+
+def as_days(value: str) -> str:
+    """A finite date as days since 1970-01-01."""
+    return f"({value} - date '1970-01-01')"
+
+
+def as_micros(value: str) -> str:
+    """A finite timestamp as microseconds since 1970-01-01; extract() is exact since PostgreSQL 14, before that it was a float."""
+    return f"CAST(extract(epoch FROM {value}) * 1000000 AS bigint)"
+
+
+def as_text(found: Column, value: str) -> str:
+    """A value as PostgreSQL prints it; a cast would strip the padding of char(n)."""
+    if found.source_type.startswith(("character(", "bpchar")):
+        return f"textin(bpcharout({value}))"
+    return f"CAST({value} AS text)"
+
+
+_TRAVELS = {
+    "smallint": "smallint",
+    "int": "integer",
+    "bigint": "bigint",
+    "boolean": "boolean",
+    "float": "real",
+    "double": "double precision",
+    "binary": "bytea",
+}
+
+
+def _travel(found: Column, value: str) -> str:
+    kind = found.spark_type
+    if kind in _TRAVELS:
+        # The cast looks like none, but it strips a domain, whose name would reach Spark as a type of its own.
+        return f"CAST({value} AS {_TRAVELS[kind]})"
+    if kind.startswith("decimal"):
+        return f"CAST({value} AS {_numeric(found)})"
+    if kind == "date":
+        return as_days(value)
+    if kind in ("timestamp", "timestamp_ntz"):
+        return as_micros(value)
+    return as_text(found, value)
+
+
+def _arrive(found: Column, alias: str) -> str:
+    if found.spark_type == "date":
+        return f"date_from_unix_date({alias})"
+    if found.spark_type == "timestamp":
+        return f"timestamp_micros({alias})"
+    if found.spark_type == "timestamp_ntz":
+        return f"CAST(timestamp_micros({alias}) AS timestamp_ntz)"
+    return alias
+
+
+def _numeric(found: Column) -> str:
+    return found.spark_type.replace("decimal", "numeric")

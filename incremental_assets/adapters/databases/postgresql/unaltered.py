@@ -1,0 +1,85 @@
+"""Is the table that a snapshot shows still the one that was planned for? Asked when the snapshot's own lock keeps it so.
+
+PostgreSQL finds a table as it is now, whatever the snapshot: columns that were retyped since are cast without a word, a key that was
+dropped enforces nothing, and a table that was rewritten or made anew since shows no row at all to whoever looked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
+from incremental_assets.adapters.databases.postgresql.sql import identifier
+from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+
+# pg_class tells the files as the snapshot shows them, the function tells them as they are; whatever the first question read is locked.
+_REWRITTEN = """
+SELECT EXISTS (
+    SELECT FROM pg_locks AS l LEFT JOIN pg_class AS c ON c.oid = l.relation
+    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation'
+      AND (c.oid IS NULL OR c.relkind IN ('r', 'm') AND c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_relation_filenode(c.oid)))
+"""
+
+# The function tells the partitions as they are, where a query would tell those of the snapshot. What was read is locked, and stays.
+_GONE = """
+SELECT count(*) FROM unnest($2::oid[]) AS o
+WHERE o NOT IN (SELECT p.relid FROM pg_partition_tree($1::regclass) AS p)
+  AND o NOT IN (SELECT l.relation FROM pg_locks AS l WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation')
+"""
+
+
+def check_unaltered(asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
+    """In the transaction of the snapshot, after its first question. Raises SourceRefused."""
+    (rewritten,) = one_row(asked, _REWRITTEN)
+    if rewritten:
+        raise _altered(spec, "it was rewritten or made anew")
+    found = read_catalogue(asked, spec.id.source, (spec.id.schema,), spec.id.name)
+    told = _difference(spec.shape, found[0]) if found else "it is gone"
+    if told:
+        raise _altered(spec, told)
+
+
+def check_members(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
+    """In the same transaction: every partition and child that the plan counts on is in the table. Raises SourceRefused."""
+    if not plan.members:
+        return
+    table = f"{identifier(plan.spec.id.schema)}.{identifier(plan.spec.id.name)}"
+    (gone,) = one_row(asked, _GONE, (table, list(plan.members)))
+    if gone:
+        raise _altered(plan.spec, "a partition or child left it")
+
+
+def _difference(planned: TableShape, found: TableShape) -> str:
+    was, now = (
+        {
+            column.name: (column.source_type, column.nullable, column.identity, column.sequence)
+            for column in shape.columns
+        }
+        for shape in (planned, found)
+    )
+    columns = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    told = [f"columns {', '.join(columns)}"] if columns else []
+    if _keys(planned) != _keys(found):
+        told.append("its keys")
+    if planned.arrivals != found.arrivals:
+        told.append("how its rows come into it")
+    if planned.filtered != found.filtered:
+        told.append("its row-level security, for which the reading user needs BYPASSRLS")
+    return ", ".join(told)
+
+
+def _keys(shape: TableShape) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
+    return shape.primary_key, sorted(shape.unique_keys)
+
+
+def _altered(spec: TableSpec, what: str) -> SourceRefused:
+    return SourceRefused(
+        f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
+        "run the sync again, it reads the catalogue anew"
+    )

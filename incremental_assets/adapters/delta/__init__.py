@@ -1,0 +1,1 @@
+"""The lake: Delta tables, their log, staged batches, the one commit of a batch."""

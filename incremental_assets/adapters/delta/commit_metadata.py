@@ -1,0 +1,131 @@
+"""What every commit of ours says about itself, in the log's `userMetadata`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.ports import Batch
+
+MARK = "incremental_assets"
+VERSION = 1
+
+
+class Kind(StrEnum):
+    """What a commit did with its batch."""
+
+    UPSERT = "upsert"
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    LOAD = "load"
+    """The rows of a first load, which have no position yet."""
+    LOADED = "loaded"
+    """Their position."""
+    FENCE = "fence"
+    QUARANTINE = "quarantine"
+    MAINTENANCE = "maintenance"
+
+
+BEFORE_LANDING = (Kind.FENCE, Kind.LOAD)
+"""What is committed for a batch that has not landed, and may never land."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One commit's own words. `seen` is the version up to which no other hand had changed rows when it was written."""
+
+    kind: Kind
+    app_id: str
+    seq: int
+    batch_id: str
+    run_id: str
+    seen: int
+    rows: int = 0
+    rejected: int = 0
+    duplicates: int = 0
+    state: State | None = field(default=None)
+    rows_before: int | None = None
+    """Rows of the target before an upsert that wrote all of them anew; None for one that left the others where they lay."""
+    withdrawn: int = 0
+    """Rows that an upsert took out of the target, as the source's row of their key went to quarantine."""
+
+    @property
+    def landable(self) -> int:
+        """Rows of the batch that can land."""
+        return self.rows - self.rejected - self.duplicates
+
+    @classmethod
+    def of_batch(cls, plan: SyncPlan, batch: Batch, state: State, seen: int, rows_before: int | None = None) -> Note:
+        """For the commit that lands a batch."""
+        strategy = Kind.OVERWRITE if plan.overwrites else Kind(plan.spec.strategy.value)
+        kind, ticket = Kind.LOADED if batch.in_target else strategy, plan.ticket
+        facts = (batch.rows, batch.rejected, batch.duplicates)
+        return cls(
+            kind, ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id, seen, *facts, state, rows_before
+        )
+
+    @classmethod
+    def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> Note:
+        """For the commit of a first load's rows."""
+        ticket, sequence = plan.ticket, plan.ticket.load_seq
+        if sequence is None:
+            raise ValueError("only a first load has a sequence for its rows")
+        return cls(Kind.LOAD, ticket.app_id, sequence, ticket.batch_id, plan.request.run_id, seen, rows)
+
+    @classmethod
+    def of_fence(cls, ticket: Ticket, state: State | None, seen: int) -> Note:
+        """For a commit without rows."""
+        return cls(Kind.FENCE, ticket.app_id, ticket.seq, ticket.batch_id, "", seen, state=state)
+
+    @classmethod
+    def of_maintenance(cls, ticket: Ticket, run_id: str, state: State, seen: int) -> Note:
+        """For a commit that puts files together; `ticket` names the last sequence, since it has none of its own."""
+        return cls(Kind.MAINTENANCE, ticket.app_id, ticket.seq, ticket.batch_id, run_id, seen, state=state)
+
+    def to_json(self) -> str:
+        """One line."""
+        document = {
+            MARK: VERSION,
+            "kind": self.kind,
+            "app_id": self.app_id,
+            "seq": self.seq,
+            "batch_id": self.batch_id,
+            "run_id": self.run_id,
+            "seen": self.seen,
+            "rows": self.rows,
+            "rejected": self.rejected,
+            "duplicates": self.duplicates,
+            "state": json.loads(self.state.to_json()) if self.state else None,
+            "rows_before": self.rows_before,
+            "withdrawn": self.withdrawn,
+        }
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_note(text: Any) -> Note | None:
+    """The note of a commit; None where somebody else wrote it, whatever it is they wrote."""
+    try:
+        document = json.loads(text)
+        if not isinstance(document, dict) or MARK not in document:
+            return None
+        state = document["state"]
+        return Note(
+            kind=Kind(document["kind"]),
+            app_id=document["app_id"],
+            seq=document["seq"],
+            batch_id=document["batch_id"],
+            run_id=document["run_id"],
+            seen=document["seen"],
+            rows=document["rows"],
+            rejected=document["rejected"],
+            duplicates=document["duplicates"],
+            state=State.from_json(json.dumps(state)) if state else None,
+            rows_before=document.get("rows_before"),
+            withdrawn=document.get("withdrawn", 0),
+        )
+    except (TypeError, ValueError, KeyError):
+        return None

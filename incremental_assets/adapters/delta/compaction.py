@@ -1,0 +1,47 @@
+"""A table's files put together by Delta itself: one commit that leaves every row as it is and carries our note.
+
+Delta takes the note of such a commit from the session's settings, which every thread of a session shares. So it is made in a session of its
+own on the same engine: the note of one table can never be another table's, whatever else is being written meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.delta.commit_metadata import Note
+from incremental_assets.adapters.delta.transaction_log import open_log
+from incremental_assets.adapters.spark.expressions import quoted
+from incremental_assets.adapters.spark.session import beside
+from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.model.compaction import SMALL, TARGET, How
+from incremental_assets.core.model.table import TableId
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STATEMENTS = {How.GATHER: "OPTIMIZE {}", How.PURGE: "REORG TABLE {} APPLY (PURGE)"}
+
+
+def compact(session: SparkSession, table: TableId, path: str, how: How, note: Note) -> int:
+    """One commit, confirmed from the log; its version. Raises CommitMissing where Delta found nothing to do."""
+    settings = {
+        # `${env:NAME}` in a setting is replaced by what that variable holds, and a column of a key may be called anything.
+        "spark.databricks.delta.commitInfo.userMetadata": note.to_json().replace("$", "\\u0024"),
+        "spark.databricks.delta.optimize.minFileSize": str(SMALL),
+        "spark.databricks.delta.optimize.maxFileSize": str(TARGET),
+        # Else large files are taken as well, for a twentieth of their rows: what goes for them is decided for all together.
+        "spark.databricks.delta.optimize.maxDeletedRowsRatio": "1.0",
+    }
+    with beside(session) as own:
+        for name, value in settings.items():
+            own.conf.set(name, value)
+        own.sql(_STATEMENTS[how].format(f"delta.{quoted(path)}")).collect()
+    log = open_log(path)
+    found = (
+        [commit for commit in log.commits(note.seen) if commit.note and commit.note.batch_id == note.batch_id]
+        if log
+        else []
+    )
+    if not found:
+        raise CommitMissing(f"{table}: Delta found nothing to put together in {path}")
+    return found[0].version

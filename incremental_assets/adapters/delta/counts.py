@@ -1,0 +1,80 @@
+"""Rows of one commit, from what the log says of it: pure."""
+
+from __future__ import annotations
+
+from incremental_assets.adapters.delta.commit_metadata import Kind, Note
+from incremental_assets.adapters.delta.transaction_log import Committed
+from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.report import RowCounts
+
+_IS_MERGE = "numTargetRowsInserted"
+
+
+def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -> RowCounts:
+    """`late` and `deleted` (of an overwrite) are not in the log; a commit found later is told without them."""
+    written = note.rows if note.kind is Kind.LOADED else _rows_landed(commit, note)
+    updated = _rows_gone(commit, note) if note.kind is Kind.UPSERT else 0
+    return RowCounts(
+        read=note.rows,
+        inserted=written - updated,
+        updated=updated,
+        deleted=deleted + note.withdrawn,
+        unchanged=max(0, note.landable - written),
+        late=late,
+        quarantined=note.rejected,
+    )
+
+
+def _rows_landed(commit: Committed, note: Note) -> int:
+    """Rows of the batch in the target: all of them, where a commit wrote the others along."""
+    return rows_written(commit) if note.rows_before is None else note.landable
+
+
+def _rows_gone(commit: Committed, note: Note) -> int:
+    """Rows of the target whose place rows of the batch took."""
+    if note.rows_before is not None:
+        return note.rows_before - _rows_kept(commit, note)
+    if _IS_MERGE in commit.metrics:
+        return commit.metrics.get("numTargetRowsDeleted", 0) - note.withdrawn
+    return commit.metrics.get("numDeletedRows", 0)
+
+
+def _rows_kept(commit: Committed, note: Note) -> int:
+    return rows_written(commit) - note.landable
+
+
+def rows_written(commit: Committed) -> int:
+    """By one commit; Delta counts all rows of a file that got a deletion vector as copied and as output."""
+    if _IS_MERGE in commit.metrics:
+        return commit.metrics[_IS_MERGE]
+    return commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
+
+
+def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: bool, landed: int | None = None) -> None:
+    """What was written must be the batch less what was rightly left out. Raises CommitMissing.
+
+    `into_nothing`: all of it. `landed`: rows of the batch as they were counted on their way, where others were written along.
+    Cheap, so it is asked after every commit: rows that Spark wrote twice, or lost, are told at once and not found months later.
+    """
+    written = rows_written(commit) if landed is None else landed
+    whole = into_nothing or note.rows_before is not None
+    if written > note.landable or (whole and written != note.landable):
+        raise _wrong(table, commit, f"holds {written} rows of a batch of {note.landable}")
+    if note.rows_before is None:
+        if (gone := _rows_gone(commit, note)) < 0:
+            raise _wrong(table, commit, f"took {gone + note.withdrawn} rows away where {note.withdrawn} had to go")
+        return
+    # A row of the batch takes the place of one at the most.
+    kept = _rows_kept(commit, note)
+    if not note.rows_before - note.landable <= kept <= note.rows_before:
+        raise _wrong(
+            table, commit, f"left {kept} of {note.rows_before} rows as they were, beside a batch of {note.landable}"
+        )
+
+
+def _wrong(table: TableId, commit: Committed, told: str) -> CommitMissing:
+    return CommitMissing(
+        f"{table}: version {commit.version} {told}, which must not be; run "
+        f"`incremental-assets check --select {table}`, read everything again with `--full-refresh`, and report it"
+    )

@@ -1,0 +1,181 @@
+"""Which staged rows are written, as one query: equal rows and repeated keys are dropped inside of it, not in a job before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from incremental_assets.adapters.delta.stage import trusts_key
+from incremental_assets.adapters.spark.expressions import alike, all_of, column, comparable, cursor_column, from_on
+from incremental_assets.adapters.spark.own_names import BATCH, COPY, LATE, REJECT_REASON, SEQ, TARGET, key_part
+from incremental_assets.adapters.spark.staged import read_staged
+from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Batch
+from incremental_assets.core.syncing.overlap import Era, Overlap, eras
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The target as a batch meets it: where it lies, its columns, and what of it can equal staged rows."""
+
+    path: str
+    columns: tuple[TargetColumn, ...]
+    overlap: Overlap | None
+
+
+def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: bool) -> DataFrame:
+    """Staged rows that were not rejected, under the source's names, with the late flag; one per key where keys repeat."""
+    rows = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
+    rows = rows.select(*(column(name) for name in spec.shape.names), column(LATE))
+    return _largest_of_each_key(spec, rows) if repeated else rows
+
+
+def writable(session: SparkSession, plan: SyncPlan, batch: Batch, staged: str, present: Present | None) -> DataFrame:
+    """What is to be written of a batch; `present` is None where nothing of the target is to stay."""
+    rows = landable(session, staged, plan.spec, repeated=batch.duplicates > 0)
+    if present is None:
+        return rows
+    return with_dropped(session, plan.spec, unseen(session, plan, rows, present), present)
+
+
+def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
+    """The rows that the target does not hold as they are, and, of a key that only the configuration declares, does not hold newer."""
+    spec = plan.spec
+    target = session.read.format("delta").load(present.path)
+    if present.overlap is not None:
+        rows = (
+            _without_equal(plan, rows, target, present)
+            if spec.strategy is Strategy.UPSERT
+            else _without_present(plan, rows, target, present)
+        )
+    if spec.strategy is Strategy.UPSERT and trusts_key(spec) and spec.cursor is not None:
+        rows = _without_older(spec, rows, target)
+    return rows
+
+
+def withdrawn(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> DataFrame:
+    """Keys of the target's rows whose row in the source cannot land any more, under names of our own, one per row of the target.
+
+    Not those of a key that only the configuration declares where another row with it lands, or where the target holds a newer one.
+    """
+    spec, batch = plan.spec, read_staged(session, staged, plan.spec)
+    lands, target = column(REJECT_REASON).isNull(), session.read.format("delta").load(path)
+    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
+    whole = all_of(column(name).isNotNull() for name in spec.key)
+    rejected = (
+        batch.where(~lands & whole).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
+    )
+    older = matches
+    if trusts_key(spec) and spec.cursor is not None:
+        ours, theirs = cursor_column(spec, BATCH), cursor_column(spec, TARGET)
+        older = matches & (theirs.isNull() | (theirs <= ours))
+    gone = target.alias(TARGET).join(rejected.alias(BATCH), on=older, how="left_semi")
+    return gone.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
+
+
+def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows: DataFrame, path: str) -> DataFrame:
+    """All that the target is to hold: the rows that land, in its shape, and those of its own whose key none of them has."""
+    matches = all_of(column(name, TARGET).eqNullSafe(column(name, BATCH)) for name in spec.key)
+    target = session.read.format("delta").load(path)
+    others = target.alias(TARGET).join(rows.alias(BATCH), on=matches, how="left_anti")
+    # Another hand may have added columns that begin as ours do.
+    return shaped.unionByName(others, allowMissingColumns=True)
+
+
+def with_dropped(session: SparkSession, spec: TableSpec, rows: DataFrame, present: Present) -> DataFrame:
+    """An upsert replaces whole rows, so the values of columns that the source has dropped are read from the target."""
+    source = {found.name.lower() for found in spec.columns}
+    dropped = [
+        found.name
+        for found in present.columns
+        if found.name.lower() not in source and not found.name.startswith(OWN_PREFIX)
+    ]
+    if not dropped or spec.strategy is not Strategy.UPSERT:
+        return rows
+    # Under names of our own: a dropped column may be called as the flag is.
+    kept = (
+        session.read.format("delta")
+        .load(present.path)
+        .select(
+            *(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)),
+            *(column(name) for name in dropped),
+        )
+    )
+    keys = [key_part(place) for place in range(len(spec.key))]
+    matches = all_of(
+        column(name, BATCH).eqNullSafe(column(key, TARGET)) for name, key in zip(spec.key, keys, strict=True)
+    )
+    return rows.alias(BATCH).join(kept.dropDuplicates(keys).alias(TARGET), on=matches, how="left").drop(*keys)
+
+
+def _largest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
+    others = [column(name).desc_nulls_last() for name in spec.shape.names if name not in spec.key]
+    order = [cursor_column(spec).desc_nulls_last(), *others] if spec.cursor is not None else others
+    by_key = Window.partitionBy(*(column(name) for name in spec.key)).orderBy(*(order or [sf.lit(1)]))
+    numbered = rows.withColumn(COPY, sf.row_number().over(by_key))
+    return numbered.where(sf.col(COPY) == 1).drop(COPY)
+
+
+def _without_equal(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
+    """An upsert: a row that the target holds with every column equal need not be written. A column that is only now coming is NULL there."""
+    spec = plan.spec
+    there = {found.name.lower() for found in present.columns}
+    equal = alike(
+        [
+            (
+                column(found.name, BATCH),
+                column(found.name, TARGET) if found.name.lower() in there else sf.lit(None).cast(found.spark_type),
+                found.spark_type,
+            )
+            for found in spec.columns
+        ]
+    )
+    return rows.alias(BATCH).join(_reachable(plan, target, present).alias(TARGET), on=equal, how="left_anti")
+
+
+def _without_older(spec: TableSpec, rows: DataFrame, target: DataFrame) -> DataFrame:
+    ours, theirs = cursor_column(spec, BATCH), cursor_column(spec, TARGET)
+    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
+    newer = theirs.isNotNull() & (ours.isNull() | (theirs > ours))
+    return rows.alias(BATCH).join(target.alias(TARGET), on=matches & newer, how="left_anti")
+
+
+def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
+    """An append: the newest era first, as its rows are compared by the most columns; what they match, older ones need not."""
+    if present.overlap is None:
+        return rows
+    reachable = _reachable(plan, target, present)
+    for era in eras(plan, present.overlap, present.columns):
+        rows = _subtract(plan.spec, rows, _landed_in(era, reachable), era.columns)
+    return rows
+
+
+def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The multiset difference over some columns; an enforced key makes every row of a snapshot the only one of its kind."""
+    types = {found.name.lower(): found.spark_type for found in spec.columns}
+    equal = alike([(column(name, BATCH), column(name, TARGET), types[name.lower()]) for name in names])
+    if spec.key and spec.key_enforced:
+        return rows.alias(BATCH).join(there.alias(TARGET), on=equal, how="left_anti")
+    # As they are compared: rows that are told apart there are not numbered together here.
+    copies = Window.partitionBy(*(comparable(column(name), types[name.lower()]) for name in names)).orderBy(sf.lit(1))
+    ours, theirs = (frame.withColumn(COPY, sf.row_number().over(copies)) for frame in (rows, there))
+    numbered = equal & (column(COPY, BATCH) == column(COPY, TARGET))
+    return ours.alias(BATCH).join(theirs.alias(TARGET), on=numbered, how="left_anti").drop(COPY)
+
+
+def _reachable(plan: SyncPlan, target: DataFrame, present: Present) -> DataFrame:
+    """Only rows from the batch's lowest cursor on can be equal to one of its rows; the others are skipped by their files' statistics."""
+    lower = present.overlap.lower if present.overlap else None
+    condition = from_on(plan.spec, lower) if lower is not None else None
+    return target if condition is None else target.where(condition)
+
+
+def _landed_in(era: Era, target: DataFrame) -> DataFrame:
+    if era.first is not None:
+        target = target.where(sf.col(SEQ) >= era.first)
+    return target if era.end is None else target.where(sf.col(SEQ) < era.end)

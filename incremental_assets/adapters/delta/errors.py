@@ -1,0 +1,50 @@
+"""What the lake's file system refuses, and what another run has taken away, as sentences. Spark wraps both in pages of Java; the words stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from incremental_assets.adapters.spark.error_text import words
+from incremental_assets.adapters.spark.jvm import lost
+from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost
+from incremental_assets.core.model.table import TableId
+
+_REFUSALS = {
+    "No space left on device": "its disk is full; make room there",
+    "Disk quota exceeded": "its quota is used up; make room there, or raise it",
+    "Read-only file system": "its file system is read-only; mount it for writing",
+    "Permission denied": "this user may not write there; give it the right, or choose another folder",
+    "AccessDenied": "the store denies it; check the credentials and what they may do",
+}
+_GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException")
+
+
+@contextmanager
+def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
+    """Turn what Spark raises inside into an error of the family, where it is known. `staged` is the batch that this run has written."""
+    try:
+        yield
+    except IncrementalAssetsError:
+        raise
+    except Exception as error:
+        ended = lost(error, table)
+        if ended is not None:
+            raise ended from None
+        known = explain(words(error), table, lake, staged)
+        if known is None:
+            raise
+        raise known from None
+
+
+def explain(told: str, table: TableId, lake: str, staged: str) -> IncrementalAssetsError | None:
+    """One sentence for what Spark said; None where that is nothing known, or not the lake's: the source's disk may be full as well."""
+    if "org.postgresql" in told:
+        return None
+    for refusal, cure in _REFUSALS.items():
+        if refusal in told:
+            return LakeRefused(
+                f"{table}: the lake at {lake} could not be written: {cure}; the next sync goes on where this one stopped"
+            )
+    # A batch is removed by its own run, or by the one that takes over from it.
+    return LeaseLost(table) if staged and staged in told and any(gone in told for gone in _GONE) else None

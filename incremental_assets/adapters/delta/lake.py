@@ -1,0 +1,369 @@
+"""The lake: one Delta table per source table, one commit per sync, each confirmed from the log.
+
+What imports Spark is imported after the session is there, which one thread at a time opens: of two threads that import it at the same
+moment, Python would give one a half of it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.errors import read_explained
+from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Kind, Note
+from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
+from incremental_assets.adapters.delta.counts import check_sums, row_counts
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.storage import commit_lock
+from incremental_assets.adapters.delta.target_table import opened, prepare, without_lost
+from incremental_assets.adapters.delta.transaction_log import Committed, TableLog, last_version, open_log
+from incremental_assets.adapters.spark.session import beside
+from incremental_assets.core.errors import NameRefused, TargetChanged
+from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.cures import reset
+from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.paths import is_local, staging_path, table_path
+from incremental_assets.core.model.schema_drift import (
+    OWN_PREFIX,
+    Difference,
+    check_columns,
+    check_names,
+    difference,
+    sql_type,
+)
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Column, Strategy, TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
+from incremental_assets.core.syncing.overlap import overlap
+from incremental_assets.core.syncing.rewrite import lands_whole, replaces_most
+from incremental_assets.core.words import agreeing, counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from incremental_assets.adapters.delta.checksums import Held
+    from incremental_assets.adapters.delta.dedup import Present
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Rows that have to leave a target along with a batch, and the target as the batch meets it."""
+
+    rows: int
+    present: Present
+    changes: Difference
+
+
+class DeltaLake:
+    """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark; `address` is the source for `compare`."""
+
+    def __init__(self, lake: str, session: Callable[[], SparkSession], address: Address | None = None) -> None:
+        if is_local(lake) and "%" in lake:
+            raise NameRefused(
+                f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
+            )
+        self._lake, self._session, self._address = lake, session, address
+        self._seen: dict[TableId, int] = {}
+        """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
+
+    def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
+        """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        if log is None:
+            self._seen.pop(spec.id, None)
+            return None
+        self._seen[spec.id] = log.version
+        newest = next(log.ours(), None)
+        states = (commit.note.state for commit in log.ours() if commit.note and commit.note.state)
+        # Upkeep that was overtaken by a sync carries an older one than the commit before it.
+        state = max(islice(states, 2), key=lambda found: found.seq, default=None)
+        return Target(
+            log.table_id,
+            log.app_id,
+            log.version,
+            log.last_sequence(log.app_id),
+            state,
+            _foreign(log, newest, since),
+            log.landed(),
+        )
+
+    def version(self, spec: TableSpec) -> int | None:
+        """The target's last version, by a listing of its log: -1 where there is none, None where only a session could list it."""
+        return last_version(table_path(self._lake, spec.id))
+
+    def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
+        """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again."""
+        session, path = self._session(), table_path(self._lake, spec.id)
+        from incremental_assets.adapters.delta.commit import Write, empty, write
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            log = opened(session, path, spec, ticket.app_id)
+            newest = next(log.ours(), None)
+            # What an unconfirmed commit did not see, the next look must still find.
+            note = Note.of_fence(ticket, state, _floor(newest) if newest else log.version)
+            write(empty(session), Write(path, note))
+            confirmed(spec, path, log.version, ticket.batch_id)
+
+    def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
+        """The commit that landed a batch, if it did."""
+        log = open_log(table_path(self._lake, spec.id))
+        if log is None:
+            return None
+        for commit in log.ours():
+            note = commit.note
+            if note is not None and note.batch_id == batch_id and note.kind not in BEFORE_LANDING:
+                return Commit(log.table_id, commit.version, row_counts(commit, note), note.state)
+        return None
+
+    def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Replace all that is in the target by the snapshot's rows, without a position, and count them there."""
+        check_names(plan.spec)
+        session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
+        from incremental_assets.adapters.delta import loading
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            log = opened(session, path, spec, plan.ticket.app_id)
+            batch, self._seen[spec.id] = loading.load(session, plan, snapshot, log, path)
+        return batch
+
+    def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
+        """Quarantine first, then one commit, then its confirmation from the log."""
+        check_names(plan.spec)
+        staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
+        with explained(plan.spec.id, self._lake, staged), commit_lock(self._lake, plan.spec.id):
+            log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.ticket.app_id)
+            found = log.foreign(self._seen.get(plan.spec.id, log.version))
+            if found is not None and (batch.in_target or not plan.overwrites):
+                raise changed_meanwhile(plan.spec, found)
+            return (self._place if batch.in_target else self._land)(plan, batch, state, log)
+
+    def _place(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
+        """The position of rows that are there already."""
+        session, path = self._session(), table_path(self._lake, plan.spec.id)
+        from incremental_assets.adapters.delta.commit import Write, empty, write
+
+        note = Note.of_batch(plan, batch, state, seen=log.version)
+        write(empty(session), Write(path, note))
+        after, done = confirmed(plan.spec, path, log.version, batch.batch_id)
+        return Commit(after.table_id, done.version, row_counts(done, note), state)
+
+    def _land(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
+        session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
+        from incremental_assets.adapters.delta import commit, loading, quarantine
+        from incremental_assets.adapters.delta import dedup as landing
+
+        there = log.columns()
+        changes = difference(spec.columns, there)
+        check_columns(spec, changes, overwrites=plan.overwrites)
+        staged = staging_path(self._lake, spec.id, batch.batch_id)
+        if batch.rejected:
+            quarantine.keep(session, self._lake, plan, batch, staged)
+        prepare(session, path, log, spec.columns, without_lost(spec, log, changes) if plan.overwrites else {})
+        landed = log.landed()
+        present = landing.Present(path, there, overlap(plan, batch, landed=landed))
+        if landed and batch.rejected and spec.strategy is Strategy.UPSERT and not plan.overwrites:
+            withdrawn = landing.withdrawn(session, plan, staged, path).count()
+            if withdrawn:
+                return self._merge(plan, batch, state, log, Withdrawal(withdrawn, present, changes))
+        rows_before = _rows_before(plan, batch, present, changes, log) if landed else None
+        anew = rows_before is not None
+        rows = landing.writable(session, plan, batch, staged, present if landed and not plan.overwrites else None)
+        before = log.rows() if plan.overwrites and landed else 0
+        counted, written = commit.counted(rows)
+        shaped = commit.shaped(plan, counted, present, changes)
+        if anew:
+            shaped = landing.with_others(session, spec, shaped, rows, path)
+        upserts = spec.strategy is Strategy.UPSERT and landed and not plan.overwrites
+        note = Note.of_batch(plan, batch, state, log.version, rows_before)
+        to = commit.Write(
+            path,
+            note,
+            replacing=spec.key if upserts and not anew else (),
+            within=batch.keys,
+            overwrites=plan.overwrites or not landed or anew,
+            evolves=bool(changes),
+            rows_per_file=loading.rows_per_file(spec) if anew else None,
+        )
+        commit.write(shaped, to)
+        after, done = _confirmed(plan, path, log, batch)
+        on_the_way = written.rows if anew else None
+        check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites, landed=on_the_way)
+        counts = row_counts(done, note, late=written.late, deleted=before)
+        came = changes.added if landed and not plan.overwrites else ()
+        return Commit(after.table_id, done.version, counts, state, _came(spec, came))
+
+    def _merge(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog, found: Withdrawal) -> Commit:
+        """As `_land`, of an upsert some of whose keys have a row in the target that the source no longer has."""
+        spec, path = plan.spec, table_path(self._lake, plan.spec.id)
+        staged = staging_path(self._lake, spec.id, batch.batch_id)
+        from incremental_assets.adapters.delta import commit, merge
+        from incremental_assets.adapters.delta import dedup as landing
+
+        note = replace(Note.of_batch(plan, batch, state, log.version), withdrawn=found.rows)
+        with beside(self._session()) as session:
+            rows = landing.writable(session, plan, batch, staged, found.present)
+            late = merge.late(rows)
+            shaped = commit.shaped(plan, rows, found.present, found.changes)
+            withdrawn = landing.withdrawn(session, plan, staged, path)
+            merge.merge(session, spec, shaped, withdrawn, commit.Write(path, note, evolves=bool(found.changes)))
+        after, done = _confirmed(plan, path, log, batch)
+        check_sums(spec.id, done, note, into_nothing=False)
+        told = (*_came(spec, found.changes.added), _withdrawn(found.rows))
+        return Commit(after.table_id, done.version, row_counts(done, note, late=late), state, told)
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
+        """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return lambda: tuple(Measure(window, 0, "0") for window in windows)
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums as reckoning
+
+        def counted() -> tuple[Measure, ...]:
+            with explained(spec.id, self._lake):
+                return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
+
+        return counted
+
+    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
+        """Row by row, both sides, for windows whose measures differ."""
+        held, address = self._beside_source(spec)
+        from incremental_assets.adapters.delta import checksums as reckoning
+
+        with explained(spec.id, self._lake), read_explained(address, spec.id):
+            return reckoning.compare(held, windows, address)
+
+    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
+        """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
+        held, address = self._beside_source(spec)
+        from incremental_assets.adapters.delta import checksums as reckoning
+
+        with explained(spec.id, self._lake), read_explained(address, spec.id):
+            return reckoning.outdated(held, windows, address)
+
+    def _beside_source(self, spec: TableSpec) -> tuple[Held, Address]:
+        """The table at the version of now, and where its source is."""
+        if self._address is None:
+            raise ValueError("a lake that compares is given the address of the source")
+        path = table_path(self._lake, spec.id)
+        # Before the source is read: a sync in between then only takes rows out of windows, on both sides.
+        log = open_log(path)
+        if log is None:
+            raise TargetChanged(f"{spec.id}: there is no table at {path} to compare with the source; run a sync first")
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums as reckoning
+
+        return reckoning.Held(session, path, log, spec), self._address
+
+    def duplicates(self, spec: TableSpec) -> Duplicates:
+        """Keys of `spec.key` that the table holds more than once."""
+        path = table_path(self._lake, spec.id)
+        if not spec.key or open_log(path) is None:
+            return Duplicates(0, 0)
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums as reckoning
+
+        with explained(spec.id, self._lake):
+            return reckoning.duplicates(session, path, spec)
+
+    def rows(self, spec: TableSpec) -> int | None:
+        """Rows of the target as its log tells them, without Spark; None if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        return None if log is None else log.rows()
+
+    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
+        """Rows of the target in each window, every version of an append counted."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return (0,) * len(windows)
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums as reckoning
+
+        with explained(spec.id, self._lake):
+            return reckoning.count(reckoning.Held(session, path, log, spec), windows)
+
+    def layout(self, spec: TableSpec) -> Layout:
+        """The files of the target as its log tells them, without Spark; none if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        return Layout((), 0, 0) if log is None else log.layout()
+
+    def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        """Put the target's files together, in one commit that carries the state and leaves every row as it is; the version after it."""
+        session, path = self._session(), table_path(self._lake, spec.id)
+        from incremental_assets.adapters.delta import compaction as upkeep
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            log = open_log(path)
+            if log is None or log.app_id != state.app_id:
+                raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was just synced")
+            newest = next(log.ours(), None)
+            ticket = Ticket(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
+            note = Note.of_maintenance(ticket, run_id, state, _floor(newest) if newest else log.version)
+            return upkeep.compact(session, spec.id, path, how, note)
+
+    def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
+        """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
+        log = open_log(table_path(self._lake, spec.id))
+        return (
+            tuple(
+                (found.name, sql_type(found.type)) for found in log.columns() if not found.name.startswith(OWN_PREFIX)
+            )
+            if log
+            else ()
+        )
+
+
+def _confirmed(plan: SyncPlan, path: str, log: TableLog, batch: Batch) -> tuple[TableLog, Committed]:
+    """Raises TargetChanged as well where another hand's commit lies between what was seen and what was written."""
+    after, done = confirmed(plan.spec, path, log.version, batch.batch_id)
+    meanwhile = after.foreign(log.version)
+    if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
+        raise changed_meanwhile(plan.spec, meanwhile)
+    return after, done
+
+
+def _rows_before(plan: SyncPlan, batch: Batch, present: Present, changes: Difference, log: TableLog) -> int | None:
+    """The target's rows where the commit is to write all of them anew, along with the batch; None where it leaves what it can where it lies."""
+    # Under other columns, rows that stay would be other ones.
+    if changes or log.keeps_rows_in_place or not lands_whole(plan, present.overlap):
+        return None
+    in_files = log.rows_in_files()
+    return log.rows() if in_files is not None and replaces_most(batch, in_files) else None
+
+
+def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
+    """What other hands did after `since`, and what they did while our newest commit was being written, which could not see it."""
+    found = log.foreign(since if since is not None else newest.version if newest else 0)
+    if newest is not None and (found is None or newest.version < found.version):
+        unseen = log.foreign(_floor(newest))
+        found = unseen if unseen is not None and unseen.version < newest.version else found
+    return "" if found is None else f"{found.operation} in version {found.version} by {found.engine}"
+
+
+def _floor(newest: Committed) -> int:
+    """The version up to which our newest commit vouches for the table: one that replaces everything vouches for all that it left."""
+    note = newest.note
+    return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD) else note.seen
+
+
+def _withdrawn(rows: int) -> str:
+    was, them, are = agreeing(rows, "was", "were"), agreeing(rows, "it", "them"), agreeing(rows, "it is", "they are")
+    return f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
+
+
+def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:
+    """A default fills a new column at once and stamps no row, so that no cursor can tell."""
+    names = ", ".join(column.name for column in added)
+    told = (
+        f"new columns ({names}) came with this sync; rows that do not move show NULL there, which is wrong should the source have given them "
+        f"a value: then read everything again with {reset(spec)}"
+    )
+    return (told,) if added else ()

@@ -1,0 +1,90 @@
+"""Staged batches: what one snapshot showed, on disk and counted, before the target is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
+from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.paths import staging_path
+from incremental_assets.core.model.table import FuturePolicy, Strategy, TableId, TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Batch, Snapshot
+from incremental_assets.core.words import agreeing, counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+NO_DUPLICATES = Duplicates(0, 0)
+
+
+class ParquetStage:
+    """Implements `core.ports.Stage`: one folder of Parquet per batch, under the lake."""
+
+    def __init__(self, lake: str, session: Callable[[], SparkSession]) -> None:
+        self._lake, self._session = lake, session
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        """Write the snapshot's rows in one pass, counting them on the way, and check the count against the source's own."""
+        # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
+        session = self._session()
+        from incremental_assets.adapters.delta.staging import repeated_keys, write_counted
+
+        table, batch_id = plan.spec.id, plan.ticket.batch_id
+        path = staging_path(self._lake, table, batch_id)
+        with explained(table, self._lake):
+            self._sweep(table)
+            make_own_folder(staging_path(self._lake, table))
+            staged = write_counted(plan, snapshot.frame, path)
+        if staged.rows != snapshot.rows:
+            raise StageBroken(
+                f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
+                "nothing was written, run the sync again, and report it if it stays"
+            )
+        duplicates = repeated_keys(session, path, plan.spec) if trusts_key(plan.spec) else NO_DUPLICATES
+        return Batch(
+            batch_id=batch_id,
+            rows=staged.rows,
+            digest=staged.digest,
+            lower=staged.lower,
+            rejected=staged.rejected,
+            duplicates=duplicates.rows,
+            keys=staged.keys,
+            warnings=warnings(plan, staged.future, staged.rejected, duplicates),
+        )
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        """Remove a batch, whole or half; silent if there is none."""
+        remove_folder(staging_path(self._lake, table, batch_id), self._session)
+
+    def _sweep(self, table: TableId) -> None:
+        """Whoever writes here holds the table's lease, so that any other batch was left by a run that is over."""
+        for name in names_in(staging_path(self._lake, table), self._session):
+            remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
+
+
+def trusts_key(spec: TableSpec) -> bool:
+    """Whether rows are told apart by a key that only the configuration declares, so that it may repeat."""
+    return spec.strategy is Strategy.UPSERT and not spec.key_enforced
+
+
+def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplicates = NO_DUPLICATES) -> tuple[str, ...]:
+    """What an operator should know of a batch."""
+    told = []
+    if future and plan.spec.future is FuturePolicy.LAND:
+        told.append(
+            f"{counted(future, 'row')} {agreeing(future, 'is', 'are')} stamped past the source's clock ({plan.future_above}): landed, without moving the watermark"
+        )
+    if rejected:
+        told.append(f"{counted(rejected, 'row')} cannot land and went to quarantine")
+    if duplicates.rows:
+        rows, named = duplicates.rows, " · ".join(duplicates.samples)
+        told.append(
+            f"{counted(rows, 'row')} {agreeing(rows, 'repeats', 'repeat')} a key ({', '.join(plan.spec.key)}) that the source does not enforce"
+            f"{f', such as {named}' if named else ''}; of each key the row with the largest cursor landed"
+        )
+    return tuple(told)

@@ -1,0 +1,164 @@
+"""Writing a staged batch with Spark: rows that cannot land are flagged, and everything is counted in the one pass that writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sf
+
+from incremental_assets.adapters.databases.measure import readable_key, spark_key_text
+from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
+from incremental_assets.adapters.spark.own_names import KEY, LATE, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
+from incremental_assets.adapters.spark.staged import FLAGS, positions, read_staged, staged_schema
+from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import KeyRange
+
+_NAMED = 3
+"""Repeated keys that a warning names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What was counted while a batch was written; see `Batch`."""
+
+    rows: int
+    digest: str
+    lower: CursorValue | None
+    rejected: int
+    future: int
+    keys: tuple[KeyRange, ...]
+
+
+def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
+    """Write the read's rows to a folder of Parquet. Raises StageBroken where a column came as another type than was agreed."""
+    spec = plan.spec
+    counted = Observation()
+    flagged = _flag_null_keys(spec, frame).observe(counted, *_counts(plan))
+    renamed = flagged.toDF(*positions(spec), *FLAGS)
+    check_types(spec, renamed)
+    renamed.write.mode("overwrite").parquet(path)
+    found = counted.get
+    return Staged(
+        rows=found[own("rows")],
+        digest=found[own("digest")],
+        lower=None if found[own("nulls")] else _lower(spec, found[own("lower")]),
+        rejected=found[own("rejected")],
+        future=found[own("future")],
+        keys=tuple(
+            KeyRange(name, found[own(f"lowest{place}")], found[own(f"highest{place}")])
+            for place, name in enumerate(_whole_keys(spec))
+            if found[own(f"lowest{place}")] is not None
+        ),
+    )
+
+
+def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
+    """Keys that a staged batch holds more than once, the rows beyond the first of each, and a few of the keys unless nobody may see them."""
+    landable = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
+    keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(TIMES))
+    twice = keys.where(sf.col(TIMES) > 1)
+    found = twice.agg(sf.count("*").alias(own("keys")), sf.sum(sf.col(TIMES) - 1).alias(own("more"))).first()
+    if found is None or not found[own("keys")]:
+        return Duplicates(0, 0)
+    return Duplicates(int(found[own("keys")]), int(found[own("more")]), _named(twice, spec))
+
+
+def _named(keys: DataFrame, spec: TableSpec) -> tuple[str, ...]:
+    if set(spec.pii) & set(spec.key):
+        return ()
+    by_name = {found.name: found for found in spec.columns}
+    columns = [by_name[name] for name in spec.key]
+    texts = keys.select(sf.expr(spark_key_text(columns)).alias(KEY)).orderBy(KEY).limit(_NAMED).collect()
+    return tuple(readable_key(columns, text[KEY]) for text in texts)
+
+
+def _counts(plan: SyncPlan) -> list[Column]:
+    spec = plan.spec
+    lands = column(REJECT_REASON).isNull()
+    hashed = sf.xxhash64(*(column(name) for name in spec.shape.names))
+    lower, nulls = sf.lit(None).cast("string"), sf.lit(0)
+    if spec.is_incremental:
+        cursor = cursor_column(spec)
+        lowest = sf.min(sf.when(lands, cursor))
+        # Numbers may carry a fraction: as whole ones, below.
+        lower = (lowest if spec.cursor is None or spec.cursor.type.is_time else sf.floor(lowest)).cast("string")
+        nulls = sf.count_if(lands & cursor.isNull())
+    return [
+        sf.count(sf.lit(1)).alias(own("rows")),
+        # As decimals: a sum of 64-bit hashes does not fit into 64 bits.
+        sf.coalesce(sf.sum(hashed.cast("decimal(20,0)")), sf.lit(0)).cast("string").alias(own("digest")),
+        sf.count_if(~lands).alias(own("rejected")),
+        lower.alias(own("lower")),
+        nulls.alias(own("nulls")),
+        count_future(plan, lands).alias(own("future")),
+        *(
+            end(sf.when(lands, column(name))).alias(own(f"{word}{place}"))
+            for place, name in enumerate(_whole_keys(spec))
+            for word, end in (("lowest", sf.min), ("highest", sf.max))
+        ),
+    ]
+
+
+def _whole_keys(spec: TableSpec) -> list[str]:
+    """Columns of an upsert's key that hold whole numbers, which a reader of Parquet compares with the statistics of a row group."""
+    whole = {found.name for found in spec.columns if found.spark_type in ("tinyint", "smallint", "int", "bigint")}
+    return [name for name in spec.key if name in whole] if spec.strategy is Strategy.UPSERT else []
+
+
+def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
+    """How many of the rows, or of those for which `among` holds, are stamped past the source's clock."""
+    limit = spark_value(plan.future_above) if plan.future_above is not None else None
+    if limit is None or not plan.spec.is_incremental:
+        return sf.lit(0)
+    beyond = cursor_column(plan.spec) >= limit
+    return sf.count_if(beyond if among is None else among & beyond)
+
+
+def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
+    """A row whose key is not whole can be told apart from no other, so it does not land under `upsert`."""
+    if spec.strategy is not Strategy.UPSERT:
+        return frame
+    first_null = sf.coalesce(*(sf.when(column(name).isNull(), sf.lit(name)) for name in spec.key))
+    bare = column(REJECT_REASON).isNull() & first_null.isNotNull()
+    flags = {
+        REJECT_COLUMN: sf.when(bare, first_null).otherwise(column(REJECT_COLUMN)),
+        REJECT_REASON: sf.when(bare, sf.lit("a part of the key is NULL")).otherwise(column(REJECT_REASON)),
+        RAW: sf.when(bare, _as_json(spec)).otherwise(column(RAW)),
+        LATE: column(LATE),
+    }
+    return frame.select(*(column(name) for name in spec.shape.names), *(flags[name].alias(name) for name in FLAGS))
+
+
+def _as_json(spec: TableSpec) -> Column:
+    """The row as one JSON object of texts, as the source gives it for rows that it rejects itself."""
+    texts = [
+        sf.hex(column(found.name)) if found.spark_type == "binary" else column(found.name).cast("string")
+        for found in spec.columns
+    ]
+    return sf.to_json(sf.map_from_arrays(sf.array(*(sf.lit(name) for name in spec.shape.names)), sf.array(*texts)))
+
+
+def check_types(spec: TableSpec, frame: DataFrame) -> None:
+    """Raises StageBroken where one of the frame's first columns, which are the source's, came as another type than was agreed."""
+    agreed = staged_schema(spec)
+    for came, expected, found in zip(frame.schema, agreed, spec.columns, strict=False):
+        if came.dataType != expected.dataType:
+            raise StageBroken(
+                f"{spec.id}: the column {found.name!r} ({found.source_type}) was read as {came.dataType.simpleString()} "
+                f"where {expected.dataType.simpleString()} was agreed; nothing was written, please report it"
+            )
+
+
+def _lower(spec: TableSpec, text: str | None) -> CursorValue | None:
+    """None, so that more is compared than need be, where Spark's text is no value that a cursor can have."""
+    if text is None or spec.cursor is None:
+        return None
+    try:
+        return CursorValue.parse(spec.cursor.type, text)
+    except ValueError:
+        return None

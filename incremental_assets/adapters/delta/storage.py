@@ -1,0 +1,92 @@
+"""Folders and locks of the lake: with the machine's own calls where it is local, else through Hadoop's in Spark's JVM."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.errors import Busy
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.paths import is_local, lock_path
+from incremental_assets.core.model.table import TableId
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PATIENCE = timedelta(seconds=60)
+"""How long to wait for another process's commit; one that takes longer is asleep or in trouble."""
+
+
+def remove_folder(path: str, session: Callable[[], SparkSession]) -> None:
+    """Remove a folder and all in it; silent if there is none."""
+    if is_local(path):
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    system, place = _hadoop(path, session)
+    recursive = True
+    system.delete(place, recursive)
+
+
+def make_own_folder(path: str) -> None:
+    """A folder that a JVM will write to, kept to this user; a store has its own ways."""
+    if is_local(path):
+        own_folder(Path(path))
+
+
+def names_in(path: str, session: Callable[[], SparkSession]) -> tuple[str, ...]:
+    """Names of what lies in a folder; none if there is no such folder."""
+    if is_local(path):
+        return tuple(os.listdir(path)) if os.path.isdir(path) else ()  # noqa: PTH112, PTH208 - names are all that is asked
+    system, place = _hadoop(path, session)
+    return tuple(str(status.getPath().getName()) for status in system.listStatus(place)) if system.exists(place) else ()
+
+
+@contextmanager
+def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> Iterator[None]:
+    """Only one process commits to a table of a local lake at a time: Delta's log store for local disks is safe within one JVM only.
+
+    The lock ends with its process, however that ends. Raises Busy.
+    """
+    if not is_local(lake):
+        yield
+        return
+    path = Path(lock_path(lake, table))
+    own_folder(path.parent)
+    with path.open("a+", encoding="utf-8") as file:
+        _acquire(file.fileno(), table, path, patience)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _acquire(descriptor: int, table: TableId, path: Path, patience: timedelta) -> None:
+    deadline = time.monotonic() + patience.total_seconds()
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            this_process.refuse(table)
+            if time.monotonic() > deadline:
+                owner = path.read_text(encoding="utf-8").strip() or "unknown"
+                raise Busy(
+                    table,
+                    f"process {owner} on this machine is committing since more than {patience.total_seconds():.0f} s",
+                ) from None
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _hadoop(path: str, session: Callable[[], SparkSession]) -> tuple[Any, Any]:
+    spark: Any = session()
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    return place.getFileSystem(spark._jsc.hadoopConfiguration()), place

@@ -1,0 +1,126 @@
+"""The Delta table itself: made before its first row, and kept fit for what is about to be written to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.delta.transaction_log import APP_ID, TableLog, open_log
+from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.schema_drift import Difference, sql_type
+from incremental_assets.core.model.table import Column, TableSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OWN_COLUMNS = ((RUN_ID, "string"), (SEQ, "bigint"), (AT, "timestamp"))
+"""What a sync adds to every row of a target: who wrote it, in which sequence, when."""
+
+_DELETION_VECTORS = "delta.enableDeletionVectors"
+_COLUMN_MAPPING = "delta.columnMapping.mode"
+_STATISTICS = "delta.dataSkippingStatsColumns"
+_CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
+"""Types whose statistics take next to no time; those of texts and decimals took a sixth of a first load."""
+_DEAR = ("float", "double", "decimal", "string")
+_MOST = 32
+"""As many columns as Delta takes by itself."""
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_AWKWARD = re.compile(r"[ ,;{}()\n\t=]")
+"""Delta takes names with these only under column mapping, which not every reader knows, so it is not turned on for nothing."""
+
+
+def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, columns: Iterable[Column] = ()) -> TableLog:
+    """The table's log; an empty table, of the source's columns unless others are given, is made if there is none. Raises TargetChanged.
+
+    A run that dies right after leaves an empty table with its app id, under which the next run goes on.
+    """
+    log = open_log(path)
+    if log is None:
+        made = tuple(columns) or spec.columns
+        kept = statistics(spec, ((found.name, found.spark_type) for found in made))
+        create(session, path, made, {APP_ID: app_id, _STATISTICS: kept}, comment=spec.shape.comment)
+        log = open_log(path)
+    if log is None or log.app_id != app_id:
+        raise TargetChanged(
+            f"{spec.id}: another table lies at {path} than the one that this run was planned for; run the sync again"
+        )
+    return log
+
+
+def create(
+    session: SparkSession, path: str, columns: Iterable[Column], properties: Mapping[str, str], comment: str = ""
+) -> None:
+    """Make an empty table, unless another run has just done so."""
+    from pyspark.errors import PySparkException
+
+    from incremental_assets.adapters.spark.expressions import literal, quoted
+
+    columns = tuple(columns)
+    described = [
+        f"{quoted(found.name)} {found.spark_type}" + (f" COMMENT {literal(found.comment)}" if found.comment else "")
+        for found in columns
+    ]
+    own = [f"{name} {kind}" for name, kind in OWN_COLUMNS]
+    properties = {_DELETION_VECTORS: "true", **properties}
+    if is_awkward(columns):
+        properties[_COLUMN_MAPPING] = "name"
+    listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+    told = f" COMMENT {literal(comment)}" if comment else ""
+    try:
+        session.sql(
+            f"CREATE TABLE IF NOT EXISTS delta.{quoted(path)} ({', '.join([*described, *own])}) USING delta{told} TBLPROPERTIES ({listed})"
+        )
+    except PySparkException as error:
+        # Without a lock another machine may have been first; whose table it is, the caller looks.
+        if open_log(path) is None:
+            first = next(iter(str(error).splitlines()), "")
+            raise TargetChanged(
+                f"no Delta table could be made at {path} ({first}); if other files lie there, move them away"
+            ) from error
+
+
+def prepare(
+    session: SparkSession, path: str, log: TableLog, columns: Iterable[Column], more: Mapping[str, str] = _NOTHING
+) -> None:
+    """Turn on what the coming write needs and the table lacks: a commit without rows, and only then. `more`: properties besides ours."""
+    from incremental_assets.adapters.spark.expressions import literal, quoted
+
+    needed = {_DELETION_VECTORS: "true", **more} | ({_COLUMN_MAPPING: "name"} if is_awkward(columns) else {})
+    lacking = {name: value for name, value in needed.items() if log.properties.get(name) != value}
+    if lacking:
+        listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in lacking.items())
+        session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({listed})")
+
+
+def statistics(spec: TableSpec, columns: Iterable[tuple[str, str]]) -> str:
+    """Of which columns, given by name and SQL type, each file keeps the lowest and the highest value, as a property of the table.
+
+    Key and cursor, by which a sync and a check leave files out, our own, and what a reader asks for by days and numbers. Whoever wants
+    others sets the property, which stays until an overwrite brings other columns.
+    """
+    from incremental_assets.adapters.spark.expressions import quoted
+
+    first = [*spec.key, *([spec.cursor.column] if spec.cursor else [])]
+    kinds = {name: kind.partition("(")[0] for name, kind in columns}
+    ours = [name for name, kind in OWN_COLUMNS if kind in _CHEAP]
+    chosen = [name for name in first if kinds.get(name) in (*_CHEAP, *_DEAR)]
+    chosen += [*ours, *(name for name, kind in kinds.items() if kind in _CHEAP)]
+    return ",".join(quoted(name) for name in list(dict.fromkeys(chosen))[:_MOST])
+
+
+def without_lost(spec: TableSpec, log: TableLog, changes: Difference) -> Mapping[str, str]:
+    """What to set before an overwrite changes the columns: Delta refuses statistics of a column that is no longer there, or of no such type."""
+    if not changes or _STATISTICS not in log.properties:
+        return _NOTHING
+    # By their very names: an overwrite brings the source's spelling.
+    staying = {found.name for found in spec.columns} - {found.name for found in changes.retyped}
+    columns = [(found.name, sql_type(found.type)) for found in log.columns() if found.name in staying]
+    return {_STATISTICS: statistics(spec, columns)}
+
+
+def is_awkward(columns: Iterable[Column]) -> bool:
+    """Whether any name needs column mapping."""
+    return any(_AWKWARD.search(found.name) for found in columns)

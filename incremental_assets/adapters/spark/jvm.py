@@ -1,0 +1,75 @@
+"""The JVM of a session of this process's own: whether it has ended, which Python meets as a connection that is closed or a context that stopped."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import psutil
+
+from incremental_assets.core.errors import SparkEnded
+from incremental_assets.core.model.table import TableId
+
+_OF_GATEWAY = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""A variable that pyspark sets for what it starts."""
+_ENDS_WITHIN = 10.0
+"""Seconds. A JVM that is asked to end stops Spark first, whose jobs tell of it while it is still there."""
+_ASKED_FOR = 0.5
+"""Seconds, of a process that has to end soon."""
+_STOPPED = ("SparkContext was shut down", "stopped SparkContext")
+"""Words of jobs that are cancelled so, and of calls that come after."""
+
+
+def lost(error: BaseException, table: TableId) -> SparkEnded | None:
+    """What to raise in place of an error that Python met because its JVM is gone; None where it is there, or another machine's."""
+    process = _process()
+    return SparkEnded(table, process.pid, process.returncode) if process is not None and is_gone(error) else None
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether the JVM that this process has started is gone, as an error that came of it makes one ask."""
+    process = _process() if _tells_of_an_end(error) else None
+    if process is None:
+        return False
+    try:
+        process.wait(_ENDS_WITHIN)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def end() -> None:
+    """Of a process that ends: its JVM, be it at its very beginning, when nobody else knows it. Asked first, so that it removes its files."""
+    ours = [each for each in psutil.Process().children(recursive=True) if _is_of_gateway(each)]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in ours:
+            with suppress(psutil.Error):
+                process.send_signal(number)
+        _, ours = psutil.wait_procs(ours, _ASKED_FOR)
+
+
+def _is_of_gateway(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return _OF_GATEWAY in process.environ()
+    return False
+
+
+def _tells_of_an_end(error: BaseException) -> bool:
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    if isinstance(error, (ConnectionError, Py4JError)) and not isinstance(error, Py4JJavaError):
+        return True
+    try:
+        told = str(error)
+    except Exception:  # noqa: BLE001 - Java is asked for the words, and is gone
+        return True
+    return any(words in told for words in _STOPPED)
+
+
+def _process() -> subprocess.Popen[bytes] | None:
+    """None where this process has started no JVM."""
+    core = sys.modules.get("pyspark.core.context")
+    gateway = core.SparkContext._gateway if core is not None else None
+    return getattr(gateway, "proc", None)

@@ -1,0 +1,59 @@
+"""Every name that our code gives to a frame or a column beside a source's: none of them can be a column of a source.
+
+`core.model.schema_drift.check_names` refuses a source's column that begins as they do, whatever its database allows, so that an alias never means
+one of the source's columns. A bare `s` did: of `s.id`, Delta takes a column `s` before the frame that is called so.
+"""
+
+from __future__ import annotations
+
+from incremental_assets.core.model.schema_drift import OWN_PREFIX
+
+
+def own(word: str) -> str:
+    """The name of ours for a column or a frame, from its word."""
+    return f"{OWN_PREFIX}{word}"
+
+
+# --- frames -------------------------------------------------------------------------------------------
+
+BATCH = own("batch")
+"""What is about to land."""
+TARGET = own("target")
+"""What it is compared with."""
+
+# --- columns that stay --------------------------------------------------------------------------------
+
+RUN_ID = own("run_id")
+"""Of a target: which run wrote the row."""
+SEQ = own("seq")
+"""Of a target: in which sequence."""
+AT = own("at")
+"""Of a target: when."""
+REJECT_COLUMN = own("column")
+"""Of a read and of the quarantine: the first source column whose value Spark cannot hold, or NULL."""
+REJECT_REASON = own("reason")
+"""Of a read and of the quarantine: why that row cannot land, or NULL."""
+
+# --- columns on the way -------------------------------------------------------------------------------
+
+RAW = own("raw")
+"""Of a read: the whole row as a JSON object of texts where it is rejected, else NULL."""
+LATE = own("late")
+"""Of a read: true where the cursor lies below the plan's `late_below`."""
+BLOCK = own("ctid")
+"""Of a read in parts: where a row lies; only the predicates of the parts name it."""
+COPY = own("copy")
+"""Numbers equal rows from 1, so that as many are dropped as are present."""
+TIMES = own("times")
+"""How often a row or a key is there."""
+KEY = own("key")
+"""Of a row-by-row comparison: the key as people read it, or the row's hash where there is no key."""
+HASH = own("hash")
+"""Of a row-by-row comparison: the row's hash."""
+CURSOR = own("cursor")
+"""Of a measure: the row's cursor."""
+
+
+def key_part(place: int) -> str:
+    """The key's column at a place, beside columns that may be called as it is."""
+    return own(f"key_{place}")

@@ -1,0 +1,96 @@
+"""What a running engine tells the runs of its user: one small file, in a folder of theirs alone, as it names the token."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from incremental_assets.adapters.process import Owner
+from incremental_assets.core.errors import SetupError
+
+_FILE = "engine.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """One engine: its process, where it answers, to whom, and what it was made from."""
+
+    process: Owner
+    port: int
+    token: str = field(repr=False)
+    made_from: str
+    """A hash of Java, Spark, jars and settings; a run with another one has other needs."""
+    spark: str
+    memory: str
+    since: datetime
+    log: str
+    keeper: str = ""
+    """Another process that ends it when it ends itself, as `Owner` writes it; empty for an engine that stays."""
+
+    @property
+    def address(self) -> str:
+        """As Spark Connect writes it, without the token."""
+        return f"sc://127.0.0.1:{self.port}"
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has ended: with the machine, too, and a later one of the same number is another one."""
+        return self.process.is_gone or self.process.machine != Owner.here().machine
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether whoever was to end it did not come to that."""
+        return bool(self.keeper) and Owner.parse(self.keeper).is_gone
+
+
+def read(folder: Path) -> Announced | None:
+    """What is announced there, by an engine that may be gone; None for nothing. Raises SetupError for a file that is not ours to trust."""
+    path = folder / _FILE
+    try:
+        with path.open(encoding="utf-8") as file:
+            seen = os.fstat(file.fileno())
+            text = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SetupError(
+            f"the engine announced in {path} is not used: the file cannot be read ({error.strerror})"
+        ) from None
+    # Whoever writes this file is sent the passwords of the sources.
+    if seen.st_uid != os.geteuid() or seen.st_mode & 0o077:
+        raise SetupError(
+            f"the engine announced in {path} is not used: the file belongs to another user, or others may read it; remove it and start an engine of your own"
+        )
+    try:
+        kept = json.loads(text)
+        process, since = Owner.parse(kept.pop("process")), datetime.fromisoformat(kept.pop("since"))
+        return Announced(process=process, since=since, **kept)
+    except (ValueError, KeyError, TypeError):
+        raise SetupError(
+            f"the engine announced in {path} is not used: another release wrote the file; end that engine, and remove it"
+        ) from None
+
+
+def write(folder: Path, engine: Announced) -> None:
+    """Whole or not at all, for this user alone."""
+    fields = asdict(engine) | {"process": engine.process.text, "since": engine.since.isoformat()}
+    unfinished = folder / f".{_FILE}.{os.getpid()}"
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(fields, file)
+    unfinished.replace(folder / _FILE)
+
+
+def withdraw(folder: Path) -> None:
+    """Nobody finds it from now on, and whoever is in the middle of something knows why it fails."""
+    (folder / _FILE).unlink(missing_ok=True)
+
+
+def still_announced(folder: Path, engine: Announced) -> bool:
+    """Whether this very engine is there, and meant to be."""
+    try:
+        return not engine.is_gone and read(folder) == engine
+    except SetupError:
+        return False

@@ -1,0 +1,149 @@
+"""The session of a process: the engine's where one is announced, else one with a JVM of its own; opened at its first real use, once."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.spark import session as own
+from incremental_assets.adapters.spark.java import require_java
+from incremental_assets.adapters.spark.server_record import Announced, read, still_announced
+from incremental_assets.adapters.spark.session import SparkSettings, Work, made_from
+from incremental_assets.core.errors import EngineLost, SetupError
+from incremental_assets.core.interruption import this_process
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+_PATIENCE = 1.0
+"""Seconds. Whoever is told to end does not wait for a session that is being opened, which takes minutes where a cluster is silent."""
+
+
+class Session:
+    """Opens Spark at the first call, once, and hands out the same session to every thread after that.
+
+    `engines`: the folder where an engine may be announced, which is then used; should it end, the next call opens a session of this
+    process's own.
+    """
+
+    def __init__(self, settings: SparkSettings | None = None, engines: Path | None = None) -> None:
+        self._settings, self._engines = settings or SparkSettings(), engines
+        self._lock = threading.Lock()
+        self._session: SparkSession | None = None
+        self._engine: Announced | None = None
+
+    def __call__(self, work: Work | None = None) -> SparkSession:
+        """The session; `work` counts for the call that opens it. Raises SetupError where Java or a jar is missing."""
+        with self._lock:
+            if self._session is not None and self._engine is not None and not self._is_there(self._engine):
+                self._let_go(self._session, self._engine)
+            if self._session is None:
+                self._session = self._of_engine()
+            if self._session is None:
+                self._session = own.open_session(replace(self._settings, work=work or self._settings.work))
+            this_process.remove(self._cancel)
+            this_process.add(self._cancel)
+            return self._session
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything needed Spark so far."""
+        return self._session is not None
+
+    def close(self) -> None:
+        """Stop what was opened, if anything was; an engine goes on. What another thread is still opening ends with the process."""
+        this_process.remove(self._cancel)
+        if not self._lock.acquire(timeout=_PATIENCE):
+            return
+        try:
+            if self._session is not None and self._engine is not None:
+                from incremental_assets.adapters.spark import connect_client as remote
+
+                remote.close(self._session)
+            elif self._session is not None:
+                _stop(self._session)
+            self._session = self._engine = None
+        finally:
+            self._lock.release()
+
+    def _cancel(self) -> None:
+        """End whatever is at work in the session, which stays."""
+        session = self._session
+        if session is None:
+            return
+        if own.is_remote(session):
+            session.interruptAll()
+        else:
+            session.sparkContext.cancelAllJobs()
+
+    def _of_engine(self) -> SparkSession | None:
+        """A session of the engine, if there is one that this process can use; why not is told."""
+        if self._engines is None or _has_jvm():
+            return None
+        try:
+            engine = find_engine(self._engines)
+            if engine is None:
+                return None
+            from incremental_assets.adapters.spark import connect_client as remote
+
+            session = remote.open_remote(engine, partial(self._is_there, engine))
+        except (SetupError, EngineLost) as error:
+            log.warning("%s; this run opens a session of its own", error)
+            return None
+        own.quieten()
+        self._engine = engine
+        return session
+
+    def _let_go(self, session: SparkSession, engine: Announced) -> None:
+        from incremental_assets.adapters.spark import connect_client as remote
+
+        log.warning("the engine (pid %s) has ended; this run goes on in a session of its own", engine.process.pid)
+        remote.leave(session)
+        # Not to be looked for again: a process that has had a JVM of its own stays with it.
+        self._session = self._engine = self._engines = None
+
+    def _is_there(self, engine: Announced) -> bool:
+        return self._engines is not None and still_announced(self._engines, engine)
+
+
+def find_engine(folder: Path) -> Announced | None:
+    """The engine that runs of this process's kind may use; None where none was announced. Raises SetupError for one that will not do."""
+    engine = read(folder)
+    if engine is None:
+        return None
+    called = f"the engine (pid {engine.process.pid})"
+    if engine.is_gone:
+        raise SetupError(
+            f"{called} has ended by itself, its last words are in {engine.log}; `incremental-assets engine start` starts another one, "
+            "`incremental-assets engine stop` forgets it"
+        )
+    if engine.made_from != made_from(require_java()):
+        raise SetupError(
+            f"{called} is not used, as it was started with another Java, another Spark, other jars or by another release; start it anew with "
+            "`incremental-assets engine stop` and `incremental-assets engine start`"
+        )
+    return engine
+
+
+def _stop(session: SparkSession) -> None:
+    """What has ended need not be stopped; why it did was told by whoever was in the middle of something."""
+    try:
+        session.stop()
+    except Exception as error:
+        from incremental_assets.adapters.spark import jvm
+
+        if not jvm.is_gone(error):
+            raise
+
+
+def _has_jvm() -> bool:
+    """Whether Spark runs in this process already, which then has no way to another one."""
+    core = sys.modules.get("pyspark.core.context")
+    return core is not None and core.SparkContext._active_spark_context is not None

@@ -1,0 +1,31 @@
+"""How a staged batch lies on disk: columns by position, so that no name can stand in the way, and the four flags of the read."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.core.model.table import TableSpec
+
+FLAGS = (REJECT_COLUMN, REJECT_REASON, RAW, LATE)
+
+
+def positions(spec: TableSpec) -> tuple[str, ...]:
+    """Names on disk of the source's columns, in its order."""
+    return tuple(f"c{place}" for place in range(len(spec.columns)))
+
+
+def staged_schema(spec: TableSpec) -> StructType:
+    """The schema on disk."""
+    columns = [f"{name} {column.spark_type}" for name, column in zip(positions(spec), spec.columns, strict=True)]
+    flags = [f"{REJECT_COLUMN} string", f"{REJECT_REASON} string", f"{RAW} string", f"{LATE} boolean"]
+    return cast(StructType, StructType.fromDDL(", ".join([*columns, *flags])))
+
+
+def read_staged(session: SparkSession, path: str, spec: TableSpec) -> DataFrame:
+    """A staged batch under the source's own names, and the flags."""
+    staged = session.read.schema(staged_schema(spec)).parquet(path)
+    return staged.toDF(*spec.shape.names, *FLAGS)

@@ -1,0 +1,186 @@
+"""`backfill`: windows of one table again, in runs of a few partitions each; stopped and called again, it goes on where it stopped."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from incremental_assets.cli import reports
+from incremental_assets.cli.answer import Answer, Cell, Note
+from incremental_assets.cli.answer import Grid as Shown
+from incremental_assets.cli.globs import the_one
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.progress import Board, board
+from incremental_assets.cli.selection import survey
+from incremental_assets.core.config.settings import Configuration, SourceConfig
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.duration import parse_duration
+from incremental_assets.core.model.partition import Grid, IntegerGrid, parts, touched
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.ports import Look
+from incremental_assets.core.words import counted
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asks for beside the table."""
+
+    lower: str
+    upper: str | None
+    windows_per_run: int | None
+    connections: int | None
+    pause: timedelta | None
+    again: bool
+
+    @classmethod
+    def of(cls, *, pause: str | None, **wishes: object) -> Self:
+        """As the options are written. Raises SelectionError."""
+        try:
+            return cls(pause=None if pause is None else parse_duration(pause), **wishes)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise SelectionError(f"--pause {pause!r}: {error}") from None
+
+
+def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
+    """The verb."""
+    begun = time.monotonic()
+    with opened(_gentle(configured(config), wishes)) as runtime, board() as watch:
+        found = survey(runtime, patterns)
+        table = the_one(patterns, [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)])
+        for trouble in found.troubles:
+            if trouble.table == table:
+                raise trouble.error
+        (spec,) = (spec for spec in found.specs if spec.id == table)
+        done, skipped = _read(runtime, spec, wishes, watch)
+    return _answer(spec, done, skipped, time.monotonic() - begun)
+
+
+def _gentle(configuration: Configuration, wishes: Wishes) -> Configuration:
+    """The configuration with what the command line says about backfills."""
+    asked = {"windows": wishes.windows_per_run, "connections": wishes.connections, "pause": wishes.pause}
+    said: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    changed = (replace(source, backfill=replace(source.backfill, **said)) for source in configuration.sources)
+    return replace(configuration, sources=tuple(changed))
+
+
+def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tuple[list[SyncReport], int]:
+    """A report per run, up to the first that does not land; and how many partitions had landed before."""
+    from incremental_assets.cli.dagster_runs import DagsterRuns
+
+    keys, window = _keys(runtime, spec, wishes)
+    runs = DagsterRuns(runtime, spec.id.source, watch)
+    name = f"{spec.id} {window}"
+    landed = frozenset() if wishes.again else runs.landed(name, keys)
+    watch.begin([spec.id])
+    done: list[SyncReport] = []
+    source = runtime.configuration.source(spec.id.source)
+    _, grid = _windowed(source, spec)
+    for part in parts(grid, [key for key in keys if key not in landed], source.backfill.windows):
+        if done and source.backfill.pause:
+            watch(spec.id, "resting")
+            rest(source.backfill.pause)
+        report = runs.read_again(spec, part, Request(str(uuid.uuid4()), Mode.BACKFILL), name)
+        done.append(report)
+        watch.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {counted(report.rows.read, 'row')} read")
+        if report.status not in (Status.LANDED, Status.IDLE):
+            break
+    return done, len(landed)
+
+
+def rest(pause: timedelta) -> None:
+    """Leave the source in peace for a while."""
+    time.sleep(pause.total_seconds())
+
+
+def _keys(runtime: Runtime, spec: TableSpec, wishes: Wishes) -> tuple[tuple[str, ...], Window]:
+    """The partitions that share a value with what was asked for, ascending."""
+    kind, grid = _windowed(runtime.configuration.source(spec.id.source), spec)
+    window = _window(kind, wishes)
+    try:
+        keys = touched(grid, window, _until(runtime, spec, grid))
+    except ValueError as error:
+        raise SelectionError(f"{spec.id}: {error}") from None
+    if not keys:
+        raise SelectionError(
+            f"{spec.id}: {window} holds no partition of its grid; the grid begins with `partitions` in the configuration and ends now"
+        )
+    return keys, window
+
+
+def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
+    """Its cursor's type and its grid. Raises SelectionError where it has none."""
+    grid = terms_of(source, spec.id).partitions
+    if spec.cursor is None or not spec.is_incremental or grid is None:
+        raise SelectionError(
+            f"{spec.id}: this table is read whole and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`"
+        )
+    return spec.cursor.type, grid
+
+
+def _window(kind: CursorType, wishes: Wishes) -> Window:
+    try:
+        lower = CursorValue.parse(kind, wishes.lower)
+        upper = None if wishes.upper is None else CursorValue.parse(kind, wishes.upper)
+        return Window(lower, upper)
+    except ValueError as error:
+        raise SelectionError(f"--from, --to: {error}") from None
+
+
+def _until(runtime: Runtime, spec: TableSpec, grid: Grid) -> datetime | int:
+    """What closes the grid: the time now, or the highest number that the source shows."""
+    if not isinstance(grid, IntegerGrid):
+        return datetime.now(UTC)
+    (seen,) = runtime.probe(spec.id.source).observe([Look(spec, None)])
+    if seen.highest is None:
+        raise SelectionError(f"{spec.id}: the source's table is empty")
+    return int(seen.highest.text)
+
+
+def _nothing_left(spec: TableSpec, told: str) -> SyncReport:
+    return SyncReport(spec.id, str(uuid.uuid4()), spec.strategy, Mode.BACKFILL, Status.IDLE, reason=told)
+
+
+def _answer(spec: TableSpec, done: Sequence[SyncReport], skipped: int, seconds: float) -> Answer:
+    rows = sum(report.rows.read for report in done)
+    told = (
+        f"{spec.id}: {counted(rows, 'row')} read in {counted(len(done), 'run')}"
+        if done
+        else f"{spec.id}: nothing left to read"
+    )
+    if skipped:
+        told += f", {counted(skipped, 'partition')} had landed in an earlier call (--again reads them too)"
+    if not done:
+        # The document names the table all the same, and says why nothing was read.
+        done = [_nothing_left(spec, told)]
+    whole = reports.answer(done[0].run_id, done, told, seconds)
+    grid = Shown(
+        ("window", "status", "read", "inserted", "updated", "unchanged", "seconds"),
+        tuple(
+            (
+                str(report.window or ""),
+                Cell(str(report.status), {Status.LANDED: "good", Status.IDLE: "dim"}.get(report.status, "bad")),
+                *(
+                    reports.number(value)
+                    for value in (report.rows.read, report.rows.inserted, report.rows.updated, report.rows.unchanged)
+                ),
+                f"{report.seconds:.1f}",
+            )
+            for report in done
+        ),
+        right=frozenset({"read", "inserted", "updated", "unchanged", "seconds"}),
+    )
+    notes = [part for part in whole.shown if isinstance(part, Note)]
+    return replace(whole, shown=(grid, *notes))

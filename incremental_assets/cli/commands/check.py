@@ -1,0 +1,120 @@
+"""`check`: are the copies fresh, unique, equal to their source and of its columns?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.progress import Board, board
+from incremental_assets.cli.reports import text
+from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.core.checks.run_checks import Scope, applicable, audit
+from incremental_assets.core.checks.verdict import Check, Verdict, unanswered
+from incremental_assets.core.config.settings import Severity
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.words import counted
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+def run(config: Path | None, patterns: Sequence[str], *, only_failed: bool = False) -> Answer:
+    """The verb."""
+    with opened(configured(config)) as runtime, board() as watch:
+        found = survey(runtime, patterns)
+        # Dagster costs a second to import: only once there is something to be checked.
+        from incremental_assets.cli.dagster_checks import reported
+
+        verdicts = list(reported(_verdicts(runtime, found, watch), watch.say))
+    return with_problems(answer(sorted(verdicts, key=_place), only_failed=only_failed), found)
+
+
+def _place(verdict: Verdict) -> tuple[TableId, int]:
+    return verdict.table, list(Check).index(verdict.check)
+
+
+def answer(verdicts: Sequence[Verdict], *, only_failed: bool) -> Answer:
+    """What failed first, then what passed, then the sum; exit 1 if one has failed as an error."""
+    broken = [verdict for verdict in verdicts if not verdict.passed]
+    errors = [verdict for verdict in broken if verdict.severity is Severity.ERROR]
+    warned = [verdict for verdict in broken if verdict.severity is not Severity.ERROR]
+    passed = [] if only_failed else [verdict for verdict in verdicts if verdict.passed]
+    shown: list[Shown] = [_grid([*errors, *warned])]
+    shown += [
+        Note(f"{verdict.table} {verdict.check}: keys such as {', '.join(verdict.samples)}", "bad")
+        for verdict in broken
+        if verdict.samples
+    ]
+    shown += [_grid(passed), Note(_summary(verdicts, len(errors), len(warned)), "bad" if errors else "strong")]
+    document = {"checks": [_entry(verdict) for verdict in (broken if only_failed else verdicts)]}
+    return Answer(document, tuple(shown), FAILED if errors else DONE)
+
+
+def _summary(verdicts: Sequence[Verdict], errors: int, warnings: int) -> str:
+    tables = counted(len({verdict.table for verdict in verdicts}), "table")
+    rest = [f"{errors:,} failed"] if errors else []
+    rest += [counted(warnings, "warning")] if warnings else []
+    passed = len(verdicts) - errors - warnings
+    return ", ".join([f"{passed:,} of {counted(len(verdicts), 'check')} passed", *rest]) + f" ({tables})"
+
+
+def _grid(verdicts: Sequence[Verdict]) -> Grid:
+    return Grid(("table", "check", "result", "found"), tuple(map(_row, verdicts)), spare=("found",))
+
+
+def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict]:
+    runtime.foresee(spec.id for spec in found.specs)
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        watch.begin(spec.id for spec in specs)
+        if not specs:
+            continue
+        scope, told = Scope(source.parallel.checks), Counter[TableId]()
+        for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name, watch)):
+            told[verdict.table] += 1
+            of = len(applicable(terms_of(source, verdict.table)))
+            result = "passed" if verdict.passed else "failed"
+            watch(verdict.table, f"{told[verdict.table]} of {of} checks, {verdict.check} {result}")
+            yield verdict
+    for trouble in found.troubles:
+        for check in applicable(trouble.terms):
+            yield unanswered(trouble.table, check, str(trouble.error))
+
+
+def _entry(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "source": verdict.table.source,
+        "table": render_table(verdict.table.schema, verdict.table.name),
+        "check": str(verdict.check),
+        "passed": verdict.passed,
+        "severity": str(verdict.severity),
+        "window": verdict.window and _window(verdict.window),
+        "measured": verdict.measured,
+        "threshold": verdict.threshold,
+        "samples": list(verdict.samples),
+        "drifted": [_window(window) for window in verdict.drifted],
+        "detail": verdict.detail,
+    }
+
+
+def _window(window: Window) -> dict[str, str | None]:
+    return {"lower": text(window.lower), "upper": text(window.upper)}
+
+
+def _row(verdict: Verdict) -> tuple[Cell | str, ...]:
+    word, tone = (
+        ("passed", "good")
+        if verdict.passed
+        else ("failed", "bad")
+        if verdict.severity is Severity.ERROR
+        else ("warns", "warn")
+    )
+    return str(verdict.table), str(verdict.check), Cell(word, tone), verdict.detail

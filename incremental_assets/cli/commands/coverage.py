@@ -1,0 +1,122 @@
+"""`coverage`: the ledger of what has landed, next to the partitions that Dagster shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.reports import number, text
+from incremental_assets.cli.selection import remembered
+from incremental_assets.core.checks.coverage import Coverage, coverage_of
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.model.cures import read_again
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.partition import WEEK_BEGINS_ON, has_weeks
+
+if TYPE_CHECKING:
+    from incremental_assets.core.model.window import Window
+    from resources.runtime import Runtime
+
+_MOST = 10
+"""Partitions named for eyes; `--json` names them all."""
+
+
+def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+    """The verb."""
+    with opened(configured(config)) as runtime:
+        found = _coverages(runtime, patterns)
+    return answer(found)
+
+
+def answer(found: Sequence[Coverage]) -> Answer:
+    """Every table that has windows; exit 1 if the two disagree about one of them, or something is missing."""
+    grid = Grid(
+        ("table", "covered", "gaps", "partitions", "not covered", "not announced"),
+        tuple(_row(each) for each in found),
+        right=frozenset({"gaps", "partitions", "not covered", "not announced"}),
+        spare=("covered",),
+    )
+    notes = [note for each in found for note in _notes(each)]
+    good = sum(each.agrees for each in found)
+    told = Note(
+        f"{good} of {len(found)} tables are covered up to their watermark", "strong" if good == len(found) else "bad"
+    )
+    shown: tuple[Shown, ...] = (grid, *notes, told)
+    return Answer({"tables": [_entry(each) for each in found]}, shown, DONE if good == len(found) else FAILED)
+
+
+def _coverages(runtime: Runtime, patterns: Sequence[str]) -> list[Coverage]:
+    from incremental_assets.cli.dagster_runs import dagster_instance
+    from incremental_assets.defs.names import asset_key
+
+    positions, found = runtime.checkpoints.positions(), []
+    with dagster_instance() as instance:
+        for spec in remembered(runtime, patterns).specs:
+            grid = terms_of(runtime.configuration.source(spec.id.source), spec.id).partitions
+            if grid is not None and spec.cursor is not None:
+                state = positions[spec.id].state if spec.id in positions else None
+                announced = instance.get_materialized_partitions(asset_key(spec.id))
+                found.append(coverage_of(spec, grid, state, announced))
+    return found
+
+
+def _row(each: Coverage) -> tuple[Cell | str, ...]:
+    def wrong(count: int, tone: str = "bad") -> Cell:
+        return Cell(f"{count:,}", tone if count else "")
+
+    return (
+        str(each.table),
+        ", ".join(map(str, each.covered)) or "nothing yet",
+        wrong(len(each.gaps)),
+        number(len(each.announced)),
+        wrong(len(each.not_covered)),
+        wrong(len(each.not_announced), "warn"),
+    )
+
+
+def _notes(each: Coverage) -> list[Note]:
+    notes = []
+    if has_weeks(each.grid):
+        notes.append(
+            Note(f"{each.table}: a week begins on {WEEK_BEGINS_ON}, and its partition is named after that day")
+        )
+    if each.gaps:
+        cures = " and ".join(read_again(each.table, gap) for gap in each.gaps[:_MOST])
+        told = f"nothing has landed from {', '.join(map(str, each.gaps))}; read what is missing with {cures}"
+        notes.append(Note(f"{each.table}: {told}", "bad"))
+    if each.not_covered:
+        told = "Dagster shows as materialized what has not been covered"
+        notes.append(Note(f"{each.table}: {told}: {_some(each.not_covered)}; materialize these partitions", "bad"))
+    if each.not_announced:
+        told = "landed, and Dagster was not told"
+        notes.append(
+            Note(
+                f"{each.table}: {told}: {_some(each.not_announced)}; materialize these partitions to show them", "warn"
+            )
+        )
+    return notes
+
+
+def _some(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:_MOST]) + (f" and {len(keys) - _MOST:,} more" if len(keys) > _MOST else "")
+
+
+def _entry(each: Coverage) -> dict[str, Any]:
+    return {
+        "source": each.table.source,
+        "table": render_table(each.table.schema, each.table.name),
+        "agrees": each.agrees,
+        "covered": [_window(window) for window in each.covered],
+        "gaps": [_window(window) for window in each.gaps],
+        "week_begins_on": WEEK_BEGINS_ON if has_weeks(each.grid) else None,
+        "partitions": list(each.announced),
+        "not_covered": list(each.not_covered),
+        "not_announced": list(each.not_announced),
+    }
+
+
+def _window(window: Window) -> dict[str, str | None]:
+    return {"lower": text(window.lower), "upper": text(window.upper)}

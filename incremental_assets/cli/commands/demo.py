@@ -1,0 +1,266 @@
+"""`demo`: a real PostgreSQL, synced twice into Delta with a day of life in between, and every table proven equal."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from incremental_assets.cli import reports
+from incremental_assets.cli.answer import DONE, FAILED, Answer, Note, Shown
+from incremental_assets.cli.commands import demo_proof
+from incremental_assets.cli.commands.demo_site import Site
+from incremental_assets.cli.commands.sync import sync_all
+from incremental_assets.cli.opening import SHIPPED, configured, opened
+from incremental_assets.cli.progress import Board, board
+from incremental_assets.cli.selection import survey
+from incremental_assets.cli.streams import left_to_dagster
+from incremental_assets.core.errors import Busy, SelectionError
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.demo.day import DayReport, LateTransaction, TableDay, live_a_day, open_shop
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from incremental_assets.demo.tpch import DATABASE, loaded_scale, prepare_shop
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+_BYTES = 2**30
+"""Of TPC-H at scale 1, roughly, in PostgreSQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asks for."""
+
+    scale: Decimal
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What has happened, for the answer."""
+
+    first: tuple[SyncReport, ...]
+    second: tuple[SyncReport, ...]
+    day: DayReport
+    late: tuple[TableDay, ...]
+    proven: tuple[demo_proof.Proven, ...]
+    seconds: float
+
+
+def run(config: Path | None, wishes: Wishes) -> Answer:
+    """The verb."""
+    begun = time.monotonic()
+    configuration = configured(config)
+    site = Site.of(configuration)
+    with opened(configuration) as runtime, board() as watch:
+        steps = Steps(watch)
+        _refuse_while_synced(runtime)
+        steps.begin("starting PostgreSQL")
+        if wishes.fresh:
+            runtime.checkpoints.close()
+            site.clear()
+            _forget_in_dagster(site)
+        with _warming(runtime, wishes.scale):
+            server = site.start()
+            steps.done(f"PostgreSQL answers on {server.host}:{server.port}")
+            _load(server, wishes, steps)
+        story = _live(runtime, site, server, steps, begun)
+    return _answer(story, site, "" if configuration.path == SHIPPED else f" --config {configuration.path}")
+
+
+@contextmanager
+def _warming(runtime: Runtime, scale: Decimal) -> Iterator[None]:
+    """Spark starts while the data are made. What is missing for it is raised at the end of the block."""
+    from incremental_assets.adapters.spark.session import Work
+
+    work = Work.ahead(int(scale * _BYTES))
+    with ThreadPoolExecutor(1) as pool, left_to_dagster():
+        session = pool.submit(runtime.spark.session, work)
+        yield
+        session.result()
+
+
+class Steps:
+    """One line per step, with its seconds: on a terminal above the progress, in a pipe on stderr."""
+
+    def __init__(self, watch: Board) -> None:
+        self.watch, self._last = watch, time.monotonic()
+
+    def begin(self, sentence: str) -> None:
+        """A step begins."""
+        self.watch.step(sentence)
+
+    def done(self, sentence: str) -> None:
+        """It has ended."""
+        now = time.monotonic()
+        self.watch.step("")
+        self.watch.say(f"{now - self._last:6.1f} s  {sentence}")
+        self._last = now
+
+
+def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, begun: float) -> Story:
+    days = site.days()
+    seed = days.count + 1
+    dsn = server.dsn(DATABASE)
+    with psycopg.connect(dsn, autocommit=True) as connection, LateTransaction(dsn, seed=seed) as late:
+        # The shop opens after the late transaction's stamp: the first sync reads past it, as a watermark by max() would.
+        open_shop(connection, seed=seed)
+        first = _sync(runtime, site, steps, "first sync")
+        day = live_a_day(connection, seed=seed)
+        arrived = late.commit()
+    days = days.after(day.cancelled_orders)
+    site.remember(days)
+    changed = sum(each.inserted + each.updated + each.deleted for each in (*day.tables, *arrived))
+    steps.done(
+        f"a day went by: {changed:,} rows changed, {sum(each.inserted + each.updated for each in arrived):,} of them stamped before the first sync"
+    )
+    second = _sync(runtime, site, steps, "second sync")
+    steps.begin("counting on both sides")
+    specs = survey(runtime, (f"{site.source.name}.*",)).specs
+    landed = [spec for spec in specs if all(_of(spec.id, part).error is None for part in (first, second))]
+    proven = demo_proof.prove(runtime, site.source.name, landed, days.cancelled)
+    steps.done("rows and hashes counted by PostgreSQL and by Spark")
+    return Story(first, second, day, arrived, tuple(proven), time.monotonic() - begun)
+
+
+def _load(server: EmbeddedPostgres, wishes: Wishes, steps: Steps) -> None:
+    rows: dict[str, int] = {}
+    steps.begin(f"making TPC-H data at scale {wishes.scale}")
+    server.create_database(DATABASE)
+    if not wishes.fresh:
+        with psycopg.connect(server.dsn(DATABASE)) as connection:
+            scale = loaded_scale(connection)
+        if scale is not None and scale != wishes.scale:
+            raise SelectionError(
+                f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {wishes.scale}"
+            )
+    if prepare_shop(server, wishes.scale, rows.__setitem__):
+        steps.done(f"TPC-H at scale {wishes.scale}: {len(rows)} tables, {sum(rows.values()):,} rows")
+    else:
+        steps.done(f"TPC-H at scale {wishes.scale} is there already")
+
+
+def _sync(runtime: Runtime, site: Site, steps: Steps, name: str) -> tuple[SyncReport, ...]:
+    steps.begin(name)
+    found = survey(runtime, (f"{site.source.name}.*",))
+    done = sync_all(runtime, found, Request(str(uuid.uuid4())), steps.watch)
+    steps.watch.clear()
+    steps.done(f"{name}: {reports.summary(done)}")
+    return done
+
+
+def _refuse_while_synced(runtime: Runtime) -> None:
+    """Another process may be syncing the very tables that would be removed."""
+    for table, beat in runtime.checkpoints.heartbeats().items():
+        if beat.owner is not None:
+            raise Busy(table, beat.owner)
+
+
+def _forget_in_dagster(site: Site) -> None:
+    """The pages of the assets begin anew with their tables."""
+    from dagster import DagsterInstance
+
+    from incremental_assets.cli.opening import dagster_home
+
+    dagster_home()
+    with DagsterInstance.get() as instance:
+        ours = [key for key in instance.get_asset_keys() if key.path[0] == site.source.name]
+        if ours:
+            instance.wipe_assets(ours)
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+def _answer(story: Story, site: Site, option: str) -> Answer:
+    first, second = ({report.table: report for report in part} for part in (story.first, story.second))
+    broken = [report for report in (*story.first, *story.second) if report.status not in (Status.LANDED, Status.IDLE)]
+    is_equal = bool(story.proven) and all(each.is_equal for each in story.proven)
+    tables = [
+        {
+            **reports.entry(second[each.table]),
+            "first_sync": reports.entry(first[each.table]),
+            "proof": demo_proof.document(each),
+        }
+        for each in story.proven
+    ]
+    document: dict[str, Any] = {
+        "equal": is_equal and not broken,
+        "tables": tables,
+        "failed": [reports.entry(report) for report in broken],
+        "seconds": round(story.seconds, 1),
+    }
+    shown: list[Shown] = [demo_proof.work(first, second), Note(""), demo_proof.grid(story.proven), Note("")]
+    shown += [Note(report.error or f"{report.table}: {report.status}", "bad") for report in broken]
+    shown += _told(story)
+    if is_equal and not broken:
+        shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
+    else:
+        shown.append(Note("not every table is equal: this is a mistake of this program, please report it", "bad"))
+    shown += _next(site, option)
+    return Answer(document, tuple(shown), DONE if is_equal and not broken else FAILED)
+
+
+def _told(story: Story) -> list[Shown]:
+    late = sum(report.rows.late for report in story.second)
+    deleted = ", ".join(f"{each.table.name} ({each.left_out:,} rows)" for each in story.proven if each.left_out)
+    read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
+    told: list[Shown] = [
+        Note(
+            f"The second sync read {read:,} of {held:,} rows. {late:,} of them were late: stamped before the first sync, committed after it. A watermark by max(updated_at) loses them."
+        ),
+        Note(
+            f"Supplier {story.day.future_supplier} is stamped in the year 2999: it landed, and the watermark stayed at the source's clock."
+        ),
+    ]
+    if deleted:
+        told.append(
+            Note(
+                f"Deletes are not followed yet: the rows deleted in the source were left out of the comparison in {deleted}.",
+                "warn",
+            )
+        )
+    return told
+
+
+def _next(site: Site, option: str) -> Sequence[Shown]:
+    orders = site.lake / site.source.name / "public" / "orders"
+    return [
+        Note("What to look at next", "strong"),
+        Note(f"  make dev{' ARGS=' + repr(option.strip()) if option else ''}", wrap=False),
+        Note("      the same tables in Dagster's UI, with a sensor that keeps them fresh", "dim"),
+        Note(f"  incremental-assets status{option}", wrap=False),
+        Note(f"  incremental-assets sync{option}", wrap=False),
+        Note("      nothing moved, and no JVM was started to find that out", "dim"),
+        Note(f"  {_configuration(option)}", wrap=False),
+        Note("      what is synced, from where, into which lake", "dim"),
+        Note(f'  python -c "{_select(orders)}"', wrap=False),
+    ]
+
+
+def _select(orders: Path) -> str:
+    """A first SELECT without Spark: the query engine of deltalake reads deletion vectors, its plain readers do not."""
+    return (
+        f"import deltalake as d, pyarrow as p; t = d.DeltaTable('{orders}'); "  # noqa: S608 - a line to copy
+        "print(p.table(d.QueryBuilder().register('orders', t).execute('SELECT count(*), max(updated_at) FROM orders')))"
+    )
+
+
+def _configuration(option: str) -> str:
+    return option.removeprefix(" --config ") or str(SHIPPED)
+
+
+def _of(table: TableId, done: Sequence[SyncReport]) -> SyncReport:
+    return next(report for report in done if report.table == table)

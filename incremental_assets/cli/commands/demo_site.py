@@ -1,0 +1,150 @@
+"""Where the demo lives: its database and its lake, as the configuration names them, and nobody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
+from incremental_assets.core.errors import Refused, SelectionError
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from incremental_assets.demo.tpch import READER
+
+FOLDER = ".demo"
+MARK = ".made-by-demo"
+_PORT, _PASSWORD, _DAYS = "port", "reader.password", "days.json"
+_CHECKPOINTS = "sqlite:///"
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The days that the demo's shop has lived, and the orders that it has cancelled on them."""
+
+    count: int = 0
+    cancelled: tuple[int, ...] = ()
+
+    def after(self, cancelled: tuple[int, ...]) -> Self:
+        """One more day."""
+        return replace(self, count=self.count + 1, cancelled=(*self.cancelled, *cancelled))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The demo's places."""
+
+    source: SourceConfig
+    folder: Path
+    lake: Path
+    checkpoints: Path
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Site:
+        """Raises SelectionError for a configuration that does not describe the demo."""
+        found = cls.find(configuration)
+        if found is None:
+            raise SelectionError(
+                f"{configuration.path} does not describe the demo: its database is the source whose `port` and `password` are read from files in a folder "
+                f"`{FOLDER}`, with `lake` and `checkpoints` on this disk; run the demo with the shipped configuration, without --config and "
+                "INCREMENTAL_ASSETS_CONFIG"
+            )
+        return found
+
+    @classmethod
+    def find(cls, configuration: Configuration) -> Site | None:
+        """The demo, if the configuration describes it."""
+        for source in configuration.sources:
+            folder = _folder_of(source)
+            if (
+                folder is not None
+                and "://" not in configuration.lake
+                and configuration.checkpoints.startswith(_CHECKPOINTS)
+            ):
+                return cls(
+                    source, folder, Path(configuration.lake), Path(configuration.checkpoints.removeprefix(_CHECKPOINTS))
+                )
+        return None
+
+    def server(self) -> EmbeddedPostgres:
+        """Its database, running or not."""
+        return EmbeddedPostgres(self.folder)
+
+    def start(self) -> EmbeddedPostgres:
+        """Its database, up; port and password lie where the configuration reads them."""
+        server = self.server().start()
+        server.create_login(READER)
+        _write(self.folder / _PORT, f"{server.port}\n")
+        _write(self.folder / _PASSWORD, f"{server.password_of(READER)}\n")
+        return server
+
+    def clear(self) -> None:
+        """Remove database, lake and checkpoints. Raises Refused for a lake that holds anything that the demo has not made."""
+        self._refuse_foreign()
+        self.server().remove()
+        if self.lake.is_dir():
+            shutil.rmtree(self.lake)
+        for file in self.checkpoints.parent.glob(f"{self.checkpoints.name}*"):
+            file.unlink()
+        self.claim()
+
+    def claim(self) -> None:
+        """Mark a lake without tables as the demo's."""
+        own_folder(self.lake)
+        if not self._found():
+            words = "incremental-assets demo removes this folder when it begins anew\n"
+            (self.lake / MARK).write_text(words, encoding="utf-8")
+
+    def days(self) -> Days:
+        """What has been lived so far."""
+        try:
+            kept = json.loads((self.folder / _DAYS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return Days()
+        return Days(kept["count"], tuple(kept["cancelled"]))
+
+    def remember(self, days: Days) -> None:
+        """For the next `--keep`."""
+        _write(self.folder / _DAYS, json.dumps(asdict(days)))
+
+    def _refuse_foreign(self) -> None:
+        found = self._found()
+        foreign = found - {MARK, self.source.name} if MARK in found else found
+        if foreign:
+            raise Refused(
+                f"{self.lake} holds what the demo has not made ({', '.join(sorted(foreign)[:5])}), and the demo begins by removing its lake: "
+                "nothing was touched; name another `lake` in the configuration, or move those tables away"
+            )
+
+    def _found(self) -> set[str]:
+        """What lies in the lake, but for its own folders, which begin with `_`, and the checkpoints, which any look makes."""
+        entries = self.lake.iterdir() if self.lake.is_dir() else ()
+        return {entry.name for entry in entries if not entry.name.startswith((self.checkpoints.name, "_"))}
+
+
+def _folder_of(source: SourceConfig) -> Path | None:
+    if not (
+        isinstance(source.port, Reference)
+        and isinstance(source.password, Reference)
+        and source.port.kind == source.password.kind == "file"
+    ):
+        return None
+    port, password = Path(source.port.name), Path(source.password.name)
+    is_ours = (port.name, password.name, port.parent.name) == (
+        _PORT,
+        _PASSWORD,
+        FOLDER,
+    ) and port.parent == password.parent
+    return port.parent if is_ours else None
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all, and for its owner alone."""
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    unfinished.replace(path)

@@ -1,0 +1,208 @@
+"""`dev`: Dagster's webserver and daemon around the configuration, and the demo's database if that is what it describes, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from pathlib import Path
+from urllib.error import URLError
+
+import psycopg
+
+from incremental_assets.cli.answer import Answer, Note
+from incremental_assets.cli.commands.demo_site import Site
+from incremental_assets.cli.opening import configured, dagster_home, opened
+from incremental_assets.core.config.settings import Configuration
+from incremental_assets.core.errors import IncrementalAssetsError, SetupError
+from incremental_assets.demo.tpch import DATABASE, loaded_scale, prepare_shop
+
+HOST = "127.0.0.1"
+_READY_WITHIN = 180
+"""Seconds; a cold start compiles nothing but reads a lot."""
+_END_WITHIN = 20
+"""Seconds for runs in flight to be told before they are killed: what they have not committed is finished by the next sync."""
+_SCALE = Decimal("0.1")
+
+
+def run(config: Path | None, port: int) -> Answer:
+    """The verb. Ctrl-C is how it is meant to end, so that the exit status is then 0."""
+    configuration = configured(config)
+    home = dagster_home()
+    _refuse_busy(port)
+    # Not in `logs`: Dagster takes what lies there for its telemetry, posts it whatever `telemetry.enabled` says, and removes it.
+    url, log = f"http://{HOST}:{port}", home / "dev.log"
+    with _database(configuration), _engine(configuration):
+        _look(configuration)
+        _end_dead_runs()
+        _serve(configuration, port, url, log)
+    return Answer({"url": url, "configuration": str(configuration.path), "log": str(log)}, (Note("ended"),))
+
+
+def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None:
+    """Until Ctrl-C."""
+    with _dagster(port, log) as process:
+        _wait_until_ready(process, url, log)
+        _say(f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\nCtrl-C ends it.")
+        with suppress(KeyboardInterrupt):
+            process.wait()
+        if process.poll() is not None:
+            raise SetupError(f"Dagster ended by itself: {_last_line(log)}; see {log}")
+        _say("ending …")
+
+
+def _look(configuration: Configuration) -> None:
+    """The definitions show the catalogue last seen, so it had better be seen once. A source that is away is the sensor's to tell again."""
+    with opened(configuration) as runtime:
+        for source in configuration.sources:
+            try:
+                runtime.specs(source.name)
+            except IncrementalAssetsError as error:
+                _say(str(error))
+
+
+def _end_dead_runs() -> None:
+    """Else the sensor would wait for them."""
+    from incremental_assets.cli.dagster_runs import dagster_instance
+    from incremental_assets.cli.orphaned_runs import end_dead_runs
+
+    with dagster_instance() as instance:
+        count = end_dead_runs(instance)
+    if count:
+        _say(f"{count} runs had been killed; Dagster shows them as failed now, and the sensor asks for them again")
+
+
+@contextmanager
+def _database(configuration: Configuration) -> Iterator[None]:
+    """The demo's database, with its data; nothing for a configuration of one's own."""
+    site = Site.find(configuration)
+    if site is None:
+        yield
+        return
+    server = site.start()
+    try:
+        server.create_database(DATABASE)
+        with psycopg.connect(server.dsn(DATABASE)) as connection:
+            scale = loaded_scale(connection)
+        if scale is None:
+            _say(f"loading TPC-H at scale {_SCALE} …")
+            prepare_shop(server, _SCALE, lambda _table, _rows: None)
+            site.claim()
+        _say(f"PostgreSQL answers on {server.host}:{server.port}")
+        yield
+    finally:
+        server.stop()
+
+
+@contextmanager
+def _engine(configuration: Configuration) -> Iterator[None]:
+    """The engine, so that runs need not start Spark; one that was there before stays there. Without it the runs do as they can."""
+    from incremental_assets.adapters.process import Owner
+    from incremental_assets.adapters.spark import connect_server as server
+    from resources.home import engine_folder
+
+    if not configuration.shares_engine:
+        yield
+        return
+    folder, ours = engine_folder(), False
+    try:
+        engine, started = server.start(folder, without=configuration.secrets, keeper=Owner.here())
+        ours = started or engine.is_left_alone
+        _say(f"the engine answers at {engine.address} (pid {engine.process.pid})")
+    except SetupError as error:
+        _say(f"{error}; runs start Spark themselves")
+    try:
+        yield
+    finally:
+        if ours:
+            server.stop(folder)
+
+
+@contextmanager
+def _dagster(port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Webserver, daemon and code server, in a process group of their own that ends with the block."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "dagster", "dev", "--host", HOST, "--port", str(port), *_workspace()]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            _end(process)
+
+
+def _workspace() -> list[str]:
+    """The checkout's own, in which the code location has its name; an installed package has none."""
+    file = Path(__file__).resolve().parents[3] / "workspace.yaml"
+    return ["--workspace", str(file)] if file.is_file() else ["--module-name", "incremental_assets.definitions"]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The whole group: asked first, then made to."""
+    for number, patience in ((signal.SIGINT, _END_WITHIN), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            if not _group_lives(process.pid):
+                break
+    process.wait()
+
+
+def _group_lives(group: int) -> bool:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + _READY_WITHIN
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise SetupError(f"Dagster did not start: {_last_line(log)}; see {log}")
+        with suppress(URLError, OSError), urllib.request.urlopen(f"{url}/server_info", timeout=5):  # noqa: S310 - our own address
+            return
+        time.sleep(0.2)
+    raise SetupError(f"Dagster's UI did not answer at {url} within {_READY_WITHIN} seconds; see {log}")
+
+
+def _refuse_busy(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            raise SetupError(
+                f"port {port} on {HOST} is in use by another program; end it, or choose another one with --port {port + 1}"
+            ) from None
+
+
+def _last_line(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "it left no message"
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()

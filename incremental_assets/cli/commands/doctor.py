@@ -1,0 +1,210 @@
+"""`doctor`: is everything there that a sync needs, and what is missing, with its cure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
+from incremental_assets.cli.findings import Finding, Health, of_source, of_table, wanted_of
+from incremental_assets.cli.globs import chosen
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.selection import Survey, survey
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.config.resolve import resolve_all
+from incremental_assets.core.config.settings import Configuration, SourceConfig
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.ports import Position
+from incremental_assets.core.words import agreeing, counted
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+_TONES = {Health.OK: "good", Health.WARN: "warn", Health.FAIL: "bad"}
+
+
+def run(config: Path | None, patterns: Sequence[str], *, sql: bool) -> Answer:
+    """The verb."""
+    configuration = configured(config)
+    with opened(configuration) as runtime:
+        if sql:
+            return _sql(runtime, patterns)
+        findings = [*of_machine(), *of_places(configuration, runtime), *_of_sources(runtime, patterns)]
+    return answer(findings)
+
+
+def answer(findings: Sequence[Finding]) -> Answer:
+    """One line each; exit 1 if something is missing without which a sync fails."""
+    counts = {health: sum(finding.health is health for finding in findings) for health in Health}
+    document = {
+        "findings": [
+            {
+                "subject": each.subject,
+                "topic": each.topic,
+                "health": str(each.health),
+                "detail": each.detail,
+                "cure": each.cure or None,
+            }
+            for each in findings
+        ]
+    }
+    rows = tuple(
+        (Cell(str(each.health), _TONES[each.health]), each.subject, each.topic, each.detail) for each in findings
+    )
+    shown: list[Shown] = [Grid(("", "of", "what", "found"), rows, spare=("found",))]
+    shown += [Note(f"{each.subject} {each.topic}: {each.cure}", _TONES[each.health]) for each in findings if each.cure]
+    summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to mend"
+    return Answer(document, (*shown, Note(summary, "strong")), FAILED if counts[Health.FAIL] else DONE)
+
+
+def of_machine() -> Iterator[Finding]:
+    """What Spark needs here."""
+    from incremental_assets.adapters.spark.jars import verified_jars
+    from incremental_assets.adapters.spark.java import require_java
+
+    try:
+        java = require_java()
+        yield Finding("machine", "java", Health.OK, f"version {java.version} in {java.home}")
+    except IncrementalAssetsError as error:
+        yield Finding("machine", "java", Health.FAIL, str(error))
+    try:
+        yield Finding("machine", "jars", Health.OK, f"{len(verified_jars())} files, every byte the locked one")
+    except IncrementalAssetsError as error:
+        yield Finding("machine", "jars", Health.FAIL, str(error))
+    yield _engine()
+
+
+def _engine() -> Finding:
+    """Nothing is wrong with having none."""
+    from incremental_assets.adapters.spark.connect_server import look
+    from resources.home import engine_folder
+
+    try:
+        found = look(engine_folder())
+    except IncrementalAssetsError as error:
+        return Finding("machine", "engine", Health.WARN, str(error))
+    if found is None:
+        return Finding("machine", "engine", Health.OK, "none runs, so that each run starts Spark itself")
+    if found.unusable:
+        return Finding("machine", "engine", Health.WARN, found.unusable)
+    return Finding("machine", "engine", Health.OK, f"pid {found.engine.process.pid} at {found.engine.address}")
+
+
+def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:
+    """Where things are written."""
+    tables = sum(len(source.tables) for source in configuration.sources)
+    yield Finding(
+        "configuration",
+        "file",
+        Health.OK,
+        f"{configuration.path}: {len(configuration.sources)} sources, {tables} listed tables",
+    )
+    yield _lake(configuration.lake)
+    try:
+        count = len(runtime.checkpoints.positions())
+        yield Finding(
+            "checkpoints", "reachable", Health.OK, f"{counted(count, 'table')} {agreeing(count, 'has', 'have')} synced"
+        )
+    except IncrementalAssetsError as error:
+        yield Finding("checkpoints", "reachable", Health.FAIL, str(error))
+
+
+def _lake(lake: str) -> Finding:
+    if "://" in lake:
+        return Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync tells")
+    existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
+    if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
+        return Finding("lake", "place", Health.OK, f"{lake} may be written")
+    return Finding(
+        "lake",
+        "place",
+        Health.FAIL,
+        f"{existing} may not be written by this user",
+        "change its owner, or name another `lake`",
+    )
+
+
+def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
+    found = survey(runtime, patterns)
+    positions = runtime.checkpoints.positions()
+    for source in runtime.configuration.sources:
+        if source.name in found.unreachable:
+            yield Finding(source.name, "reachable", Health.FAIL, str(found.unreachable[source.name]))
+            continue
+        yield from (
+            Finding(source.name, "schemas", Health.FAIL, each.sentence)
+            for each in found.problems
+            if each.source == source.name
+        )
+        yield from _of_source(runtime, source, found, positions)
+
+
+def _of_source(
+    runtime: Runtime, source: SourceConfig, found: Survey, positions: dict[TableId, Position]
+) -> Iterator[Finding]:
+    specs = found.of(source.name)
+    try:
+        facts = runtime.probe(source.name).facts([wanted_of(spec.id, terms_of(source, spec.id)) for spec in specs])
+    except IncrementalAssetsError as error:
+        yield Finding(source.name, "reachable", Health.FAIL, str(error))
+        return
+    yield from of_source(source, facts)
+    for spec, each in zip(specs, facts.tables, strict=True):
+        yield from of_table(spec, each, facts, landed=positions.get(spec.id, Position()).state is not None)
+    yield from (
+        Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error))
+        for trouble in found.troubles
+        if trouble.table.source == source.name
+    )
+
+
+# --- --sql ------------------------------------------------------------------------------------------
+
+
+def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
+    """By source: what an administrator runs. A source that does not let us in yet gets everything that a new role needs."""
+    from incremental_assets.adapters.databases.postgresql.doctor import missing_sql
+    from resources.source import address
+
+    sources = runtime.configuration.sources
+    tables = {source.name: _tables(runtime, source) for source in sources}
+    kept = chosen(patterns, [table for found in tables.values() for table in found])
+    statements: dict[str, str] = {}
+    shown: list[Shown] = []
+    for source in sources:
+        wanted = tuple(wanted_of(table, terms_of(source, table)) for table in tables[source.name] if table in kept)
+        where = address(source, runtime.configuration.path)
+        facts, why = _facts(runtime, source, wanted)
+        statements[source.name] = missing_sql(where, wanted, facts, _whole(source))
+        told = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
+        shown.append(Note(f"{told}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
+    return Answer({"sql": statements}, shown)
+
+
+def _whole(source: SourceConfig) -> tuple[str, ...]:
+    """The schemas of which the tables that are not listed are wanted, too."""
+    return source.schemas if source.unlisted == "full_refresh" else ()
+
+
+def _tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
+    """The listed tables, which the database may not have, and the others that it has, readable or not."""
+    listed = [terms.id(source.name) for terms in source.tables]
+    try:
+        resolved = resolve_all(source, runtime.probe(source.name).catalogue())
+        seen = [*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)]
+    except (SourceUnreachable, SourceRefused):
+        seen = []
+    return tuple(dict.fromkeys([*listed, *seen]))
+
+
+def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> tuple[SourceFacts | None, str]:
+    """None where the source does not let this user in, and why it does not."""
+    try:
+        return runtime.probe(source.name).facts(wanted), ""
+    except (SourceUnreachable, SourceRefused) as error:
+        # One line, as it stands in a comment of SQL.
+        return None, " ".join(str(error).split())

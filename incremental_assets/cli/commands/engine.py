@@ -1,0 +1,93 @@
+"""`engine`: the local Spark Connect server that runs find and use."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.cli.answer import DONE, FAILED, Answer, Note, Shown
+from incremental_assets.cli.opening import configured, dagster_home
+from incremental_assets.core.config.settings import Configuration
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.spark.server_record import Announced
+
+_MEGABYTE = 2**20
+
+
+def run(config: Path | None, action: str) -> Answer:
+    """The verb."""
+    configuration = configured(config)
+    dagster_home()
+    return {"start": _start, "stop": _stop, "status": _status}[action](configuration)
+
+
+def _start(configuration: Configuration) -> Answer:
+    from incremental_assets.adapters.spark import connect_server as server
+    from resources.home import engine_folder
+
+    engine, started = server.start(engine_folder(), without=configuration.secrets)
+    told = "started" if started else "was running already"
+    shown: list[Shown] = [
+        Note(f"the engine {told}: pid {engine.process.pid} at {engine.address}, log {engine.log}", "good")
+    ]
+    if not configuration.shares_engine:
+        shown.append(
+            Note(
+                f"no run of {configuration.path} will use it: `spark` or `lake` there name a Spark, or a store, elsewhere",
+                "warn",
+            )
+        )
+    return Answer({"running": True, "started": started, **_document(engine)}, shown)
+
+
+def _stop(_: Configuration) -> Answer:
+    from incremental_assets.adapters.spark import connect_server as server
+    from resources.home import engine_folder
+
+    ended = server.stop(engine_folder())
+    told = f"the engine (pid {ended.process.pid}) has ended" if ended else "no engine was running"
+    return Answer({"running": False, "stopped": ended is not None}, (Note(told, "good"),))
+
+
+def _status(_: Configuration) -> Answer:
+    from incremental_assets.adapters.spark import connect_server as server
+    from resources.home import engine_folder
+
+    found = server.look(engine_folder())
+    if found is None:
+        return Answer(
+            {"running": False}, (Note("no engine is running; each run opens a session of its own", "dim"),), FAILED
+        )
+    engine = found.engine
+    document = {
+        "running": True,
+        "usable": not found.unusable,
+        "reason": found.unusable or None,
+        **_document(engine),
+        "resident_bytes": found.resident,
+    }
+    minutes = (datetime.now(UTC) - engine.since).total_seconds() / 60
+    shown = [
+        Note(f"the engine runs: pid {engine.process.pid} at {engine.address}", "good"),
+        Note(
+            f"since {engine.since:%Y-%m-%d %H:%M:%S} UTC, {minutes:,.0f} minutes; Spark {engine.spark}, log {engine.log}"
+        ),
+        Note(f"memory {found.resident // _MEGABYTE:,} MB, of which Spark may have {engine.memory} for its data"),
+    ]
+    if found.unusable:
+        shown.append(Note(found.unusable, "bad"))
+    return Answer(document, shown, FAILED if found.unusable else DONE)
+
+
+def _document(engine: Announced) -> dict[str, Any]:
+    """What scripts may know: all but the token."""
+    return {
+        "address": engine.address,
+        "pid": engine.process.pid,
+        "since": engine.since.isoformat(),
+        "spark": engine.spark,
+        "memory": engine.memory,
+        "log": engine.log,
+    }

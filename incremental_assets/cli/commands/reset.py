@@ -1,0 +1,125 @@
+"""`reset`: rewind watermarks, with a row in the audit trail."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.reports import text
+from incremental_assets.cli.selection import Survey, Trouble, remembered, survey
+from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.ports import Position
+from incremental_assets.core.syncing.reset import reset_table
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+Values = dict[TableId, CursorValue | None]
+"""The new watermark by table."""
+
+
+def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:
+    """The verb."""
+    if not patterns:
+        raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
+    with opened(configured(config)) as runtime:
+        found = tables_to_reset(runtime, patterns)
+        positions = runtime.checkpoints.positions()
+        values = {spec.id: _value(spec, to) for spec in found.specs}
+        if not yes:
+            raise Refused(_consequences(found.specs, positions, values))
+        run_id = str(uuid.uuid4())
+        ends = {spec.id: _reset(runtime, spec, values[spec.id], run_id) for spec in found.specs}
+    return _answer(run_id, {**ends, **{trouble.table: trouble.error for trouble in found.troubles}}, positions, values)
+
+
+def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Survey:
+    """As the source shows its tables; a source that is away, or was exchanged for another, does not stand in the way of a reset."""
+    found = survey(runtime, patterns)
+    if not found.unreachable:
+        return found
+    known = {spec.id: spec for spec in remembered(runtime, patterns).specs}
+    back = [
+        known[trouble.table]
+        for trouble in found.troubles
+        if trouble.table.source in found.unreachable and trouble.table in known
+    ]
+    left: tuple[Trouble, ...] = tuple(
+        trouble for trouble in found.troubles if trouble.table not in {spec.id for spec in back}
+    )
+    return Survey((*found.specs, *back), left, found.unreachable)
+
+
+def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
+    if to is None:
+        return None
+    if spec.cursor is None or not spec.is_incremental:
+        raise SelectionError(f"{spec.id}: this table is read whole and has no watermark; reset it without --to")
+    try:
+        return CursorValue.parse(spec.cursor.type, to)
+    except ValueError as error:
+        raise SelectionError(f"--to: {error}") from None
+
+
+def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position], values: Values) -> str:
+    """What a reset would do, table by table."""
+    lines = []
+    for spec in specs:
+        state = positions.get(spec.id, Position()).state
+        was, to = (state.watermark if state else None), values[spec.id]
+        if to is not None and was is not None and was.type is to.type and was < to:
+            then = "rows between the two would never be read"
+        elif to is not None:
+            then = f"the next sync reads everything from {to} on again"
+        else:
+            then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
+        if spec.strategy is Strategy.APPEND:
+            then += ", and adds versions that it has not seen"
+        lines.append(
+            f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}"
+        )
+    return "\n".join([*lines, "nothing was changed; add --yes if that is meant"])
+
+
+def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> IncrementalAssetsError | None:
+    try:
+        reset_table(spec=spec, to=to, run_id=run_id, checkpoints=runtime.checkpoints, force=True)
+    except IncrementalAssetsError as error:
+        return error
+    return None
+
+
+def _answer(
+    run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Position], values: Values
+) -> Answer:
+    entries, rows = [], []
+    for table, error in ends.items():
+        state = positions.get(table, Position()).state
+        was = state.watermark if state else None
+        now = was if error else values.get(table)
+        status = "failed" if error else "reset"
+        entries.append(
+            {
+                "source": table.source,
+                "table": render_table(table.schema, table.name),
+                "status": status,
+                "previous_watermark": text(was),
+                "new_watermark": text(now),
+                "error": str(error) if error else None,
+            }
+        )
+        rows.append((str(table), Cell(status, "bad" if error else "good"), text(was) or "none", text(now) or "none"))
+    shown: list[Shown] = [Grid(("table", "status", "was", "is now"), tuple(rows))]
+    shown += [Note(str(error), "bad") for error in ends.values() if error]
+    return Answer(
+        {"run_id": run_id, "tables": entries},
+        tuple(shown),
+        worst([exit_code_of(error) for error in ends.values() if error]),
+    )

@@ -1,0 +1,258 @@
+"""`status`: where every table stands, from the checkpoints and one light look at each source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.cli.ages import age
+from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown
+from incremental_assets.cli.globs import matches
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.reports import short, text
+from incremental_assets.cli.selection import Survey, remembered, survey, with_problems
+from incremental_assets.core.config.resolve import unconfigured
+from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.ports import EventKind, Look, Position
+from incremental_assets.core.syncing.foreign_changes import seen_in
+from incremental_assets.core.words import counted
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.checkpoints.store import Heartbeat
+    from resources.runtime import Runtime
+
+_ENDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
+_RECENT = 20
+"""Events of a table among which its last finished sync is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One table, all that is known of it."""
+
+    table: TableId
+    terms: TableConfig
+    position: Position
+    last_at: datetime | None
+    heartbeat: Heartbeat | None
+    verified: Verified | None
+    """None until `check` has reconciled the whole table."""
+    lag: float | None
+    bound: Bound | None
+    error: str | None
+    warnings: tuple[str, ...] = ()
+    """What the next sync will stop at, and nobody would see while the source stands still."""
+
+
+def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
+    """The verb."""
+    with opened(configured(config)) as runtime:
+        found = remembered(runtime, patterns) if offline else survey(runtime, patterns)
+        standings = _standings(runtime, found, offline=offline)
+        left = [
+            each
+            for each in unconfigured(runtime.configuration.sources, runtime.checkpoints.positions())
+            if not patterns or any(matches(pattern, each[0]) for pattern in patterns)
+        ]
+    notes = [
+        Note(f"{source}: not asked, this is what was known: {error}", "warn")
+        for source, error in found.unreachable.items()
+    ]
+    document = {
+        "tables": [_entry(standing) for standing in standings],
+        "no_longer_configured": [
+            {"source": table.source, "table": render_table(table.schema, table.name)} for table, _ in left
+        ],
+    }
+    told = Answer(document, (*notes, *_shown(standings), *(Note(sentence, "dim") for _, sentence in left)))
+    # A look has not failed because of what it shows.
+    return replace(with_problems(told, found), exit_code=DONE)
+
+
+def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standing]:
+    positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
+    verified = runtime.checkpoints.verified()
+    lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
+    changed = {} if offline else _other_hands(runtime, found, positions)
+    errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
+    standings = []
+    for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
+        beat = beats.get(table)
+        standings.append(
+            Standing(
+                table=table,
+                terms=terms_of(runtime.configuration.source(table.source), table),
+                position=positions.get(table, Position()),
+                last_at=_last_at(runtime, table) if table in positions else None,
+                heartbeat=beat,
+                verified=verified.get(table),
+                lag=_lag(positions.get(table), lags.get(table, beat.lag_seconds if beat else None)),
+                bound=bounds.get(table.source),
+                error=errors.get(table),
+                warnings=changed.get(table, ()),
+            )
+        )
+    return standings
+
+
+def _look(
+    runtime: Runtime, found: Survey, positions: dict[TableId, Position]
+) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
+    lags: dict[TableId, float] = {}
+    bounds: dict[str, Bound] = {}
+    errors: dict[TableId, str] = {}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if not specs:
+            continue
+        try:
+            probe = runtime.probe(source.name)
+            looks = [Look(spec, positions.get(spec.id, Position()).state) for spec in specs]
+            lags |= zip((spec.id for spec in specs), probe.lag(looks), strict=True)
+            bounds[source.name] = probe.bound()
+        except IncrementalAssetsError as error:
+            errors |= {spec.id: str(error) for spec in specs}
+    return lags, bounds, errors
+
+
+def _other_hands(runtime: Runtime, found: Survey, positions: dict[TableId, Position]) -> dict[TableId, tuple[str, ...]]:
+    """What another hand did to copies; those of a source that does not answer are not looked at."""
+    changed: dict[TableId, tuple[str, ...]] = {}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if not specs:
+            continue
+        lake = runtime.ports(source.name).lake
+        for spec in specs:
+            sentence = seen_in(spec, positions.get(spec.id, Position()), lake)
+            if sentence:
+                changed[spec.id] = (sentence,)
+    return changed
+
+
+def _lag(position: Position | None, lag: float | None) -> float | None:
+    """Of a table that never landed it is known only where a row waits: 0 would say that every row has landed."""
+    return lag or None if position is None or position.state is None else lag
+
+
+def _last_at(runtime: Runtime, table: TableId) -> datetime | None:
+    return next(
+        (kept.at for kept in reversed(runtime.checkpoints.history(table, _RECENT)) if kept.event.kind in _ENDS), None
+    )
+
+
+def _entry(standing: Standing) -> dict[str, Any]:
+    position, report = standing.position, standing.position.last_report
+    state = position.state
+    return {
+        "source": standing.table.source,
+        "table": render_table(standing.table.schema, standing.table.name),
+        "strategy": str(standing.terms.strategy),
+        "cursor": standing.terms.cursor.column if standing.terms.cursor else None,
+        "watermark": text(state and state.watermark),
+        "lag_seconds": standing.lag,
+        "provisional_rows": _provisional(state),
+        "last_run": report.run_id if report else None,
+        "last_run_at": standing.last_at and standing.last_at.isoformat(),
+        "last_status": str(report.status) if report else None,
+        "guarantee": str(report.guarantee) if report and report.guarantee else None,
+        "verified_through": standing.verified and standing.verified.through,
+        "drift": standing.verified and standing.verified.drift,
+        "lease": standing.heartbeat.owner if standing.heartbeat else None,
+        "oldest_transaction": _oldest(standing.bound),
+        "error": standing.error or (report.error if report else None),
+        "warnings": list(standing.warnings),
+    }
+
+
+def _provisional(state: State | None) -> int | None:
+    """Rows that have landed and will be read again, as they lay above the watermark: at most those of the fingerprint."""
+    if state is None or state.fingerprint is None or state.watermark is None:
+        return None
+    highest = state.fingerprint.highest
+    return (
+        0
+        if highest is None or CursorValue.parse(state.watermark.type, highest) < state.watermark
+        else state.fingerprint.rows
+    )
+
+
+def _oldest(bound: Bound | None) -> dict[str, Any] | None:
+    if bound is None or (bound.since is None and bound.prepared is None):
+        return None
+    return {
+        "since": bound.since and bound.since.isoformat(),
+        "seconds": bound.since and (bound.clock - bound.since).total_seconds(),
+        "holder": bound.holder or None,
+        "prepared": bound.prepared,
+    }
+
+
+def _shown(standings: Sequence[Standing]) -> list[Shown]:
+    shown: list[Shown] = [
+        Grid(
+            columns=("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "verified", "lease"),
+            rows=tuple(_row(standing) for standing in standings),
+            right=frozenset({"lag"}),
+            spare=("guarantee", "verified", "strategy", "lease"),
+        )
+    ]
+    for source, bound in {standing.table.source: standing.bound for standing in standings if standing.bound}.items():
+        oldest = _oldest(bound)
+        if oldest and oldest["prepared"]:
+            shown.append(
+                Note(f"{source}: the prepared transaction {oldest['prepared']} holds every watermark back", "warn")
+            )
+        elif oldest:
+            shown.append(
+                Note(
+                    f"{source}: the oldest transaction is open since {age(oldest['seconds'])} ({oldest['holder']}): watermarks stay before it",
+                    "dim",
+                )
+            )
+    shown += [Note(sentence, "warn") for standing in standings for sentence in standing.warnings]
+    shown += [
+        Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error
+    ]
+    return shown
+
+
+def _row(standing: Standing) -> tuple[Cell | str, ...]:
+    report, limits = standing.position.last_report, standing.terms.freshness
+    late = next(
+        (
+            tone
+            for tone, limit in (("bad", limits.fail), ("warn", limits.warn))
+            if limit and (standing.lag or 0) > limit.total_seconds()
+        ),
+        "",
+    )
+    state = standing.position.state
+    return (
+        str(standing.table),
+        str(standing.terms.strategy),
+        short(state and state.watermark),
+        Cell("" if standing.lag is None else age(standing.lag), late),
+        "never" if standing.last_at is None else f"{age((datetime.now(UTC) - standing.last_at).total_seconds())} ago",
+        Cell(str(report.status), {"landed": "good", "idle": "good"}.get(report.status, "bad")) if report else "",
+        str(report.guarantee) if report and report.guarantee else "",
+        _verified(standing.verified),
+        standing.heartbeat.owner or "" if standing.heartbeat else "",
+    )
+
+
+def _verified(verified: Verified | None) -> Cell | str:
+    if verified is None:
+        return ""
+    return Cell(f"{counted(verified.drift, 'row')} drifted", "bad") if verified.drift else short(verified.through)

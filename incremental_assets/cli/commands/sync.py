@@ -1,0 +1,125 @@
+"""`sync`: tables in which nothing moved are finished here, light and at once; the others run through Dagster."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli import reports
+from incremental_assets.cli.answer import Answer
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.progress import Board, board
+from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.core.errors import IncrementalAssetsError, Refused
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.ports import Look, Ports, Position
+from incremental_assets.core.syncing.cached_probe import SeenProbe
+from incremental_assets.core.syncing.failure import record_failure
+from incremental_assets.core.syncing.pending import Moved, located, look_over
+from incremental_assets.core.syncing.sync import failed
+from incremental_assets.core.syncing.sync_many import sync_many
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asks for beside the tables."""
+
+    full_refresh: bool = False
+    allow_shrink: bool = False
+    yes: bool = False
+
+    @property
+    def mode(self) -> Mode:
+        """Why the tables are synced."""
+        return Mode.FULL_REFRESH if self.full_refresh else Mode.SYNC
+
+
+def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
+    """The verb."""
+    begun = time.monotonic()
+    with opened(configured(config)) as runtime, board() as watch:
+        found = survey(runtime, patterns)
+        refuse_unless_meant(found, wishes)
+        run_id = str(uuid.uuid4())
+        done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
+        told = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
+        return with_problems(told, found)
+
+
+def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
+    """Raises Refused where rows that only the copy holds would go, before anything is touched."""
+    if wishes.yes:
+        return
+    kept = [str(spec.id) for spec in found.specs if spec.strategy is Strategy.APPEND]
+    if wishes.full_refresh and kept:
+        raise Refused(
+            f"a full refresh replaces tables that keep every version of a row, and versions that the source no longer shows would be lost: {', '.join(kept)}; "
+            "add --yes if that is meant, or leave them out with --select"
+        )
+    if wishes.allow_shrink:
+        raise Refused(
+            "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes if that is meant"
+        )
+
+
+def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) -> tuple[SyncReport, ...]:
+    """Every table that was selected, source by source; the reports are in the order of the tables."""
+    done = {trouble.table: reports.report_of(trouble, request.run_id, request.mode) for trouble in found.troubles}
+    for report in done.values():
+        record_failure(report, runtime.checkpoints)
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if specs:
+            done |= {report.table: report for report in _sync_source(runtime, source.name, specs, request, watch)}
+    order = [spec.id for spec in found.specs] + [trouble.table for trouble in found.troubles]
+    return tuple(done[table] for table in order)
+
+
+def _sync_source(
+    runtime: Runtime, source: str, specs: Sequence[TableSpec], request: Request, watch: Board
+) -> Sequence[SyncReport]:
+    ports = runtime.ports(source, watch)
+    parallel = runtime.configuration.source(source).parallel.tables
+    watch.begin(spec.id for spec in specs)
+    try:
+        moved, seen = moving_of(specs, request, ports)
+        moving = located(moved, ports.probe)
+    except IncrementalAssetsError as error:
+        reported = [failed(spec, request, error, 0.0) for spec in specs]
+        for report in reported:
+            record_failure(report, ports.checkpoints)
+        return reported
+    there = {found.spec.id for found in moving}
+    quiet = [spec for spec in specs if spec.id not in there]
+    # The look is good for them too: a thousand idle tables are not asked about one by one again.
+    done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel, watch.done)) if quiet else []
+    if moving:
+        # Dagster costs a second to import: only when rows move.
+        from incremental_assets.cli.dagster_runs import DagsterRuns
+
+        done += DagsterRuns(runtime, source, watch).sync(moving, request)
+    return done
+
+
+def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Moved, ...], SeenProbe]:
+    """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide; and what was seen."""
+    positions = ports.checkpoints.positions()
+    looks = [Look(spec, positions.get(spec.id, Position()).state) for spec in specs]
+    observations = ports.probe.observe(looks)
+    seen = SeenProbe(ports.probe, looks, observations)
+    if request.mode is not Mode.SYNC:
+        windows = [Window(spec.start, None) for spec in specs]
+        return tuple(Moved(*each) for each in zip(specs, windows, observations, strict=True)), seen
+    # One that may not go on meets the same error in its own sync, which records it.
+    moved, *_ = look_over(specs, positions, observations)
+    return moved, seen

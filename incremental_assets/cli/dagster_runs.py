@@ -1,0 +1,151 @@
+"""Syncs that move rows run through Dagster's instance, in this process: they are seen in the UI like the sensor's, and share one Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, RunsFilter, in_process_executor
+
+from incremental_assets.cli.opening import dagster_home
+from incremental_assets.cli.orphaned_runs import free_dead_slots, process_tag
+from incremental_assets.cli.progress import Board
+from incremental_assets.cli.streams import left_to_dagster
+from incremental_assets.cli.watched import Watched
+from incremental_assets.core.errors import SetupError, SourceBusy
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.syncing.pending import Moved
+from incremental_assets.core.syncing.sync import failed
+from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
+from incremental_assets.defs.build import views
+from incremental_assets.defs.checks import RANGE_TAGS
+from incremental_assets.defs.jobs import sync_jobs
+from incremental_assets.defs.names import asset_key, table_of
+from incremental_assets.defs.opened import RESOURCE
+from incremental_assets.defs.partitions import Scheme
+from incremental_assets.defs.sensors import run_requests
+from incremental_assets.defs.tables import View
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+"""What Dagster logs is kept with the run; on the terminal it would drown the answer."""
+
+
+BACKFILL_TAG = "incremental_assets/backfill"
+"""Table and window as they were asked for, by which a second call knows what the first one has landed."""
+
+
+class DagsterRuns:
+    """Runs of one source's tables on the instance, one after the other, with one set of definitions."""
+
+    def __init__(self, runtime: Runtime, source: str, board: Board) -> None:
+        shapes: dict[str, tuple[TableShape, ...]] = {source: runtime.checkpoints.catalogue(source) or ()}
+        self.view: View = next(view for view in views(runtime.configuration, shapes) if view.name == source)
+        self.watched = Watched(runtime, board)
+        self._checkpoints = runtime.checkpoints
+        # Without the checks: a selection of assets would bring theirs into the run, and they read whole tables.
+        self._definitions = Definitions(
+            assets=[*self.view.external(), *sync_assets(self.view)],
+            jobs=list(sync_jobs(self.view).values()),
+            resources={RESOURCE: self.watched},
+            executor=in_process_executor,
+        )
+
+    def sync(self, moving: Sequence[Moved], request: Request) -> list[SyncReport]:
+        """One run per partition scheme and range of partitions, as the sensor would ask for them; a report for each table whatever happens."""
+        ends: dict[TableId, str] = {}
+        tags = {MODE_TAG: str(request.mode), **({SHRINK_TAG: "true"} if request.allow_shrink else {})}
+        with dagster_instance() as instance:
+            asked, dynamic, stopped = run_requests(self.view, sync_jobs(self.view), moving, instance, datetime.now(UTC))
+            for more in dynamic:
+                instance.add_dynamic_partitions(more.partitions_def_name, list(more.partition_keys))
+            ends |= {each.table: each.sentence for each in stopped}
+            for number, each in enumerate(asked):
+                # The first run is the one that the whole answer names.
+                run_id = request.run_id if number == 0 else None
+                keys = list(each.asset_selection or ())
+                error = self._execute(str(each.job_name), keys, {**each.tags, **tags}, instance, run_id)
+                ends |= {table_of(key): error for key in keys}
+        return [self._report(found.spec, request, ends.get(found.spec.id, "")) for found in moving]
+
+    def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
+        """One run on contiguous partitions of one table; `backfill` names what it is a part of."""
+        scheme = self._scheme(spec.id)
+        tags = {BACKFILL_TAG: backfill, **dict(zip(RANGE_TAGS, (keys[0], keys[-1]), strict=True))}
+        with dagster_instance() as instance:
+            if scheme.dynamic:
+                known = instance.get_dynamic_partitions(scheme.dynamic)
+                instance.add_dynamic_partitions(scheme.dynamic, [key for key in keys if key not in known])
+            error = self._execute(
+                sync_jobs(self.view)[scheme].name, [asset_key(spec.id)], tags, instance, request.run_id
+            )
+        return self._report(spec, request, error)
+
+    def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
+        """Of the partitions, those that runs of the same backfill have read to the end."""
+        with dagster_instance() as instance:
+            records = instance.get_run_records(
+                RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS])
+            )
+        ranges = [tuple(record.dagster_run.tags[tag] for tag in RANGE_TAGS) for record in records]
+        place = {key: number for number, key in enumerate(keys)}
+        # A grid that has changed since has other keys, which say nothing about these.
+        whole = [(place[first], place[last]) for first, last in ranges if first in place and last in place]
+        return frozenset(key for key, number in place.items() if any(first <= number <= last for first, last in whole))
+
+    def _scheme(self, table: TableId) -> Scheme:
+        return next(known.scheme for known in self.view.tables if known.id == table)
+
+    def _execute(
+        self, job: str, keys: Sequence[AssetKey], tags: Mapping[str, str], instance: DagsterInstance, run_id: str | None
+    ) -> str:
+        """Run it to its end; gives why it failed, or nothing. While another run holds the source, its tables are busy."""
+        beats = self._checkpoints.heartbeats().values()
+        other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
+        if other is not None:
+            self.watched.busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in keys}
+            return ""
+        with left_to_dagster():
+            result = self._definitions.resolve_job_def(job).execute_in_process(
+                run_config=_QUIET,
+                instance=instance,
+                asset_selection=keys,
+                tags={**tags, **process_tag()},
+                run_id=run_id,
+                raise_on_error=False,
+            )
+        if this_process.asked:
+            raise KeyboardInterrupt
+        return (
+            ""
+            if result.success
+            else f"its run {result.run_id} in Dagster failed before it came to this table; its page in `incremental-assets dev` shows why"
+        )
+
+    def _report(self, spec: TableSpec, request: Request, error: str) -> SyncReport:
+        table = spec.id
+        # Asked first: a sync that has landed stays landed, whoever held the table when its files were to be put together.
+        report, busy = self.watched.reports.pop(table, None), self.watched.busy.pop(table, None)
+        if report is not None:
+            return report
+        if busy is not None:
+            return failed(spec, request, busy, 0.0)
+        if error:
+            return failed(spec, request, SetupError(f"{table}: {error}"), 0.0)
+        # Nobody records that a table was looked at and had not moved after all.
+        return SyncReport(table, request.run_id, spec.strategy, request.mode, Status.IDLE, reason="nothing moved")
+
+
+@contextmanager
+def dagster_instance() -> Iterator[DagsterInstance]:
+    """The instance of DAGSTER_HOME."""
+    dagster_home()
+    with DagsterInstance.get() as instance:
+        yield instance

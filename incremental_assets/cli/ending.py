@@ -1,0 +1,122 @@
+"""Ctrl-C and SIGTERM while a verb is at work: a word at once, what is at work is cancelled, and the process ends within seconds.
+
+Python runs a signal's handler in the main thread, between two steps of it, and Dagster puts handlers of its own in the place of ours. So
+a thread hears of signals as well, from the operating system, whatever the main thread waits for.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TextIO
+
+from incremental_assets.cli.answer import INTERRUPTED
+from incremental_assets.cli.streams import own_stderr
+from incremental_assets.core.interruption import this_process
+
+TERMINATED = 143
+_ENDS_WITHIN = 4.5
+"""Seconds after which the process ends wherever it is. What it leaves is what a killed one leaves, and the next run finds it."""
+_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+_WORDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+
+
+class Terminated(BaseException):
+    """SIGTERM: like Ctrl-C, so that leases are let go and children end."""
+
+
+def sentence(code: int) -> str:
+    """How a verb that was ended says so."""
+    return f"{_WORDS[code]}; what had landed stays landed, the next call goes on from there"
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Around all that a verb does with sources and lake. Raises KeyboardInterrupt or Terminated at its end, whatever became of the signal."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with own_stderr() as stderr:
+        ending = _Ending(stderr)
+        try:
+            with ending.listening():
+                yield
+        finally:
+            ending.done()
+        ending.told()
+
+
+class _Ending:
+    """What a verb has heard of its end."""
+
+    def __init__(self, stderr: TextIO) -> None:
+        self._stderr, self._code = stderr, 0
+        self._deadline = threading.Timer(_ENDS_WITHIN, self._now)
+        self._deadline.daemon = True
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """A thread hears every signal that Python has a handler for."""
+        ears, mouth = os.pipe()
+        os.set_blocking(mouth, False)
+        before = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
+        thread = threading.Thread(target=self._listen, args=(ears,), name="signals", daemon=True)
+        thread.start()
+        try:
+            yield
+        except BaseException:
+            self.told()
+            raise
+        finally:
+            signal.set_wakeup_fd(before)
+            os.write(mouth, b"\0")
+            thread.join()
+            os.close(mouth)
+            os.close(ears)
+
+    def told(self) -> None:
+        """Raises what the signal means, if there was one: a handler of Dagster's, or whatever was cancelled, may have raised anything."""
+        if self._code == TERMINATED:
+            raise Terminated from None
+        if self._code == INTERRUPTED:
+            raise KeyboardInterrupt from None
+
+    def done(self) -> None:
+        """The verb is out of all that it was in."""
+        self._deadline.cancel()
+        if self._code:
+            _end_jvm()
+        this_process.reset()
+
+    def _listen(self, ears: int) -> None:
+        while number := os.read(ears, 1)[0]:
+            code = _CODES.get(signal.Signals(number), 0)
+            if code and self._code:
+                self._now()
+            elif code:
+                self._code = code
+                self._say(f"{_WORDS[code]}: what has landed stays, the rest is being ended")
+                this_process.ask_for_good()
+                self._deadline.start()
+
+    def _now(self) -> NoReturn:
+        self._say(sentence(self._code))
+        _end_jvm()
+        os._exit(self._code)
+
+    def _say(self, words: str) -> None:
+        # Below the tables that are drawn there.
+        self._stderr.write(f"\n{words}\n" if self._stderr.isatty() else f"{words}\n")
+        self._stderr.flush()
+
+
+def _end_jvm() -> None:
+    """Nobody who has not imported Spark has started it."""
+    if "pyspark" in sys.modules:
+        from incremental_assets.adapters.spark import jvm
+
+        jvm.end()

@@ -1,0 +1,129 @@
+"""Around every verb: stdout is kept for its answer, an error is one sentence and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from incremental_assets.cli.answer import DONE, FAILED, INTERRUPTED, WRONG, Answer, error_document, exit_code_of
+from incremental_assets.cli.ending import TERMINATED, Terminated, sentence
+from incremental_assets.core.errors import IncrementalAssetsError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+def run(commands: click.Group, arguments: Sequence[str]) -> int:
+    """Run one verb and print what it answers; gives the exit status."""
+    as_json = "--json" in arguments
+    with _terminable(), _stdout_kept() as out:
+        try:
+            answer = commands.main(args=list(arguments), prog_name="incremental-assets", standalone_mode=False)
+            return _tell(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
+        except BrokenPipeError:
+            return _reader_gone()
+        except BaseException as error:  # noqa: BLE001 - nobody is above us; what it was decides the exit status
+            return _fail(error, out, as_json=as_json)
+
+
+def _tell(answer: Answer, out: TextIO, *, as_json: bool) -> int:
+    if as_json:
+        _print_document(answer.document, out)
+    else:
+        from incremental_assets.cli.render import show
+
+        show(answer, out)
+    out.flush()
+    return answer.exit_code
+
+
+def _fail(error: BaseException, out: TextIO, *, as_json: bool) -> int:
+    told, code = _told(error)
+    sys.stderr.write(f"{told}\n")
+    if as_json:
+        document = error_document(error, code)
+        document["error"]["message"] = told
+        _print_document(document, out)
+    return code
+
+
+def _told(error: BaseException) -> tuple[str, int]:
+    """What people read, and the exit status."""
+    match error:
+        case IncrementalAssetsError():
+            return str(error), exit_code_of(error)
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else "incremental-assets"
+            return f"{error.format_message()} (see `{path} --help`)", WRONG
+        case click.ClickException():
+            return error.format_message(), WRONG
+        case click.Abort() | KeyboardInterrupt():
+            return sentence(INTERRUPTED), INTERRUPTED
+        case Terminated():
+            return sentence(TERMINATED), TERMINATED
+    return (
+        f"unexpected {type(error).__name__}, which is a mistake of this program; its traceback is in {_log(error)}",
+        FAILED,
+    )
+
+
+def _log(error: BaseException) -> str:
+    """A file of its own for each, that only its owner reads."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="incremental-assets-", suffix=".log", delete=False, encoding="utf-8"
+    ) as file:
+        traceback.print_exception(error, file=file)
+    return file.name
+
+
+def _print_document(document: Any, out: TextIO) -> None:
+    out.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    out.flush()
+
+
+def _reader_gone() -> int:
+    """`| head` has seen enough. Python would complain once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED
+
+
+@contextmanager
+def _stdout_kept() -> Iterator[TextIO]:
+    """The real stdout, while everything else that prints there, a JVM included, is led to stderr."""
+    out = sys.stdout
+    try:
+        number = out.fileno()
+    except (OSError, ValueError):  # a test's own stream
+        yield out
+        return
+    out.flush()
+    kept = os.dup(number)
+    with os.fdopen(kept, "w", encoding="utf-8", errors="backslashreplace") as mine:
+        os.dup2(sys.stderr.fileno(), number)
+        try:
+            yield mine
+        finally:
+            out.flush()
+            mine.flush()
+            os.dup2(kept, number)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,53 @@
+"""`--select`: globs over `source.schema.table` or `schema.table`, as the name is or as SQL quotes it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.identifiers import quote, render_table
+from incremental_assets.core.model.table import TableId
+
+
+def chosen(patterns: Sequence[str], tables: Collection[TableId]) -> frozenset[TableId]:
+    """The tables that some pattern matches, all of them without a pattern. SelectionError names the pattern that matches nothing."""
+    if not patterns:
+        return frozenset(tables)
+    matched: set[TableId] = set()
+    for pattern in patterns:
+        found = [table for table in tables if matches(pattern, table)]
+        if not found:
+            raise SelectionError(f"--select {pattern!r} matches no table; {_hint(pattern, tables)}")
+        matched.update(found)
+    return frozenset(matched)
+
+
+def the_one(patterns: Sequence[str], tables: Collection[TableId]) -> TableId:
+    """For verbs that work on a single table."""
+    found = sorted(chosen(patterns, tables))
+    if len(patterns) == 0 or len(found) != 1:
+        many = f"it matches {len(found)}" if patterns else "none was named"
+        raise SelectionError(f"name one table with --select source.schema.table; {many}: {_listed(found)}")
+    return found[0]
+
+
+def matches(pattern: str, table: TableId) -> bool:
+    """Whether the glob stands for this table. A name that holds glob characters is matched by itself too."""
+    return any(pattern == name or fnmatchcase(name, pattern) for name in _spellings(table))
+
+
+def _spellings(table: TableId) -> Iterable[str]:
+    quoted = render_table(table.schema, table.name)
+    return dict.fromkeys((str(table), f"{table.schema}.{table.name}", f"{quote(table.source)}.{quoted}", quoted))
+
+
+def _hint(pattern: str, tables: Collection[TableId]) -> str:
+    names = sorted(str(table) for table in tables)
+    near = difflib.get_close_matches(pattern, [*names, *(name.partition(".")[2] for name in names)], n=1)
+    return f"did you mean {near[0]}?" if near else f"the tables are: {_listed(names)}"
+
+
+def _listed(names: Sequence[object]) -> str:
+    return ", ".join(str(name) for name in names[:12]) + (", …" if len(names) > 12 else "") if names else "none"

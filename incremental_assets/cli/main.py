@@ -1,0 +1,275 @@
+"""`incremental-assets VERB`: one function per verb, each handed over to its room in `verbs`.
+
+Only click is imported here: `--help` answers at once, and a verb loads what it needs itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from incremental_assets.cli.entrypoint import run
+from incremental_assets.cli.options import everywhere, select, yes
+
+if TYPE_CHECKING:
+    from incremental_assets.cli.answer import Answer
+
+NOT_YET = {
+    "discover": "propose a sources.yaml from a database's catalogue",
+    "plan": "show what the next sync would do",
+    "repair": "sync the drifted ranges again",
+    "rollback": "take a table back to an earlier run",
+    "replay": "validate quarantined rows again",
+    "erase": "remove a person's rows from table and history",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script."""
+    # What is imported stays: it need not be looked through for garbage again and again, and not once more at the end, which took a second.
+    gc.set_threshold(50_000)
+    code = run(commands, sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()
+    sys.exit(code)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="incremental-assets", prog_name="incremental-assets")
+def commands() -> None:
+    """Incremental sync of database tables into Delta Lake, as Dagster assets.
+
+    \b
+    Exit status: 0 done, 1 a table or a check failed, 2 the configuration or the command line is wrong,
+    3 refused because it is destructive and --yes is missing, 4 busy because another run holds the table.
+    """
+
+
+@commands.command()
+@everywhere
+@click.option(
+    "--scale",
+    type=click.FloatRange(min=0.001, max=100),
+    default=0.1,
+    show_default=True,
+    help="TPC-H scale factor; 1 is 8.6 million rows.",
+)
+@click.option(
+    "--fresh/--keep", default=True, help="Begin from empty folders (default), or live another day on what is there."
+)
+def demo(config: Path | None, scale: float, **options: Any) -> Answer:
+    """A real PostgreSQL synced into Delta twice, and proven equal.
+
+    Starts an embedded PostgreSQL with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
+    from the future), syncs again, then compares rows and hashes of both sides, each counted by its own engine.
+    """
+    from incremental_assets.cli.commands import demo as verb
+
+    return verb.run(config, verb.Wishes(scale=Decimal(str(scale)), fresh=options["fresh"]))
+
+
+@commands.command()
+@everywhere
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of Dagster's UI on 127.0.0.1."
+)
+def dev(config: Path | None, port: int, **_: Any) -> Answer:
+    """Dagster's UI and daemon, until Ctrl-C.
+
+    With the shipped configuration the demo's database is brought up too. The UI has no authentication: it stays on 127.0.0.1.
+    """
+    from incremental_assets.cli.commands import dev as verb
+
+    return verb.run(config, port)
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--full-refresh", is_flag=True, help="Read everything again, whatever the watermark says.")
+@click.option(
+    "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
+)
+@click.option("--reset-watermarks", is_flag=True, help="The same as the verb reset (needs --yes).")
+@yes
+def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
+    """Bring tables up to date, through Dagster, with progress.
+
+    Tables in which nothing moved are finished without Spark. One table's failure never stops the others.
+    """
+    if reset_watermarks:
+        from incremental_assets.cli.commands import reset as other
+
+        return other.run(config, select, to=None, yes=options["yes"])
+    from incremental_assets.cli.commands import sync as verb
+
+    return verb.run(
+        config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
+    )
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--offline", is_flag=True, help="Do not ask the source: show what the checkpoints know.")
+def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Watermark, lag, last run, guarantee and drift, per table."""
+    from incremental_assets.cli.commands import status as verb
+
+    return verb.run(config, select, offline=offline)
+
+
+@commands.command()
+@everywhere
+@select
+def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Which windows have landed, and does Dagster say the same?
+
+    Compares the partitions that Dagster shows as materialized with the ledger in the checkpoint table, without asking the source; exit 1
+    for a gap below the watermark, and for a partition that was announced and has not been covered.
+    """
+    from incremental_assets.cli.commands import coverage as verb
+
+    return verb.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--failed", is_flag=True, help="Show only the checks that have not passed.")
+def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Is every copy fresh, unique, equal to its source?
+
+    Freshness, duplicates, reconciliation and schema of each table, what failed first; exit 1 if one of them fails as an error.
+    Dagster's UI shows the same results.
+    """
+    from incremental_assets.cli.commands import check as verb
+
+    return verb.run(config, select, only_failed=failed)
+
+
+@commands.command()
+@everywhere
+@select
+@click.option(
+    "--from",
+    "lower",
+    required=True,
+    metavar="A",
+    help="First cursor value or day to read again, such as 2024-01-01 or 0.",
+)
+@click.option(
+    "--to", "upper", metavar="B", help="The first value that is no longer read; default: everything there is now."
+)
+@click.option(
+    "--windows-per-run",
+    type=click.IntRange(min=1),
+    help="Partitions that one run reads in one window; default: `backfill: {windows: …}`, which is 12.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(min=1),
+    help="Connections to the source at once; default: `backfill: {connections: …}`, at most `parallel: {connections: …}`.",
+)
+@click.option(
+    "--pause",
+    metavar="DURATION",
+    help="Rest between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
+)
+@click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
+def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
+    """Read windows of one table again. The watermark stays.
+
+    Stopped at any moment, the same command goes on where it stopped.
+    """
+    from incremental_assets.cli.commands import backfill as verb
+
+    options.pop("as_json")
+    return verb.run(config, select, verb.Wishes.of(**options))
+
+
+@commands.command()
+@everywhere
+@select
+@click.option(
+    "--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all."
+)
+@click.option(
+    "--accept-source",
+    is_flag=True,
+    help="Keep the watermark and go on with the database that answers now: after pg_upgrade, which moves the same rows to a new cluster.",
+)
+@yes
+def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
+    """Rewind watermarks, with a row in the audit trail.
+
+    The next sync reads again from there. Needs --yes; without it, says what would happen.
+    """
+    from incremental_assets.cli.commands import reset as verb
+
+    if options["accept_source"]:
+        from incremental_assets.cli.commands import accept_source as other
+
+        return other.run(config, select, to=to, yes=options["yes"])
+    return verb.run(config, select, to=to, yes=options["yes"])
+
+
+@commands.command()
+@everywhere
+@select
+@click.option(
+    "--sql", is_flag=True, help="Print the role, grants and indexes that are missing, for an administrator to run."
+)
+def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Is everything there that a sync needs?
+
+    Java, jars, the source, what its user may do, and whether each cursor can be followed; what is missing comes with its cure.
+    """
+    from incremental_assets.cli.commands import doctor as verb
+
+    return verb.run(config, select, sql=sql)
+
+
+@commands.command()
+@click.argument("action", type=click.Choice(["start", "stop", "status"]))
+@everywhere
+def engine(config: Path | None, action: str, **_: Any) -> Answer:
+    """Keep Spark warm: start, stop or show the engine of this machine.
+
+    A local Spark Connect server of your own, on loopback, that every run finds and uses; without one each run starts Spark itself.
+    `status` ends with 1 where no engine runs that runs can use.
+    """
+    from incremental_assets.cli.commands import engine as verb
+
+    return verb.run(config, action)
+
+
+@commands.command()
+@everywhere
+def schema(**_: Any) -> Answer:
+    """The JSON Schema of sources.yaml, for editors."""
+    from incremental_assets.cli.commands import schema as verb
+
+    return verb.run()
+
+
+def _announce(name: str, summary: str) -> None:
+    """A verb whose turn has not come says so by name, whatever follows it."""
+
+    def verb(**_: Any) -> None:
+        from incremental_assets.core.errors import SelectionError
+
+        raise SelectionError(f"`{name}` is not available yet")
+
+    verb.__doc__ = f"Not available yet: {summary}."
+    anything = click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    commands.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(anything(verb))
+
+
+for _name, _summary in NOT_YET.items():
+    _announce(_name, _summary)

@@ -1,0 +1,69 @@
+"""From the command line to an open runtime: which file, which Dagster home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.ending import ended_by_signals
+from incremental_assets.core.config.load import Configuration, load
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+CONFIG_VARIABLE = "INCREMENTAL_ASSETS_CONFIG"
+HOME_VARIABLE = "DAGSTER_HOME"
+_PACKAGE = Path(__file__).resolve().parents[1]
+SHIPPED = _PACKAGE / "sources.yaml"
+
+
+def config_path(config: Path | None) -> Path:
+    """`--config`, else the environment, else the shipped file."""
+    return config or Path(os.environ.get(CONFIG_VARIABLE) or SHIPPED)
+
+
+def configured(config: Path | None) -> Configuration:
+    """The configuration, and the environment set so that Dagster's processes read the same one."""
+    path = config_path(config)
+    configuration = load(path)
+    os.environ[CONFIG_VARIABLE] = str(configuration.path)
+    return configuration
+
+
+@contextmanager
+def opened(configuration: Configuration) -> Iterator[Runtime]:
+    """A runtime that is closed at the end, whatever happens, a signal included; it has opened nothing yet."""
+    from resources.runtime import Runtime
+
+    runtime = Runtime(configuration)
+    with ended_by_signals():
+        try:
+            yield runtime
+        finally:
+            runtime.close()
+
+
+def dagster_home() -> Path:
+    """The folder where Dagster stores, made and named in the environment so that every process of ours stores there."""
+    from incremental_assets.adapters.permissions import own_folder
+    from resources.home import home_folder
+
+    home = home_folder()
+    own_folder(home)
+    _link_settings(home, _PACKAGE.parent / "dagster.yaml")
+    os.environ[HOME_VARIABLE] = str(home)
+    return home
+
+
+def _link_settings(home: Path, settings: Path) -> None:
+    """Dagster wants its settings in the folder where it stores, and says so at every start when there are none."""
+    there = home / "dagster.yaml"
+    if there.exists() or there.is_symlink():
+        return
+    if settings.is_file():
+        there.symlink_to(settings)
+    else:
+        there.write_text("telemetry:\n  enabled: false\n", encoding="utf-8")

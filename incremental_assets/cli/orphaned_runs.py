@@ -1,0 +1,64 @@
+"""What killed runs left behind in Dagster: slots of a source's pool, and the look of a run that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
+
+from incremental_assets.adapters.process import Owner
+from incremental_assets.defs.in_flight import KILLED, PROCESS_TAG
+from incremental_assets.defs.names import pool
+
+_UNDER_WAY = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
+
+
+def process_tag() -> dict[str, str]:
+    """For a run that a command line executes itself: this process, so that a later one can tell whether it is still there."""
+    return {PROCESS_TAG: Owner.here().text}
+
+
+def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[str]) -> str | None:
+    """Free what dead runs hold; gives the run that goes on holding the pool, None if there is none.
+
+    `leased` are the runs that hold a table's lease now: the lease is what keeps writers apart, the pool only spares the source.
+    """
+    storage = instance.event_log_storage
+    info = storage.get_concurrency_info(pool(source))
+    holding = {slot.run_id for slot in info.claimed_slots} | {step.run_id for step in info.pending_steps}
+    living = None
+    for run_id in sorted(holding):
+        run = instance.get_run_by_id(run_id)
+        if run is None or run.is_finished or _is_over(run) or (PROCESS_TAG not in run.tags and run_id not in leased):
+            if run is not None and not run.is_finished and _is_over(run):
+                instance.report_run_failed(run, KILLED)
+            storage.free_concurrency_slots_for_run(run_id)
+        else:
+            living = run_id
+    return living
+
+
+def end_dead_runs(instance: DagsterInstance) -> int:
+    """Tell as failed what a power cut or a killed `dev` left running, and free its slots; gives how many. For who alone runs this instance."""
+    dead = [
+        record.dagster_run
+        for record in instance.get_run_records(RunsFilter(statuses=_UNDER_WAY))
+        if not _may_live(record.dagster_run)
+    ]
+    for run in dead:
+        instance.report_run_failed(run, KILLED)
+        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    return len(dead)
+
+
+def _may_live(run: DagsterRun) -> bool:
+    process = run.tags.get(PROCESS_TAG)
+    if process is None:
+        return False
+    owner = Owner.parse(process)
+    return not (owner.is_gone or owner.is_of_another_boot)
+
+
+def _is_over(run: DagsterRun) -> bool:
+    process = run.tags.get(PROCESS_TAG)
+    return process is not None and Owner.parse(process).is_gone

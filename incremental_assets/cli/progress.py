@@ -1,0 +1,131 @@
+"""Progress: a line per table on a terminal, nothing in a pipe."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from incremental_assets.cli.render import console_for
+from incremental_assets.cli.streams import own_stderr
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.report import Status, SyncReport
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_SESSIONS = "incremental_assets.adapters.spark.session_provider"
+"""The logger of the room where sessions are opened; named, as importing it would take the time of a sync in which nothing moved."""
+_STAGES = {"plan": "looking", "read": "reading", "apply": "writing"}
+
+
+class Board:
+    """What every table is doing now. Called from several threads; a board without a terminal shows no tables."""
+
+    def __init__(self, stream: TextIO, progress: Progress | None = None) -> None:
+        self._stream, self._progress = stream, progress
+        self._step: TaskID | None = None
+        self._lines: dict[TableId, TaskID] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, table: TableId, stage: str) -> None:
+        """A table enters a stage of its sync; that it has landed is told by its report."""
+        if stage != "landed":
+            self._tell(table, _STAGES.get(stage, stage))
+
+    def begin(self, tables: Iterable[TableId]) -> None:
+        """These are waiting."""
+        for table in tables:
+            self._tell(table, "waiting")
+
+    def done(self, report: SyncReport) -> None:
+        """A table has ended."""
+        rows = report.rows
+        told = {
+            Status.LANDED: f"{rows.inserted:,} inserted, {rows.updated:,} updated",
+            Status.IDLE: report.reason,
+        }.get(report.status, str(report.status))
+        self._tell(report.table, told, ended=True)
+
+    def say(self, sentence: str) -> None:
+        """A line that stays: above the tables, or on stderr where nobody watches."""
+        if self._progress is not None:
+            self._progress.console.print(sentence)
+        else:
+            self._stream.write(f"{sentence}\n")
+            self._stream.flush()
+
+    def step(self, sentence: str) -> None:
+        """What is being done as a whole, above the tables; nothing for an empty sentence."""
+        if self._progress is None:
+            return
+        if self._step is not None:
+            self._progress.remove_task(self._step)
+        self._step = self._progress.add_task(sentence, total=None, state="") if sentence else None
+
+    def clear(self) -> None:
+        """Away with the tables, before the next round of them."""
+        with self._lock:
+            for line in self._lines.values():
+                if self._progress is not None:
+                    self._progress.remove_task(line)
+            self._lines.clear()
+
+    def _tell(self, table: TableId, state: str, *, ended: bool = False) -> None:
+        if self._progress is None:
+            return
+        with self._lock:
+            if table not in self._lines:
+                self._lines[table] = self._progress.add_task(str(table), total=1, state=state)
+            self._progress.update(self._lines[table], state=state, completed=1 if ended else 0)
+
+
+@contextmanager
+def board() -> Iterator[Board]:
+    """A board on stderr for as long as the block lasts; its tables leave nothing behind."""
+    with _drawn() as drawn, _told(drawn):
+        yield drawn
+
+
+@contextmanager
+def _told(board: Board) -> Iterator[None]:
+    """What is said of the session by which a run works: no engine, or no more."""
+    log, handler = logging.getLogger(_SESSIONS), _Says(board)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+class _Says(logging.Handler):
+    def __init__(self, board: Board) -> None:
+        super().__init__(logging.WARNING)
+        self._board = board
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line that stays."""
+        self._board.say(record.getMessage())
+
+
+@contextmanager
+def _drawn() -> Iterator[Board]:
+    with own_stderr() as stream:
+        if not stream.isatty():
+            yield Board(stream)
+            return
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (
+            SpinnerColumn(finished_text="✓"),
+            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.fields[state]}", style="dim", markup=False),
+            TimeElapsedColumn(),
+        )
+        # What others print goes where they print it: it must not be led through here.
+        with Progress(
+            *columns, console=console_for(stream), transient=True, redirect_stdout=False, redirect_stderr=False
+        ) as progress:
+            yield Board(stream, progress)

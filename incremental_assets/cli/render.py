@@ -1,0 +1,127 @@
+"""How an answer looks: tables with colour on a terminal, aligned plain lines in a pipe."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TextIO
+
+from incremental_assets.cli.answer import Answer, Cell, Grid, Note
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_TONES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "strong": "bold", "": ""}
+_READABLE = 19
+"""Characters that a spare column keeps in any case, such as a time to the second; if there is no room for them, it is left out."""
+
+
+def show(answer: Answer, file: TextIO, *, width: int | None = None) -> None:
+    """Print the answer for eyes. `width` stands in for the terminal's own."""
+    if file.isatty() or width is not None:
+        _on_terminal(answer, file, width)
+    else:
+        file.writelines(f"{line}\n" for line in plain_lines(answer))
+
+
+def plain_lines(answer: Answer) -> Iterable[str]:
+    """Nothing cut, nothing coloured: what a log or another program reads."""
+    for part in answer.shown:
+        if isinstance(part, Note):
+            yield part.text
+        elif part.rows:
+            yield from _aligned(part)
+
+
+def console_for(file: TextIO, width: int | None = None) -> Console:
+    """A terminal that prints text as it is: no markup in names, no numbers in colour."""
+    from rich.console import Console
+
+    return Console(
+        file=file, width=width, force_terminal=True if width else None, markup=False, highlight=False, emoji=False
+    )
+
+
+def cell(value: Cell | str) -> Cell:
+    """A bare text is a cell without a tone. A control character of a name could move the cursor, so it shows as its escape."""
+    bare = Cell(value) if isinstance(value, str) else value
+    return Cell("".join(char if char.isprintable() else repr(char)[1:-1] for char in bare.text), bare.tone)
+
+
+def _aligned(grid: Grid) -> Iterable[str]:
+    rows = [[cell(each).text for each in row] for row in grid.rows]
+    widths = [max(_wide(row[place]) for row in [list(grid.columns), *rows]) for place in range(len(grid.columns))]
+    if grid.title:
+        yield grid.title
+    for row in [list(grid.columns), *rows]:
+        padded = (
+            " " * (widths[place] - _wide(text)) + text
+            if grid.columns[place] in grid.right
+            else text + " " * (widths[place] - _wide(text))
+            for place, text in enumerate(row)
+        )
+        yield "  ".join(padded).rstrip()
+
+
+def _wide(text: str) -> int:
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _on_terminal(answer: Answer, file: TextIO, width: int | None) -> None:
+    console = console_for(file, width)
+    for part in answer.shown:
+        if isinstance(part, Note):
+            console.print(part.text, style=_TONES[part.tone], soft_wrap=not part.wrap)
+        elif part.rows:
+            _print_grid(part, console)
+
+
+def _print_grid(grid: Grid, console: Console) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    kept = _fitting(grid, console.width)
+    # A column's divider and its padding are one space each.
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        title=grid.title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+    )
+    for name in kept:
+        spare = name in grid.spare
+        table.add_column(
+            name,
+            justify="right" if name in grid.right else "left",
+            no_wrap=not spare,
+            overflow="fold" if spare else "ellipsis",
+            min_width=min(_READABLE, _widest(grid, name)) if spare else None,
+        )
+    for row in grid.rows:
+        cells = (cell(each) for name, each in zip(grid.columns, row, strict=True) if name in kept)
+        table.add_row(*(Text(each.text, style=_TONES[each.tone]) for each in cells))
+    console.print(table)
+
+
+def _fitting(grid: Grid, width: int) -> tuple[str, ...]:
+    """Columns that say nothing are left out, and so are the spare ones, the last first, where wrapping them would not do."""
+    kept = [name for name in grid.columns if _widest(grid, name, heading=False)]
+    for name in reversed(grid.spare):
+        needed = sum(
+            min(_READABLE, _widest(grid, each)) if each in grid.spare else _widest(grid, each) for each in kept
+        )
+        if needed + 2 * len(kept) > width and name in kept:
+            kept.remove(name)
+    return tuple(kept)
+
+
+def _widest(grid: Grid, name: str, *, heading: bool = True) -> int:
+    place = grid.columns.index(name)
+    texts = [cell(row[place]).text for row in grid.rows] + ([name] if heading else [])
+    return max(map(_wide, texts), default=0)

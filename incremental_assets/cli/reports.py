@@ -1,0 +1,131 @@
+"""Sync reports as `sync --json` tells them, and as a table for eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from incremental_assets.cli.answer import BUSY, DONE, FAILED, REFUSED, Answer, Cell, Grid, Note, Shown, worst
+from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.words import counted
+
+_CODES = {"landed": DONE, "idle": DONE, "busy": BUSY, "refused": REFUSED}
+_TONES = {"landed": "good", "idle": "dim", "busy": "warn", "refused": "warn"}
+
+
+def report_of(trouble: Trouble, run_id: str, mode: Mode) -> SyncReport:
+    """A table that could not even be looked at is a failed one."""
+    status, error = Status.of(trouble.error), str(trouble.error)
+    return SyncReport(trouble.table, run_id, trouble.terms.strategy, mode, status, error=error)
+
+
+def answer(run_id: str, reports: Sequence[SyncReport], summary: str, seconds: float) -> Answer:
+    """The whole of a sync, a backfill: every table, then one sentence."""
+    code = worst([_CODES.get(report.status, FAILED) for report in reports])
+    document = {"run_id": run_id, "tables": [entry(report) for report in reports]}
+    shown: list[Shown] = [grid(reports)] if any(report.status is not Status.IDLE for report in reports) else []
+    shown += [Note(f"{report.table}: {warning}", "warn") for report in reports for warning in report.warnings]
+    shown += [Note(report.error or "", "bad") for report in reports if report.error]
+    shown.append(Note(f"{summary} ({seconds:.1f} s)", "strong"))
+    return Answer(document, tuple(shown), code)
+
+
+def entry(report: SyncReport) -> dict[str, Any]:
+    """One table of the document."""
+    window = report.window
+    return {
+        "source": report.table.source,
+        "table": render_table(report.table.schema, report.table.name),
+        "strategy": str(report.strategy),
+        "mode": str(report.mode),
+        "status": str(report.status),
+        "guarantee": report.guarantee and str(report.guarantee),
+        "guarantee_reason": report.guarantee_reason or None,
+        "window": {
+            "lower": text(window and window.lower),
+            "upper": text(window and window.upper),
+            "settled": text(report.settled),
+        },
+        "previous_watermark": text(report.previous_watermark),
+        "new_watermark": text(report.new_watermark),
+        "rows": asdict(report.rows),
+        "target_version": report.target_version,
+        "seconds": round(report.seconds, 3),
+        "error": report.error,
+        "reason": report.reason or None,
+        "warnings": list(report.warnings),
+    }
+
+
+def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
+    """One line per table. Columns in which every table says nothing are left out where it is shown."""
+    return Grid(
+        columns=(
+            "table",
+            "status",
+            "read",
+            "inserted",
+            "updated",
+            "unchanged",
+            "late",
+            "quarantined",
+            "seconds",
+            "guarantee",
+            "watermark",
+        ),
+        rows=tuple(_row(report) for report in reports),
+        right=frozenset({"read", "inserted", "updated", "unchanged", "late", "quarantined", "seconds"}),
+        spare=("guarantee", "watermark", "unchanged"),
+        title=title,
+    )
+
+
+def summary(reports: Sequence[SyncReport]) -> str:
+    """What happened, in one sentence."""
+    if reports and all(report.status is Status.IDLE for report in reports):
+        return f"nothing moved in {_tables(len(reports))}"
+    counts = {status: sum(report.status is status for report in reports) for status in Status}
+    words = {Status.LANDED: "synced", Status.IDLE: "nothing moved in"}
+    told = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
+    rows = sum(report.rows.read for report in reports)
+    return f"{', '.join(told) or 'no tables'}; {counted(rows, 'row')} read"
+
+
+def text(value: object) -> str | None:
+    """A cursor value as the source can cast it back."""
+    return None if value is None else str(value)
+
+
+def short(watermark: object) -> str:
+    """A watermark for eyes: no finer than the second."""
+    return "" if watermark is None else str(watermark).partition(".")[0].replace("T", " ")
+
+
+def number(value: int) -> Cell | str:
+    """A zero is nothing to look at."""
+    return f"{value:,}" if value else ""
+
+
+def _row(report: SyncReport) -> tuple[Cell | str, ...]:
+    rows = report.rows
+    return (
+        str(report.table),
+        Cell(str(report.status), _TONES.get(report.status, "bad")),
+        number(rows.read),
+        number(rows.inserted),
+        number(rows.updated),
+        number(rows.unchanged),
+        Cell(f"{rows.late:,}", "warn") if rows.late else "",
+        Cell(f"{rows.quarantined:,}", "bad") if rows.quarantined else "",
+        f"{report.seconds:.1f}",
+        str(report.guarantee or ""),
+        short(report.new_watermark),
+    )
+
+
+def _tables(count: int) -> str:
+    return counted(count, "table")

@@ -1,0 +1,140 @@
+"""Every table that a verb may speak of: resolved against the source, or why it could not be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.answer import FAILED, Answer, Note, worst
+from incremental_assets.cli.globs import chosen
+from incremental_assets.core.config.resolve import Resolved, Unresolved, resolve_all, vanished
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, SourceRefused, SourceUnreachable
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.ports import Probe
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A table that cannot be worked on, and why; `error` is of the family."""
+
+    table: TableId
+    terms: TableConfig
+    error: IncrementalAssetsError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a source, in one sentence."""
+
+    source: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The tables that were selected. `unreachable` says by source why its tables were not asked."""
+
+    specs: tuple[TableSpec, ...]
+    troubles: tuple[Trouble, ...]
+    unreachable: dict[str, IncrementalAssetsError]
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with a source as a whole, and so stands at no table."""
+
+    def of(self, source: str) -> tuple[TableSpec, ...]:
+        """The tables of one source that can be worked on."""
+        return tuple(spec for spec in self.specs if spec.id.source == source)
+
+
+def survey(runtime: Runtime, patterns: Sequence[str]) -> Survey:
+    """Ask each source for its catalogue; one that does not answer does not stop the others. SelectionError for a pattern without a match."""
+    specs: list[TableSpec] = []
+    troubles: list[Trouble] = []
+    unreachable: dict[str, IncrementalAssetsError] = {}
+    problems: list[Problem] = []
+    positions = runtime.checkpoints.positions()
+    for source in runtime.configuration.sources:
+        try:
+            resolved = runtime.specs(source.name)
+            problems += (Problem(source.name, each) for each in absent_schemas(source, resolved, runtime.probe))
+        except (SourceUnreachable, SourceRefused) as error:
+            unreachable[source.name] = error
+            known = known_tables(runtime, source)
+            troubles += (Trouble(table, terms_of(source, table), error) for table in known)
+            if not known:
+                problems.append(Problem(source.name, str(error)))
+            continue
+        specs += resolved.specs
+        troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
+    wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], unreachable)
+    return Survey(
+        tuple(spec for spec in specs if spec.id in wanted),
+        tuple(trouble for trouble in troubles if trouble.table in wanted),
+        unreachable,
+        tuple(problems),
+    )
+
+
+def remembered(runtime: Runtime, patterns: Sequence[str]) -> Survey:
+    """The same without asking any source: from the configuration and the catalogue last seen."""
+    specs: list[TableSpec] = []
+    troubles: list[Trouble] = []
+    positions = runtime.checkpoints.positions()
+    for source in runtime.configuration.sources:
+        resolved = resolve_all(source, runtime.checkpoints.catalogue(source.name) or ())
+        specs += resolved.specs
+        troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
+    wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], {})
+    return Survey(
+        tuple(spec for spec in specs if spec.id in wanted),
+        tuple(trouble for trouble in troubles if trouble.table in wanted),
+        {},
+    )
+
+
+def with_problems(answer: Answer, found: Survey) -> Answer:
+    """The answer with what is wrong with whole sources: the last thing that is shown, and a failure."""
+    if not found.problems:
+        return answer
+    document = {**answer.document, "problems": [asdict(each) for each in found.problems]}
+    notes = [Note(each.sentence, "bad") for each in found.problems]
+    return Answer(document, (*answer.shown, *notes), worst([answer.exit_code, FAILED]))
+
+
+def absent_schemas(source: SourceConfig, resolved: Resolved, probe: Callable[[str], Probe]) -> tuple[str, ...]:
+    """One sentence for each schema of the configuration that the source does not have. Asks only where a schema shows no table."""
+    shown = {*(spec.id.schema for spec in resolved.specs), *(problem.table.schema for problem in resolved.problems)}
+    empty = [schema for schema in source.schemas if schema not in shown]
+    if not empty or source.unlisted == "ignore":
+        return ()
+    return tuple(
+        f"{source.name}: the database has no schema {schema!r}, so nothing of it is synced; correct `schemas`, or create it there"
+        for schema in probe(source.name).missing_schemas(empty)
+    )
+
+
+def _troubles(source: SourceConfig, problems: Sequence[Unresolved]) -> list[Trouble]:
+    return [Trouble(each.table, terms_of(source, each.table), each.error) for each in problems]
+
+
+def known_tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
+    """What the file lists, and what the catalogue showed when it was last seen."""
+    resolved = resolve_all(source, runtime.checkpoints.catalogue(source.name) or ())
+    return (*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems))
+
+
+def _wanted(
+    patterns: Sequence[str], tables: Sequence[TableId], unreachable: dict[str, IncrementalAssetsError]
+) -> frozenset[TableId]:
+    try:
+        return chosen(patterns, tables)
+    except SelectionError:
+        # It may well name a table of a source that could not be asked.
+        for error in unreachable.values():
+            raise error from None
+        raise

@@ -1,0 +1,1 @@
+"""Fresh, unique, equal to the source, of its columns: the questions and the verdicts."""

@@ -1,0 +1,78 @@
+"""What has really been covered, partition by partition, next to what an orchestrator was told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.window import Window, gaps, merge
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """One table. Without a watermark there is nothing yet that must have been covered."""
+
+    table: TableId
+    grid: Grid
+    covered: tuple[Window, ...]
+    gaps: tuple[Window, ...]
+    """Between the table's `start` and its watermark."""
+    announced: tuple[str, ...]
+    """Partitions of the table's grid that the orchestrator shows as materialized."""
+    not_covered: tuple[str, ...]
+    """Of these: below the watermark they have a gap."""
+    not_announced: tuple[str, ...]
+    """Covered whole, between the first partition announced and the last row read, and nobody was told."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all that was announced is there, and nothing below the watermark is missing."""
+        return not (self.gaps or self.not_covered)
+
+
+def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Collection[str]) -> Coverage:
+    """Compare the ledger of a table that has windows with the partitions announced for it. Keys of another grid say nothing."""
+    if spec.cursor is None:
+        raise ValueError(f"{spec.id}: a table without a cursor has no windows")
+    windows = _windows(grid, spec.cursor.type, announced)
+    covered = merge(state.coverage) if state else ()
+    watermark = state.watermark if state else None
+    if state is None or watermark is None:
+        return Coverage(spec.id, grid, covered, (), tuple(windows), (), ())
+    reached = watermark if state.max_cursor_read is None else min(watermark, state.max_cursor_read)
+    return Coverage(
+        table=spec.id,
+        grid=grid,
+        covered=covered,
+        gaps=state.unread(spec.start, watermark),
+        announced=tuple(windows),
+        not_covered=tuple(key for key, each in windows.items() if gaps(covered, each.clamp_upper(watermark))),
+        not_announced=tuple(
+            key
+            for key, each in _expected(grid, windows, reached).items()
+            if key not in windows and not gaps(covered, each)
+        ),
+    )
+
+
+def _windows(grid: Grid, kind: CursorType, keys: Iterable[str]) -> dict[str, Window]:
+    """Ascending, without keys that the grid does not have."""
+    found = {}
+    for key in keys:
+        with suppress(ValueError):
+            found[key] = window_of(grid, key, kind)
+    return dict(sorted(found.items(), key=lambda item: item[1].lower))  # type: ignore[arg-type, return-value]
+
+
+def _expected(grid: Grid, announced: Mapping[str, Window], reached: CursorValue) -> dict[str, Window]:
+    """Every partition from the first one announced to the one in which the last row was read."""
+    lower = next((window.lower for window in announced.values()), None)
+    if lower is None or reached <= lower:
+        return {}
+    until = int(reached.text) if isinstance(grid, IntegerGrid) else reached.moment()
+    return _windows(grid, reached.type, touched(grid, Window(lower, reached), until))

@@ -1,0 +1,298 @@
+"""Is the copy equal to the source? Counted and hashed by window on both sides, row by row only where the numbers differ.
+
+What is compared has settled: it lies below the lower end of the next sync's window, so that no row can still arrive there, and within the
+coverage. A row that changed in the source since the last sync has left its old window there and not yet in the lake; a deleted one
+likewise. Therefore what only the lake has is no drift, but for a row that the source now shows as one that cannot land; and what the source has and the lake lacks, or holds differently, is:
+an upsert keeps the latest version of each row, and an append keeps every version that it saw.
+
+The lake's version is always chosen before the source is asked. A sync that lands in between can only take rows out of windows that the
+source then no longer shows either; asked the other way round, such a row would seem to be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass
+from datetime import datetime
+
+from incremental_assets.core.background import beside
+from incremental_assets.core.errors import TooManyPartitions
+from incremental_assets.core.model.cures import reset
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import Comparison, Measure, Outdated
+from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.verified import Drifted
+from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.words import agreeing, counted
+
+_AT_ONCE = 24
+"""Windows told apart in one scan; of more of them runs are compared first, and only those that differ are looked into."""
+_NAMED = 10
+"""Drifted windows that are told one by one."""
+
+_EMPTY = "there is no row in the source and none in the lake"
+
+_Run = tuple[Window, ...]
+"""Windows that touch each other, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What reconciliation found. `rows`: those that the lake lacks or holds differently."""
+
+    detail: str
+    rows: int = 0
+    through: str | None = None
+    """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
+    looked_at: tuple[Window, ...] = ()
+    """The windows of an incremental table that were compared, touching ones as one."""
+    drifted: tuple[Drifted, ...] = ()
+    """All of the rows, by window; those of the windows that are not named lie in the last piece."""
+    samples: tuple[str, ...] = ()
+
+    @property
+    def checked(self) -> Window | None:
+        """From the first to the last window that was compared."""
+        return Window(self.looked_at[0].lower, self.looked_at[-1].upper) if self.looked_at else None
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The drifted windows that are named; none for a table that is read whole."""
+        return tuple(piece.window for piece in self.drifted[:_NAMED]) if self.looked_at else ()
+
+
+def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence[Window] | None = None) -> Drift:
+    """Compare a table with its source; `within` restricts an incremental table to some windows."""
+    position = ports.checkpoints.position(spec.id)
+    if position.state is None:
+        return Drift("nothing has landed yet")
+    if not spec.is_incremental or spec.cursor is None:
+        return _whole(spec, position.state, position.target, ports)
+    windows = settled_windows(spec, grid, position.state, within)
+    if not windows:
+        return Drift("nothing has settled yet that could be compared")
+    looked_at = merge(windows)
+    through, unread = _through(spec, position.state, windows[-1].upper)
+    differing, rows = _differing(spec, windows, ports)
+    if not differing:
+        equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
+        return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
+    found = ports.lake.compare(spec, merge(differing))
+    drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
+    outdated = _outdated(spec, windows, found, ports)
+    if outdated.rows:
+        told = (
+            f"{counted(outdated.rows, 'row')} of the copy {agreeing(outdated.rows, 'shows', 'show')} what the source no longer has: it has "
+            f"changed {agreeing(outdated.rows, 'it', 'them')} to what cannot land; {reset(spec)} takes {agreeing(outdated.rows, 'it', 'them')} out"
+        )
+        missing = f"; {counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
+        samples = (*outdated.samples, *found.missing_keys)[:_NAMED]
+        return Drift(
+            told + (missing if drifted else ""), outdated.rows + found.missing, None, looked_at, drifted, samples
+        )
+    if not drifted:
+        return Drift(
+            f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}{unread}",
+            through=through,
+            looked_at=looked_at,
+        )
+    named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
+    missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
+    detail = f"{missing}, in {named}"
+    return Drift(detail, found.missing, _text(drifted[0].window.lower), looked_at, drifted, found.missing_keys)
+
+
+def settled_windows(
+    spec: TableSpec, grid: Grid | None, state: State, within: Sequence[Window] | None = None
+) -> tuple[Window, ...]:
+    """The grid's windows as far as they are covered and have settled, ascending."""
+    if state.watermark is None:
+        return ()
+    upper = state.watermark.minus(spec.lookback)
+    lowest = Window(spec.start, None)
+    covered = _cut(_cut(merge(state.coverage), (lowest,)), (Window(None, upper),))
+    wanted = covered if within is None else _cut(covered, merge(within))
+    return _cut(wanted, tuple(_grid_windows(spec, grid, wanted)))
+
+
+def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[str | None, str]:
+    """Up to where the copy is verified when what was read is equal, which is where nothing was read; and the words for that."""
+    holes = state.unread(spec.start, upper)
+    if not holes:
+        return _text(upper), ""
+    told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: {reset(spec)} reads it"
+    return _text(holes[0].lower if holes[0].lower != spec.start else None), told
+
+
+def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
+    """A table that is read whole may differ from a source that has changed since; what another hand wrote into the copy is drift."""
+    whole = Window(None, None)
+    found = ports.lake.inspect(spec, target[1] if target else None)
+    if found is None:
+        rows = state.rows or 1
+        return Drift("the table is gone from the lake", rows, drifted=(Drifted(whole, rows),))
+    ((lake, source),) = _both_sides(spec, (whole,), ports)
+    if (lake.rows, lake.digest) == (source.rows, source.digest):
+        equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
+        return Drift(equal, through=state.clock.isoformat() if state.clock else None)
+    difference = ports.lake.compare(spec, (whole,))
+    if found.foreign:
+        rows = max(1, difference.missing + difference.extra)
+        return Drift(
+            f"{counted(rows, 'row')} {agreeing(rows, 'differs', 'differ')} from the source, and another writer has changed the copy ({found.foreign})",
+            rows,
+            drifted=(Drifted(whole, rows),),
+            samples=difference.missing_keys,
+        )
+    read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
+    return Drift(
+        f"the source has changed in {counted(difference.missing + difference.extra, 'row')} since it was read whole{read}, which the next refresh brings"
+    )
+
+
+def _text(value: CursorValue | None) -> str | None:
+    return None if value is None else value.text
+
+
+def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[tuple[Window, ...], int]:
+    """The windows whose numbers differ, and the source's rows in all of them.
+
+    Found in steps: a run of windows is looked into only if it differs as a whole.
+    """
+    single: set[Window] = set()
+    rows: int | None = None
+    runs = _runs(windows, -(-len(windows) // _AT_ONCE))
+    while runs:
+        measured = [pair for batch in _batches(runs) for pair in _measured(spec, batch, ports)]
+        if rows is None:
+            rows = sum(there.rows for _, there in measured)
+        differing = [
+            run for run, (here, there) in zip(runs, measured, strict=True) if _numbers(here) != _numbers(there)
+        ]
+        single.update(run[0] for run in differing if len(run) == 1)
+        runs = [part for run in differing if len(run) > 1 for part in _runs(run, -(-len(run) // _AT_ONCE))]
+    return tuple(window for window in windows if window in single), rows or 0
+
+
+def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple[Measure, Measure]]:
+    return _both_sides(spec, tuple(Window(run[0].lower, run[-1].upper) for run in runs), ports)
+
+
+def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
+    """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
+    lake = beside(ports.lake.measure(spec, windows))
+    try:
+        source = ports.probe.measure(spec, windows)
+    except Exception:
+        # More would otherwise be under way than may be: the next table's count beside this one, which nobody waits for.
+        wait([lake])
+        raise
+    return list(zip(lake.result(), source, strict=True))
+
+
+def _numbers(measure: Measure) -> tuple[int, str]:
+    return measure.rows, measure.digest
+
+
+def _runs(windows: Sequence[Window], size: int) -> list[_Run]:
+    """Runs of at most `size` windows that touch each other."""
+    runs: list[list[Window]] = []
+    for window in windows:
+        last = runs[-1] if runs else None
+        if last is not None and len(last) < size and last[-1].upper == window.lower:
+            last.append(window)
+        else:
+            runs.append([window])
+    return [tuple(run) for run in runs]
+
+
+def _batches(runs: Sequence[_Run]) -> list[Sequence[_Run]]:
+    return [runs[start : start + _AT_ONCE] for start in range(0, len(runs), _AT_ONCE)]
+
+
+def _drifted(spec: TableSpec, windows: Sequence[Window], rows: int, ports: Ports) -> tuple[Drifted, ...]:
+    """How many of the rows each window lacks, one by one until enough are named; the rest of the rows lies in the rest of the windows."""
+    drifted: list[Drifted] = []
+    for place, window in enumerate(windows, 1):
+        missing = ports.lake.compare(spec, (window,)).missing
+        if missing:
+            drifted.append(Drifted(window, missing))
+        left = rows - sum(piece.rows for piece in drifted)
+        if len(drifted) == _NAMED:
+            rest = windows[place:]
+            return (
+                (*drifted, Drifted(Window(rest[0].lower, rest[-1].upper), left))
+                if rest and left > 0
+                else tuple(drifted)
+            )
+    return tuple(drifted)
+
+
+def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, ports: Ports) -> Outdated:
+    """Only where something is in the lake alone: such a row is in it as it was, and in no window of the source as one that can be compared."""
+    if not found.extra or spec.strategy is not Strategy.UPSERT:
+        return Outdated(0)
+    return ports.lake.outdated(spec, windows)
+
+
+def _only_in_lake(found: Comparison) -> str:
+    keys = f" (the keys {'; '.join(found.extra_keys)})" if found.extra_keys else ""
+    rows = f"{counted(found.extra, 'row')} {agreeing(found.extra, 'is', 'are')} only in the lake{keys}"
+    return f"{rows}: changed since in the source, deleted there, or given another key"
+
+
+def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) -> list[Window]:
+    """What lies below a time grid's first key is one window of its own."""
+    cursor = spec.cursor
+    if grid is None or cursor is None or not wanted:
+        return list(wanted)
+    windows: list[Window] = []
+    for part in wanted:
+        keyed = _keyed(grid, part, cursor.type)
+        first = keyed[0].lower if keyed else part.upper
+        if first is None or part.lower is None or part.lower < first:
+            windows.append(Window(part.lower, first))
+        windows += keyed
+    return list(dict.fromkeys(windows))
+
+
+def _keyed(grid: Grid, part: Window, kind: CursorType) -> list[Window]:
+    """The windows of the grid's keys that `part` touches; none where it has no keys there, or too many."""
+    until = _end(grid, part)
+    if until is None or (isinstance(grid, IntegerGrid) and part.lower is None):
+        return []
+    try:
+        return [window_of(grid, key, kind) for key in touched(grid, part, until)]
+    except TooManyPartitions:
+        return []
+
+
+def _end(grid: Grid, part: Window) -> datetime | int | None:
+    """What closes the grid; None where Python's calendar has no such moment."""
+    if part.upper is None or not part.upper.is_finite:
+        return None
+    try:
+        return int(part.upper.text) if isinstance(grid, IntegerGrid) else part.upper.moment()
+    except ValueError:
+        return None
+
+
+def _cut(windows: Sequence[Window], by: Sequence[Window]) -> tuple[Window, ...]:
+    """The parts of `windows` that lie within one of `by`, in the order of `by`'s pieces."""
+    parts: list[Window] = []
+    for piece in by:
+        for window in windows:
+            lower = (
+                window.lower
+                if piece.lower is None or (window.lower is not None and piece.lower < window.lower)
+                else piece.lower
+            )
+            limited = window.clamp_upper(piece.upper)
+            if limited.upper is not None and lower is not None and limited.upper <= lower:
+                continue
+            parts.append(Window(lower, limited.upper))
+    return tuple(parts)

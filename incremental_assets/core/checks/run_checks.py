@@ -1,0 +1,160 @@
+"""Ask of tables that have landed whether they are fresh, unique, equal to their source and of its columns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from incremental_assets.core.background import as_they_end
+from incremental_assets.core.checks.reconcile import Drift, reconcile
+from incremental_assets.core.checks.verdict import (
+    Check,
+    Verdict,
+    duplicates,
+    freshness,
+    nothing_landed,
+    reconciliation,
+    schema,
+    unanswered,
+)
+from incremental_assets.core.config.settings import Freshness, Severity, TableConfig
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.schema_drift import TargetColumn, difference
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.ports import Checkpoints, Look, Ports
+from incremental_assets.core.syncing.foreign_changes import seen_in
+from incremental_assets.core.syncing.retry_once import persist
+from incremental_assets.core.syncing.sync import sentence_of
+
+_log = logging.getLogger(__name__)
+
+TermsOf = Callable[[TableId], TableConfig]
+ChecksOf = Callable[[TableId], Collection[Check]]
+WindowsOf = Callable[[TableSpec], Sequence[Window] | None]
+
+
+def all_checks(_: TableId) -> Collection[Check]:
+    """Every check."""
+    return tuple(Check)
+
+
+def everything(spec: TableSpec) -> None:
+    """Every window that has settled."""
+
+
+def applicable(terms: TableConfig) -> tuple[Check, ...]:
+    """The checks that can say something of a table: freshness where there is a limit, duplicates where rows have a key."""
+    checks = [Check.RECONCILIATION, Check.SCHEMA]
+    if terms.strategy is not Strategy.APPEND:
+        checks.insert(0, Check.DUPLICATES)
+    if terms.freshness != Freshness():
+        checks.insert(0, Check.FRESHNESS)
+    return tuple(checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is asked, `parallel` checks at a time, which is work for the source as well.
+
+    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table.
+    """
+
+    parallel: int
+    checks_of: ChecksOf = all_checks
+    windows_of: WindowsOf = everything
+
+
+_LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
+"""What is begun last runs alone at the end."""
+
+
+def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
+    """One verdict per table and check that applies, in the order in which they are reached; what cannot be asked has not passed."""
+    asked = {spec.id: _asked(spec, terms_of, scope) for spec in specs}
+    yield from _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
+    yield from as_they_end(
+        (
+            partial(_verdict, check, spec, terms_of(spec.id), ports, scope.windows_of)
+            for spec in sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
+            for check in _LONGEST_FIRST
+            if check in asked[spec.id]
+        ),
+        scope.parallel,
+    )
+
+
+def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...]:
+    wanted = scope.checks_of(spec.id)
+    return tuple(check for check in applicable(terms_of(spec.id)) if check in wanted)
+
+
+def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows_of: WindowsOf) -> Verdict:
+    ports.progress(spec.id, str(check))
+    try:
+        return persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
+    except IncrementalAssetsError as error:
+        return unanswered(spec.id, check, sentence_of(spec.id, error))
+    except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
+        _log.exception("%s: the check %s ended in an error that is not of this program's own", spec.id, check)
+        return unanswered(spec.id, check, sentence_of(spec.id, error))
+
+
+def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
+    """All tables in one look."""
+    if not specs:
+        return
+    try:
+        positions = ports.checkpoints.positions()
+        looks = [Look(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
+        lags = ports.probe.lag(looks)
+        bound = ports.probe.observe(looks[:1])[0].bound
+    except IncrementalAssetsError as error:
+        yield from (unanswered(spec.id, Check.FRESHNESS, str(error)) for spec in specs)
+        return
+    for spec, lag in zip(specs, lags, strict=True):
+        yield freshness(spec.id, terms_of(spec.id).freshness, lag, bound if spec.is_incremental else None)
+
+
+def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows: Sequence[Window] | None) -> Verdict:
+    if check is Check.RECONCILIATION:
+        drift = reconcile(spec, terms.partitions, ports, windows)
+        _remember(spec, drift, ports.checkpoints, whole=windows is None)
+        verdict = reconciliation(spec, terms, drift)
+        return verdict if windows is not None else _unless_changed(verdict, spec, ports)
+    columns = ports.lake.columns(spec)
+    if not columns:
+        return nothing_landed(spec.id, check)
+    if check is Check.DUPLICATES:
+        return duplicates(spec, terms, ports.lake.duplicates(spec)) if spec.key else _no_key(spec)
+    return schema(spec, difference(spec.columns, [TargetColumn(name, kind) for name, kind in columns]))
+
+
+def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
+    """A copy that another hand has changed is not what the syncs made of it, though every row that has settled be equal."""
+    changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.lake)
+    return replace(verdict, passed=False, detail=f"{verdict.detail}; {changed}") if changed else verdict
+
+
+def _remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints, *, whole: bool) -> None:
+    """Keep what the reconciliation proves, so that `status` says it too."""
+    if whole and (drift.rows or drift.through or drift.looked_at):
+        checkpoints.remember_verified(spec.id, Verified(drift.through, drift.drifted))
+    elif drift.looked_at:
+        known = checkpoints.verified().get(spec.id)
+        if known is not None or drift.drifted:
+            found = (known or Verified(None)).looked_at(drift.looked_at, drift.drifted)
+            checkpoints.remember_verified(spec.id, found)
+
+
+def _no_key(spec: TableSpec) -> Verdict:
+    return Verdict(
+        spec.id,
+        Check.DUPLICATES,
+        passed=True,
+        severity=Severity.WARN,
+        detail="the table has no key, so that no row is one too many",
+    )

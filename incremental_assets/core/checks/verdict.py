@@ -1,0 +1,162 @@
+"""Measures -> Verdict: fresh, unique, equal to the source, of the same columns. Pure; `audit.py` asks the questions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from incremental_assets.core.checks.reconcile import Drift
+from incremental_assets.core.config.settings import Freshness, Severity, TableConfig
+from incremental_assets.core.model.duration import format_duration
+from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.schema_drift import Difference
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.words import agreeing, counted
+
+
+class Check(StrEnum):
+    """What is asked of a table that has landed."""
+
+    FRESHNESS = "freshness"
+    DUPLICATES = "duplicates"
+    RECONCILIATION = "reconciliation"
+    SCHEMA = "schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One answer. `measured` and `threshold` are seconds for freshness and counts for the rest; None where nothing could be measured."""
+
+    table: TableId
+    check: Check
+    passed: bool
+    severity: Severity
+    detail: str
+    """The numbers in one sentence."""
+    measured: float | None = None
+    threshold: float | None = None
+    window: Window | None = None
+    """What was looked at, where that is not the whole table."""
+    drifted: tuple[Window, ...] = ()
+    samples: tuple[str, ...] = ()
+    """At most ten keys; hashed where the table's key is personal."""
+
+
+def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:
+    """`lag`: age of the oldest row that has not landed. `bound`: who holds the watermark back, which is a warning of its own."""
+    exceeded = next(
+        (limit for limit in (limits.fail, limits.warn) if limit is not None and lag > limit.total_seconds()), None
+    )
+    nearest = exceeded or limits.warn or limits.fail
+    threshold = nearest.total_seconds() if nearest else None
+    if exceeded is not None:
+        severity = Severity.ERROR if exceeded == limits.fail else Severity.WARN
+        detail = f"the oldest row that has not landed is {_age(lag)} old, more than {_age(exceeded.total_seconds())}"
+        return Verdict(
+            table, Check.FRESHNESS, passed=False, severity=severity, detail=detail, measured=lag, threshold=threshold
+        )
+    held = _held_back(limits, bound) if bound else ""
+    landed = f"the oldest row that has not landed is {_age(lag)} old" if lag else "every row has landed"
+    detail = f"{landed}; {held}" if held else landed
+    return Verdict(
+        table,
+        Check.FRESHNESS,
+        passed=not held,
+        severity=Severity.WARN,
+        detail=detail,
+        measured=lag,
+        threshold=threshold,
+    )
+
+
+def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdict:
+    """No key twice."""
+    key = ", ".join(spec.key)
+    detail = (
+        f"{counted(found.keys, 'key')} ({key}) {agreeing(found.keys, 'is', 'are')} there more than once, {counted(found.rows, 'row')} too many"
+        if found.keys
+        else f"no key ({key}) is there twice"
+    )
+    samples = shown(spec, terms, found.samples)
+    return Verdict(
+        spec.id,
+        Check.DUPLICATES,
+        not found.keys,
+        Severity.ERROR,
+        detail,
+        measured=found.keys,
+        threshold=0,
+        samples=samples,
+    )
+
+
+def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict:
+    """No row that has settled is missing in the lake or different there."""
+    return Verdict(
+        table=spec.id,
+        check=Check.RECONCILIATION,
+        passed=not drift.rows,
+        severity=terms.reconciliation,
+        detail=drift.detail,
+        measured=drift.rows,
+        threshold=0,
+        window=drift.checked,
+        drifted=drift.windows,
+        samples=shown(spec, terms, drift.samples),
+    )
+
+
+def schema(spec: TableSpec, found: Difference | None) -> Verdict:
+    """The same columns on both sides. Under `evolve` the next sync follows, so that only a changed type is an error. None: nothing has landed."""
+    if found is None:
+        return nothing_landed(spec.id, Check.SCHEMA)
+    told = [f"{column.name} is new in the source" for column in found.added]
+    told += [f"{column.name} is gone from the source" for column in found.dropped]
+    told += [f"{column.name} was {column.was} and is {column.now}" for column in found.retyped]
+    # Columns gone from the source are kept, empty, in the target by design.
+    differs = len(found.added) + len(found.retyped) + (0 if spec.evolve else len(found.dropped))
+    severity = Severity.ERROR if found.retyped or not spec.evolve else Severity.WARN
+    detail = "; ".join(told) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
+    return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
+
+
+def nothing_landed(table: TableId, check: Check) -> Verdict:
+    """There is no table to look at yet, which freshness tells and no other check."""
+    return Verdict(table, check, passed=True, severity=Severity.WARN, detail="nothing has landed yet")
+
+
+def unanswered(table: TableId, check: Check, sentence: str) -> Verdict:
+    """The question could not be asked: that is no pass."""
+    return Verdict(table, check, passed=False, severity=Severity.ERROR, detail=sentence)
+
+
+def shown(spec: TableSpec, terms: TableConfig, keys: Sequence[str]) -> tuple[str, ...]:
+    """Sample keys as they may be shown: still comparable with each other, but not readable, where a key column is declared `pii`."""
+    # A table without a key is told apart by its whole rows.
+    personal = set(terms.pii) & set(spec.key or spec.shape.names)
+    return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] if personal else key for key in keys[:10])
+
+
+def _held_back(limits: Freshness, bound: Bound) -> str:
+    if bound.prepared is not None:
+        return f"the watermark waits for the prepared transaction {bound.prepared}"
+    limit = limits.warn or limits.fail
+    since = (bound.clock - bound.since).total_seconds() if bound.since else 0.0
+    if limit is None or since <= limit.total_seconds():
+        return ""
+    return f"the watermark is held back since {_age(since)} by {bound.holder}"
+
+
+def _age(seconds: float) -> str:
+    """Two units at most are worth reading."""
+    rest, parts = round(seconds), []
+    for size in (86_400, 3_600, 60, 1):
+        number, rest = divmod(rest, size)
+        if number:
+            parts.append(format_duration(timedelta(seconds=number * size)) if size > 1 else f"{number}s")
+    return " ".join(parts[:2]) or "0s"

@@ -1,0 +1,144 @@
+"""From what is written to what is meant: defaults merged, paths made absolute, every value of its final type."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.core.config import document as written
+from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
+from incremental_assets.core.config.rules import strategy_of
+from incremental_assets.core.config.scalars import EnvReference, FileReference
+from incremental_assets.core.config.settings import (
+    BackfillTerms,
+    Configuration,
+    ConnectionOptions,
+    Defaults,
+    Freshness,
+    Parallel,
+    Reference,
+    SourceConfig,
+    SparkConfig,
+    TableConfig,
+    Tls,
+    is_loopback,
+)
+from incremental_assets.core.config.validate import Checked, CheckedSource
+from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.model.identifiers import parse_table
+from incremental_assets.core.model.partition import Grid, IntegerGrid, TimeGrid
+from incremental_assets.core.model.table import Cursor, Strategy
+
+_INTEGER_GRID = IntegerGrid(1_000_000)  # for integer cursors that name no size, as in the shorthand
+
+
+def configuration(checked: Checked, path: Path) -> Configuration:
+    """The file as a value; its paths are relative to its own folder."""
+    settings = checked.settings
+    return Configuration(
+        path=path,
+        lake=resolved_lake(settings.lake, path.parent),
+        checkpoints=resolved_checkpoints(settings.checkpoints, path.parent),
+        sources=tuple(_source(source, path.parent) for source in checked.sources),
+        spark=SparkConfig(remote=settings.spark.remote or "auto", master=settings.spark.master),
+    )
+
+
+def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
+    document, defaults = checked.document, checked.document.defaults
+    host = _located(document.host, folder)
+    return SourceConfig(
+        name=checked.name,
+        dialect=document.dialect,
+        host=host,
+        port=_located(document.port, folder),
+        database=_located(document.database, folder),
+        user=_located(document.user, folder),
+        password=None if document.password is None else _located(document.password, folder),
+        tls=document.tls or (Tls.DISABLE if isinstance(host, str) and is_loopback(host) else Tls.VERIFY_FULL),
+        options=ConnectionOptions(**dict(document.options)),
+        fetch_size=document.fetch_size,
+        schemas=document.schemas,
+        unlisted=document.unlisted,
+        exclude=document.exclude,
+        parallel=Parallel(**dict(document.parallel)),
+        every=document.every,
+        refresh_every=document.refresh_every,
+        check_at=document.check_at,
+        backfill=BackfillTerms(**dict(document.backfill)),
+        partitions=_time_grid(document.partitions),
+        defaults=Defaults(
+            schema_changes=defaults.schema_changes,
+            owners=defaults.owners,
+            tags=dict(defaults.tags),
+            reconciliation=defaults.reconciliation.severity,
+            compact=defaults.maintenance.compact,
+        ),
+        tables=tuple(_table(table.document, document, table.line) for table in checked.tables),
+        line=checked.line,
+    )
+
+
+def _table(document: written.TableDocument, around: written.SourceDocument, line: int) -> TableConfig:
+    schema, name = parse_table(document.table)
+    strategy, cursor, defaults = strategy_of(document), document.cursor, around.defaults
+    written_here = document.model_fields_set
+
+    def chosen(key: str) -> Any:
+        return getattr(document if key in written_here else defaults, key)
+
+    return TableConfig(
+        schema=schema,
+        name=name,
+        strategy=strategy,
+        cursor=None if cursor is None else Cursor(**dict(cursor)),
+        primary_key=document.primary_key,
+        lookback=_span(chosen("lookback"), cursor),
+        holdback=_span(chosen("holdback"), cursor),
+        future=chosen("future"),
+        partitions=None if cursor is None else _grid(document.partitions, cursor.type, around.partitions),
+        start=None if cursor is None or document.start is None else CursorValue.parse(cursor.type, document.start),
+        schema_changes=chosen("schema_changes"),
+        freshness=_freshness(document, around),
+        refresh_every=around.refresh_every if document.refresh_every is None else document.refresh_every,
+        owners=chosen("owners"),
+        tags={**defaults.tags, **document.tags},
+        pii=document.pii,
+        reconciliation=chosen("reconciliation").severity,
+        compact=chosen("maintenance").compact,
+        line=line,
+    )
+
+
+def _located(value: Any, folder: Path) -> Any:
+    if isinstance(value, EnvReference):
+        return Reference("env", value.env)
+    if isinstance(value, FileReference):
+        return Reference("file", str(absolute(value.file, folder)))
+    return value
+
+
+def _span(span: Span, cursor: written.CursorDocument | None) -> Span:
+    # A default of nothing fits every cursor, in the unit that the cursor has.
+    if cursor is None or cursor.type is CursorType.INTEGER:
+        return span or 0
+    return span or timedelta()
+
+
+def _grid(
+    own: written.TimePartitions | written.IntegerPartitions | None, kind: CursorType, default: written.TimePartitions
+) -> Grid:
+    if isinstance(own, written.IntegerPartitions):
+        return IntegerGrid(own.size)
+    return _time_grid(own or default) if kind.is_time else _INTEGER_GRID
+
+
+def _time_grid(partitions: written.TimePartitions) -> TimeGrid:
+    return TimeGrid.containing(partitions.every, partitions.from_)
+
+
+def _freshness(document: written.TableDocument, around: written.SourceDocument) -> Freshness:
+    # The source's freshness is for tables with a cursor: one that is read once a day by choice is not stale after an hour.
+    inherits = "freshness" not in document.model_fields_set and strategy_of(document) is not Strategy.FULL_REFRESH
+    return Freshness(**dict(around.defaults.freshness if inherits else document.freshness))

@@ -1,0 +1,262 @@
+"""sources.yaml as it is written: one model per mapping, before defaults are merged and tables compared with each other."""
+
+from __future__ import annotations
+
+from datetime import date, time, timedelta
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+
+from incremental_assets.core.config.scalars import (
+    CheckpointsUrl,
+    Column,
+    Day,
+    Duration,
+    Host,
+    Lake,
+    Located,
+    Owner,
+    Port,
+    PositiveDuration,
+    Secret,
+    ShorthandText,
+    SourceName,
+    SpanText,
+    SparkMaster,
+    SparkRemote,
+    StartText,
+    Strict,
+    TableName,
+    TagKey,
+    Text,
+    TimeOfDay,
+    only_present_value,
+)
+from incremental_assets.core.config.settings import Compact, Severity, Tls
+from incremental_assets.core.config.shorthand import Shorthand
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
+from incremental_assets.core.model.table import FuturePolicy, NullPolicy, Strategy
+
+# --- a table --------------------------------------------------------------------------------------
+
+
+class CursorDocument(Strict):
+    """The column whose values grow with every change."""
+
+    column: Column
+    type: CursorType
+    nulls: Annotated[
+        NullPolicy, Field(description="Rows without a cursor: stop, read them on every sync, or leave them out.")
+    ] = NullPolicy.FAIL
+    fallback: Annotated[Column | None, Field(description="The column that stands in where the cursor is NULL.")] = None
+    zone: Annotated[
+        Text | None,
+        Field(
+            description="The zone that stamps a date or datetime; the database's own when absent.",
+            examples=["Europe/Paris"],
+        ),
+    ] = None
+
+
+class TimePartitions(Strict):
+    """Partitions of a time cursor, in UTC."""
+
+    every: Annotated[Every, Field(description=f"The length of one. A week begins on {WEEK_BEGINS_ON}.")]
+    from_: Annotated[Day, Field(alias="from", description="A day of the first partition.")] = date(2000, 1, 1)
+
+
+class IntegerPartitions(Strict):
+    """Partitions of an integer cursor."""
+
+    size: Annotated[int, Field(ge=1, description="Values in one partition.", examples=[1_000_000])]
+
+
+Partitions = Annotated[
+    Annotated[TimePartitions, Tag("time grid")] | Annotated[IntegerPartitions, Tag("integer grid")],
+    Discriminator(
+        lambda value: (
+            "integer grid"
+            if isinstance(value, IntegerPartitions) or (isinstance(value, dict) and "size" in value)
+            else "time grid"
+        )
+    ),
+]
+
+
+class FreshnessDocument(Strict):
+    """The age of the oldest row that has not landed, at which to warn and to fail."""
+
+    warn: Duration | None = None
+    fail: Duration | None = None
+
+
+class ReconciliationDocument(Strict):
+    """What it is when source and lake differ."""
+
+    severity: Severity = Severity.ERROR
+
+
+class MaintenanceDocument(Strict):
+    """What is done for a copy's files after its syncs."""
+
+    compact: Annotated[
+        Compact, Field(description="Put small files together when that pays (auto), or leave it to you (never).")
+    ] = Compact.AUTO
+
+
+class DefaultsDocument(Strict):
+    """What tables get for the keys that they leave out."""
+
+    lookback: Annotated[SpanText, Field(description="How far below the watermark to read again.")] = 0
+    holdback: Annotated[SpanText, Field(description="How far below the source's clock to stay.")] = 0
+    future: Annotated[FuturePolicy, Field(description="Rows stamped past the source's clock.")] = FuturePolicy.LAND
+    schema_changes: Annotated[
+        Literal["evolve", "freeze"], Field(description="What a new column in the source does.")
+    ] = "evolve"
+    freshness: FreshnessDocument = FreshnessDocument()
+    owners: tuple[Owner, ...] = ()
+    tags: dict[TagKey, str] = Field(default_factory=dict)
+    reconciliation: ReconciliationDocument = ReconciliationDocument()
+    maintenance: MaintenanceDocument = MaintenanceDocument()
+
+
+class DeletesDocument(Strict):
+    """What becomes of rows that are gone from the source."""
+
+    mode: Literal["ignore"] = "ignore"
+
+
+class TableDocument(DefaultsDocument):
+    """One table in full."""
+
+    table: Annotated[TableName, Field(description="schema.table, quoted as in SQL where needed.")]
+    cursor: CursorDocument | None = None
+    strategy: Annotated[Strategy | None, Field(description="append when there is a cursor, else full_refresh.")] = None
+    primary_key: Annotated[
+        tuple[Column, ...] | None, Field(min_length=1, description="Found in the source when absent.")
+    ] = None
+    partitions: Partitions | None = None
+    start: Annotated[StartText | None, Field(description="Rows below it are not asked for.")] = None
+    refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
+    pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
+    history: Annotated[Literal["none"], only_present_value("none", "history")] = "none"
+    deletes: Annotated[DeletesDocument, only_present_value({"mode": "ignore"}, "deletes")] = DeletesDocument()
+
+
+TableEntry = Annotated[
+    Annotated[ShorthandText, Tag("one line")] | Annotated[TableDocument, Tag("in full")],
+    Discriminator(lambda value: "one line" if isinstance(value, str | Shorthand) else "in full"),
+]
+
+
+# --- a source -------------------------------------------------------------------------------------
+
+
+def _available(dialect: str) -> str:
+    if dialect != "postgresql":
+        raise ValueError(f"the dialect {dialect} is not available yet; use postgresql")
+    return dialect
+
+
+Dialect = Annotated[
+    Literal["postgresql", "mysql", "mariadb", "sqlserver", "oracle", "sqlite"], AfterValidator(_available)
+]
+
+
+def _no_size(value: object) -> object:
+    if isinstance(value, dict) and "size" in value:
+        raise ValueError(
+            "the grid of a source is one of time; write `partitions: {size: …}` at the tables with an integer cursor"
+        )
+    return value
+
+
+class OptionsDocument(Strict):
+    """Deadlines of one connection."""
+
+    connect_timeout: PositiveDuration = timedelta(seconds=10)
+    socket_timeout: PositiveDuration = timedelta(seconds=60)
+    statement_timeout: PositiveDuration = timedelta(minutes=15)
+
+
+class ParallelDocument(Strict):
+    """Tables at once, and connections to this source in all."""
+
+    tables: Annotated[int, Field(ge=1, le=64)] = 4
+    connections: Annotated[int, Field(ge=1, le=64)] = 4
+
+
+class BackfillDocument(Strict):
+    """How a backfill keeps the source at ease."""
+
+    windows: Annotated[int, Field(ge=1, description="Partitions that are read at once, and land as one commit.")] = 12
+    connections: Annotated[
+        int | None, Field(ge=1, le=64, description="Connections of one read; as many as a sync has when absent.")
+    ] = None
+    pause: Annotated[Duration, Field(description="Rest between two reads.")] = timedelta(0)
+
+
+class SourceDocument(Strict):
+    """One database."""
+
+    dialect: Dialect
+    host: Host
+    port: Port = 5432
+    database: Located
+    user: Located
+    password: Secret | None = None
+    tls: Annotated[Tls | None, Field(description="verify-full when absent; on loopback, disable.")] = None
+    options: OptionsDocument = OptionsDocument()
+    fetch_size: Annotated[int, Field(ge=1, le=1_000_000, description="Rows fetched in one round trip.")] = 1000
+    schemas: Annotated[tuple[Text, ...], Field(min_length=1, description="Where unlisted tables are looked for.")] = (
+        "public",
+    )
+    unlisted: Annotated[
+        Literal["full_refresh", "ignore"], Field(description="What happens to tables that are not listed.")
+    ] = "full_refresh"
+    exclude: Annotated[
+        tuple[Text, ...],
+        Field(
+            description="Globs over schema.table, or over the table's name alone: which of the tables that are not listed are left out.",
+            examples=[["audit.*", "*_backup"]],
+        ),
+    ] = ()
+    parallel: ParallelDocument = ParallelDocument()
+    every: Annotated[PositiveDuration, Field(description="How often the sensor looks.")] = timedelta(minutes=1)
+    refresh_every: Annotated[Duration, Field(description="How often full_refresh tables are read again.")] = timedelta(
+        days=1
+    )
+    check_at: Annotated[TimeOfDay, Field(description="When everything is checked, daily in UTC; or never.")] = time(3)
+    backfill: BackfillDocument = BackfillDocument()
+    partitions: Annotated[TimePartitions, BeforeValidator(_no_size)] = TimePartitions(every=Every.MONTH)
+    defaults: DefaultsDocument = DefaultsDocument()
+    tables: tuple[TableEntry, ...] = ()
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+class SparkDocument(Strict):
+    """Where sessions come from; with neither key, the engine where one runs, else a session of the run's own."""
+
+    remote: Annotated[SparkRemote | None, Field(examples=["auto", "sc://spark.example.com:15002"])] = None
+    master: Annotated[SparkMaster | None, Field(examples=["spark://host:7077", "k8s://https://host:6443", "yarn"])] = (
+        None
+    )
+
+
+class SettingsDocument(Strict):
+    """The file without its sources."""
+
+    lake: Annotated[Lake, Field(description="Where Delta tables live.", examples=["./.lake", "s3a://bucket/lake"])]
+    checkpoints: Annotated[
+        CheckpointsUrl, Field(description="A SQLAlchemy URL.", examples=["sqlite:///.lake/checkpoints.db"])
+    ]
+    spark: SparkDocument = SparkDocument()
+
+
+class ConfigurationDocument(SettingsDocument):
+    """What to sync, from where, into which lake."""
+
+    sources: Annotated[dict[SourceName, SourceDocument], Field(min_length=1)]

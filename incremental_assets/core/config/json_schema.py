@@ -1,0 +1,71 @@
+"""The JSON Schema of sources.yaml, from the models that validate it, for editors that complete and check while one types."""
+
+from __future__ import annotations
+
+from datetime import time, timedelta
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from incremental_assets.core.config.document import ConfigurationDocument
+from incremental_assets.core.model.duration import format_duration
+
+
+class _Written(GenerateJsonSchema):
+    """Defaults as the file would hold them, not as pydantic writes durations and times."""
+
+    def encode_default(self, dft: Any) -> Any:
+        """One default, as text where the file holds text."""
+        if isinstance(dft, timedelta):
+            return format_duration(dft)
+        return f"{dft:%H:%M}" if isinstance(dft, time) else super().encode_default(dft)
+
+
+def schema() -> dict[str, Any]:
+    """The schema (draft 2020-12). It knows keys, types, choices and patterns; what must fit together is checked by `load`."""
+    body: dict[str, Any] = _tidy(ConfigurationDocument.model_json_schema(schema_generator=_Written))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sources.yaml of incremental-assets",
+    } | body
+
+
+def inlined() -> dict[str, Any]:
+    """The schema without references, so that it can be a part of another one."""
+    whole = schema()
+    definitions = whole.pop("$defs")
+    del whole["$schema"]
+
+    def inline(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inline(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        rest = {key: inline(value) for key, value in node.items() if key != "$ref"}
+        return inline(definitions[node["$ref"].rpartition("/")[2]]) | rest if "$ref" in node else rest
+
+    inlined: dict[str, Any] = inline(whole)
+    return inlined
+
+
+def _tidy(node: Any) -> Any:
+    """Without what only Python means: a key is left out rather than null, titles that repeat the key, defaults of whole mappings."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "anyOf" in node:
+        kept = [option for option in node["anyOf"] if option != {"type": "null"}]
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        node = rest | kept[0] | rest if len(kept) == 1 else rest | {"anyOf": kept}
+    if "patternProperties" in node:
+        node = node | {
+            "additionalProperties": False
+        }  # keys of another pattern are refused, which pydantic does not write down
+    return {key: _tidy(value) for key, value in node.items() if not _is_pythons(key, value)}
+
+
+def _is_pythons(key: str, value: object) -> bool:
+    return (key == "title" and isinstance(value, str)) or (
+        key == "default" and (value is None or isinstance(value, dict))
+    )

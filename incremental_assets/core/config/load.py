@@ -1,0 +1,72 @@
+"""sources.yaml -> frozen values, or every mistake in it at once, each with its place and its cure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from incremental_assets.core.config import defaults as config_resolve
+from incremental_assets.core.config import validate as config_check
+from incremental_assets.core.config import yaml_source as config_yaml
+from incremental_assets.core.config.settings import (
+    Compact,
+    Configuration,
+    ConnectionOptions,
+    Defaults,
+    Freshness,
+    Parallel,
+    Reference,
+    Severity,
+    SourceConfig,
+    SparkConfig,
+    TableConfig,
+    Tls,
+    is_loopback,
+    unlisted_table,
+)
+from incremental_assets.core.errors import ConfigurationError, Problem
+
+__all__ = [
+    "Compact",
+    "Configuration",
+    "ConnectionOptions",
+    "Defaults",
+    "Freshness",
+    "Parallel",
+    "Reference",
+    "Severity",
+    "SourceConfig",
+    "SparkConfig",
+    "TableConfig",
+    "Tls",
+    "is_loopback",
+    "load",
+    "unlisted_table",
+]
+
+
+def load(path: Path, *, number: int = 0, now: datetime | None = None) -> Configuration:
+    """Read the file; ConfigurationError holds every mistake in it. `now` says how many partitions its grids have.
+
+    References are kept as references: the file loads on a machine that has none of the secrets. In a `defs.yaml` of Dagster the
+    configuration is the `attributes` of a component, the `number`-th of the file.
+    """
+    document, problems = config_yaml.read(_text(path), str(path), number)
+    folder = path.resolve().parent
+    broken = document.root is None and problems
+    checked = None if broken else config_check.check(document, folder, now or datetime.now(UTC), problems)
+    if checked is None or problems:
+        raise ConfigurationError(tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.line)))
+    return config_resolve.configuration(checked, path.resolve())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        cure = "there is no such file; name it with --config or INCREMENTAL_ASSETS_CONFIG"
+    except UnicodeDecodeError:
+        cure = "the file is not UTF-8 text; save it as UTF-8"
+    except OSError as error:
+        cure = f"the file cannot be read ({error.strerror}); check its path and its permissions"
+    raise ConfigurationError((Problem(str(path), 1, path.name, cure),))

@@ -1,0 +1,124 @@
+"""What pydantic found, as problems with a place and a cure in the words of the file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from incremental_assets.core.config import document as written
+from incremental_assets.core.config.scalars import EnvReference, FileReference
+from incremental_assets.core.config.yaml_source import Document, Path
+from incremental_assets.core.errors import Problem
+
+_NOT_YET = ("history", "deletes", "contract", "columns")
+_OTHER_WORDS = {
+    "safety_lag": "lookback",
+    "incremental_safety_lag": "lookback",
+    "n_jobs": "parallel",
+    "keys": "primary_key",
+    "key": "primary_key",
+}
+_KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
+    "cursor": (written.CursorDocument,),
+    "partitions": (written.TimePartitions, written.IntegerPartitions),
+    "freshness": (written.FreshnessDocument,),
+    "reconciliation": (written.ReconciliationDocument,),
+    "defaults": (written.DefaultsDocument,),
+    "options": (written.OptionsDocument,),
+    "parallel": (written.ParallelDocument,),
+    "spark": (written.SparkDocument,),
+}
+
+_CURES = {
+    "int_parsing": "write a whole number",
+    "int_type": "write a whole number",
+    "int_from_float": "write a whole number",
+    "int_parsing_size": "write a smaller number",
+    "greater_than_equal": "write {ge} or more",
+    "less_than_equal": "write {le} or less",
+    "string_type": "write a single value here",
+    "string_too_short": "write a value",
+    "string_pattern_mismatch": "write the name of an environment variable: letters, digits and _",
+    "model_type": "write keys and values here",
+    "dict_type": "write keys and values here",
+    "tuple_type": "write a list here: [first, second]",
+    "too_short": "write at least one",
+}
+
+
+def problems(document: Document, path: Path, errors: Iterable[ErrorDetails]) -> Iterator[Problem]:
+    """What pydantic found in the part of the file that begins at `path`."""
+    errors = list(errors)
+    misspelt = {
+        (error["loc"][:-1], _meant(document, (*path, *error["loc"])))
+        for error in errors
+        if error["type"] == "extra_forbidden"
+    }
+    for error in errors:
+        if error["type"] != "missing" or (error["loc"][:-1], error["loc"][-1]) not in misspelt:
+            yield _problem(document, (*path, *error["loc"]), error)
+
+
+def _problem(document: Document, loc: Path, error: ErrorDetails) -> Problem:
+    context: dict[str, Any] = error.get("ctx", {})
+    match error["type"]:
+        case "extra_forbidden":
+            return document.key_problem(document.existing(loc), _unknown_key(document, loc))
+        case "missing":
+            return document.problem(loc, f"the key `{loc[-1]}` is missing; add it")
+        case "literal_error" | "enum":
+            return document.problem(loc, choose(str(error["input"]), re.findall(r"'([^']*)'", context["expected"])))
+        case "value_error":
+            return document.problem(loc, str(context["error"]))
+        case "string_pattern_mismatch" if loc[-1] == "[key]":
+            return document.key_problem(document.existing(loc), "write a name of letters, digits, _, - or .")
+        case kind if kind in _CURES:
+            return document.problem(loc, _CURES[kind].format_map(context))
+    return document.problem(loc, error["msg"])
+
+
+def choose(text: str, choices: Iterable[str]) -> str:
+    """`did you mean …?` where something is near, and the choices in any case."""
+    choices = list(choices)
+    near = difflib.get_close_matches(text, choices, n=1)
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    return f"{hint}choose one of: {', '.join(choices)}"
+
+
+def _unknown_key(document: Document, loc: Path) -> str:
+    key, models = str(loc[-1]), _models(document.existing(loc))
+    if key in _NOT_YET and any(issubclass(model, written.DefaultsDocument) for model in models):
+        return f"`{key}` is not available yet; remove it"
+    meant = _meant(document, loc)
+    hint = f"did you mean `{meant}`?" if meant else f"the keys are {', '.join(_keys(models))}"
+    return f"there is no such key here; {hint}"
+
+
+def _meant(document: Document, loc: Path) -> str:
+    keys = _keys(_models(document.existing(loc)))
+    other_word = _OTHER_WORDS.get(str(loc[-1]), "")
+    near = difflib.get_close_matches(str(loc[-1]), keys, n=1)
+    return other_word if other_word in keys else near[0] if near else ""
+
+
+def _keys(models: tuple[type[BaseModel], ...]) -> list[str]:
+    return list(dict.fromkeys(field.alias or name for model in models for name, field in model.model_fields.items()))
+
+
+def _models(path: Path) -> tuple[type[BaseModel], ...]:
+    """The models whose keys may stand beside the last of `path`."""
+    match path:
+        case (_,):
+            return (written.ConfigurationDocument,)
+        case ("sources", _, _):
+            return (written.SourceDocument,)
+        case (*_, int(), _):
+            return (written.TableDocument,)
+        case (*_, parent, _):
+            return _KEYS_OF.get(str(parent), (EnvReference, FileReference))
+    return ()

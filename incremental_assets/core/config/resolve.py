@@ -1,0 +1,188 @@
+"""The configuration met with the catalogue: each table as it is to be synced, or the one sentence that says why it cannot be."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from incremental_assets.core.config.settings import SourceConfig, TableConfig, unlisted_table
+from incremental_assets.core.config.terms import takes_unlisted
+from incremental_assets.core.errors import (
+    ColumnMissing,
+    CursorMistyped,
+    IncrementalAssetsError,
+    NoPrimaryKey,
+    SourceRefused,
+    TableMissing,
+)
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.schema_drift import check_names
+from incremental_assets.core.model.table import Cursor, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.ports import Position
+
+_FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
+_WHOLE = re.compile(r"smallint|int|bigint|decimal\(\d+,0\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A table that cannot be synced as it is configured, and why."""
+
+    table: TableId
+    error: IncrementalAssetsError
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """All tables of a source: those that can be synced, listed ones first, and those that cannot."""
+
+    specs: tuple[TableSpec, ...]
+    problems: tuple[Unresolved, ...]
+
+
+def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
+    """Every listed table, and the unlisted ones if they are wanted; one that cannot be synced does not stop the others."""
+    found = {shape.id: shape for shape in shapes}
+    listed = {config.id(source.name): config for config in source.tables}
+    unlisted = [shape for shape in shapes if shape.id not in listed and takes_unlisted(source, shape.id)]
+    wanted = [
+        *listed.items(),
+        *((shape.id, unlisted_table(source, shape.id.schema, shape.id.name)) for shape in unlisted),
+    ]
+    specs: list[TableSpec] = []
+    problems: list[Unresolved] = []
+    for table, config in wanted:
+        try:
+            shape = found.get(table)
+            if shape is None:
+                raise _missing(table, found)
+            specs.append(resolve(config, shape))
+        except IncrementalAssetsError as error:
+            problems.append(Unresolved(table, error))
+    return Resolved(tuple(specs), tuple(problems))
+
+
+def vanished(source: SourceConfig, resolved: Resolved, positions: Mapping[TableId, Position]) -> tuple[Unresolved, ...]:
+    """Tables that are not listed, have been synced, and are no longer in the source: they would be missed by nobody."""
+    seen = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
+    return tuple(
+        Unresolved(table, gone(table))
+        for table in sorted(positions)
+        if positions[table].target is not None
+        and table.source == source.name
+        and table not in seen
+        and takes_unlisted(source, table)
+    )
+
+
+def unconfigured(
+    sources: Sequence[SourceConfig], positions: Mapping[TableId, Position]
+) -> tuple[tuple[TableId, str], ...]:
+    """Tables that have been synced and that no source of the configuration takes any more, and what there is to say of each."""
+    by_name = {source.name: source for source in sources}
+    found = []
+    for table, position in sorted(positions.items()):
+        source = by_name.get(table.source)
+        listed = source is not None and any(table == config.id(source.name) for config in source.tables)
+        synced = position.target is not None or position.state is not None
+        if synced and not listed and (source is None or not takes_unlisted(source, table)):
+            why = "" if source else f", as this file has no source {table.source!r}"
+            found.append((table, f"{table}: no longer configured{why}; its copy stays as the last sync left it"))
+    return tuple(found)
+
+
+def gone(table: TableId) -> TableMissing:
+    """What there is to say of a table that was synced and is no longer in the source."""
+    name = render_table(table.schema, table.name)
+    return TableMissing(
+        table,
+        f"; it has been synced before, and its copy stays as it is: was it dropped or renamed, add {name!r} to `exclude`",
+    )
+
+
+def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
+    """One table. Raises ColumnMissing, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
+    if not shape.readable:
+        raise SourceRefused(
+            f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
+            "or leave the table out: remove it from `tables`, or add it to `exclude`"
+        )
+    if shape.filtered:
+        raise SourceRefused(
+            f"{shape.id}: row-level security hides rows from the user that reads it, and a watermark would pass over them; "
+            "grant that user BYPASSRLS, add a policy that shows it every row (`USING (true)`), or sync a view of the rows that are meant"
+        )
+    if not shape.columns:
+        raise SourceRefused(
+            f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"
+        )
+    cursor = config.cursor
+    if cursor is not None:
+        _check_cursor(shape, cursor, "cursor", cursor.column)
+        if cursor.fallback is not None:
+            _check_cursor(shape, cursor, "fallback", cursor.fallback)
+    key = shape.primary_key if config.primary_key is None else config.primary_key
+    for name in key:
+        _check_column(shape, "key", name)
+    if config.strategy is Strategy.UPSERT and not key:
+        raise NoPrimaryKey(shape.id, shape.own_key)
+    spec = TableSpec(
+        shape=shape,
+        strategy=config.strategy,
+        cursor=cursor,
+        key=key,
+        key_enforced=_is_enforced(shape, key),
+        lookback=config.lookback,
+        holdback=config.holdback,
+        future=config.future,
+        start=config.start,
+        refresh_every=config.refresh_every,
+        evolve=config.schema_changes == "evolve",
+        pii=config.pii,
+    )
+    check_names(spec)
+    return spec
+
+
+def _check_column(shape: TableShape, role: str, name: str) -> None:
+    if name not in shape.names:
+        # The likeliest come first, as a wide table's list is cut.
+        near = _near(name, shape.names)
+        raise ColumnMissing(shape.id, role, name, (*near, *(other for other in shape.names if other not in near)))
+
+
+def _check_cursor(shape: TableShape, cursor: Cursor, role: str, name: str) -> None:
+    _check_column(shape, role, name)
+    column = next(column for column in shape.columns if column.name == name)
+    fitting = CursorType.INTEGER if _WHOLE.fullmatch(column.spark_type) else _FITS.get(column.spark_type)
+    if fitting is cursor.type:
+        return
+    if fitting is None:
+        fits = "a cursor is a date, a timestamp or a whole number; choose another column, or sync this table by `strategy: full_refresh`"
+    else:
+        fits = (
+            f"write `{fitting}`"
+            if role == "cursor"
+            else f"a fallback is of the cursor's own type, this one is `{fitting}`"
+        )
+    raise CursorMistyped(shape.id, name, str(cursor.type), column.source_type, fits)
+
+
+def _is_enforced(shape: TableShape, key: tuple[str, ...]) -> bool:
+    """Whether the source itself sees to it that no two rows have this key; the order of its columns is nothing to that."""
+    enforced = {frozenset(known) for known in (shape.primary_key, *shape.unique_keys) if known}
+    return frozenset(key) in enforced
+
+
+def _missing(table: TableId, found: Iterable[TableId]) -> TableMissing:
+    names = {render_table(known.schema, known.name): known for known in found}
+    near = _near(render_table(table.schema, table.name), tuple(names))
+    return TableMissing(table, f"; did you mean {' or '.join(near)}?" if near else "")
+
+
+def _near(name: str, names: Sequence[str]) -> tuple[str, ...]:
+    alike = {other.casefold(): other for other in names}
+    return tuple(alike[match] for match in difflib.get_close_matches(name.casefold(), list(alike), n=3))

@@ -1,0 +1,200 @@
+"""What must hold between the keys of one table, and what a grid may be. Each mistake is a path below the table and its cure."""
+
+from __future__ import annotations
+
+import difflib
+import zoneinfo
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from incremental_assets.core.config.document import (
+    CursorDocument,
+    DefaultsDocument,
+    FreshnessDocument,
+    IntegerPartitions,
+    SourceDocument,
+    TableDocument,
+    TimePartitions,
+)
+from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
+from incremental_assets.core.config.yaml_source import Path
+from incremental_assets.core.model import partition
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.duration import format_span
+from incremental_assets.core.model.partition import Every, TimeGrid
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.words import with_article
+
+Mistake = tuple[Path, str]
+
+_FOR_CURSORS = ("lookback", "holdback", "future", "start", "partitions")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a table is judged by beside itself: its source's defaults and grid."""
+
+    defaults: DefaultsDocument
+    partitions: TimePartitions
+
+    @classmethod
+    def of(cls, source: SourceDocument | None) -> Around:
+        """What the source gives its tables; a source that could not be read gives nothing that a table could clash with."""
+        return (
+            cls(DefaultsDocument(), TimePartitions(every=Every.MONTH))
+            if source is None
+            else cls(source.defaults, source.partitions)
+        )
+
+
+def strategy_of(table: TableDocument) -> Strategy:
+    """As written, else `append` with a cursor (as in LakeXpress) and `full_refresh` without."""
+    return table.strategy or (Strategy.FULL_REFRESH if table.cursor is None else Strategy.APPEND)
+
+
+def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iterator[Mistake]:
+    """What does not fit between strategy, cursor and the keys that depend on them."""
+    strategy = strategy_of(table)
+    if strategy is Strategy.FULL_REFRESH:
+        yield from _full_refresh_mistakes(table)
+    elif table.cursor is None:
+        yield (
+            ("strategy",),
+            f"`{strategy}` needs a cursor; add `cursor: {{column: …, type: …}}`, or choose full_refresh",
+        )
+    else:
+        yield from _column_mistakes(table.cursor)
+        yield from _span_mistakes(table, table.cursor.type, around.defaults)
+        yield from _partition_mistakes(table, table.cursor.type, around, now)
+        yield from _start_mistakes(table, table.cursor.type)
+        if table.refresh_every is not None:
+            yield ("refresh_every",), f"`refresh_every` is for full_refresh tables, this one is `{strategy}`; remove it"
+
+
+def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
+    """What is wrong in a table whatever its cursor and strategy are."""
+    if table.primary_key is not None and len(set(table.primary_key)) < len(table.primary_key):
+        yield ("primary_key",), "a column stands in the key once; remove the repetition"
+    yield from freshness_mistakes(table.freshness)
+
+
+def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
+    """What is wrong in a source beside its tables."""
+    if source.tls is Tls.DISABLE and isinstance(source.host, str) and not is_loopback(source.host):
+        yield ("tls",), NO_TLS
+    if len(set(source.schemas)) < len(source.schemas):
+        yield ("schemas",), "a schema stands in the list once; remove the repetition"
+    if source.exclude and source.unlisted == "ignore":
+        yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"
+    yield from grid_mistakes(source.partitions, now)
+    for path, cure in freshness_mistakes(source.defaults.freshness):
+        yield ("defaults", *path), cure
+
+
+def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:
+    """A warning comes before a failure."""
+    if freshness.warn is not None and freshness.fail is not None and freshness.fail < freshness.warn:
+        yield ("freshness",), "`warn` comes before `fail`; write the shorter duration at `warn`"
+
+
+def grid_mistakes(partitions: TimePartitions, now: datetime) -> Iterator[Mistake]:
+    """A grid has a first partition, and not so many that Dagster drowns in them."""
+    keys = partition.count(TimeGrid.containing(partitions.every, partitions.from_), now)
+    if keys < 1:
+        yield ("partitions", "from"), "the grid begins in the future; write a day up to today"
+    elif keys > partition.MOST_KEYS:
+        earliest = _earliest(partitions.every, now)
+        cure = f"begin with `from: {earliest}` or later, or take longer partitions with `every`"
+        yield ("partitions",), f"{keys:,} partitions are more than {partition.MOST_KEYS:,}; {cure}"
+
+
+def _full_refresh_mistakes(table: TableDocument) -> Iterator[Mistake]:
+    if table.cursor is not None:
+        yield (
+            ("cursor",),
+            "`full_refresh` reads the whole table and follows no cursor; remove it, or choose append or upsert",
+        )
+    for key in _FOR_CURSORS:
+        if key in table.model_fields_set and table.cursor is None:
+            yield (key,), f"`{key}` is for tables with a cursor, this one is read whole; remove it, or add a cursor"
+
+
+def _column_mistakes(cursor: CursorDocument) -> Iterator[Mistake]:
+    if cursor.fallback == cursor.column:
+        yield ("cursor", "fallback"), "the fallback is another column than the cursor; name it, or remove the key"
+    if cursor.zone is None:
+        return
+    if cursor.type is CursorType.INTEGER:
+        yield ("cursor", "zone"), "a cursor of type integer has no time; remove `zone`"
+    elif cursor.type is CursorType.TIMESTAMP and cursor.fallback is None:
+        # A fallback may be a column without a zone, and is then read in this one.
+        yield (
+            ("cursor", "zone"),
+            "a cursor of type timestamp carries its zone; `zone` is for date and datetime, remove it",
+        )
+    elif not _is_zone(cursor.zone):
+        near = difflib.get_close_matches(cursor.zone, zoneinfo.available_timezones(), n=1)
+        hint = f"did you mean `{near[0]}`?" if near else "write one like Europe/Paris or UTC"
+        yield ("cursor", "zone"), f"there is no such zone; {hint}"
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder of the database, such as `Europe`
+        return False
+    return True
+
+
+def _span_mistakes(table: TableDocument, kind: CursorType, defaults: DefaultsDocument) -> Iterator[Mistake]:
+    for key in ("lookback", "holdback"):
+        own = key in table.model_fields_set
+        span = getattr(table if own else defaults, key)
+        if span and isinstance(span, timedelta) is not kind.is_time:
+            fits = "a duration with its unit, like 15m" if kind.is_time else "a whole number, like 1000"
+            named = (
+                f"`{key}`" if own else f"the source's default `{key}: {format_span(span)}` does not fit here; `{key}`"
+            )
+            cure = f"{named} of a cursor of type {kind} is {fits}"
+            yield (key,), cure if own else f"{cure}: write one at this table"
+
+
+def _partition_mistakes(table: TableDocument, kind: CursorType, around: Around, now: datetime) -> Iterator[Mistake]:
+    own = table.partitions
+    if isinstance(own, IntegerPartitions):
+        if kind.is_time:
+            yield (
+                ("partitions",),
+                f"`size` is for integer cursors; {with_article(kind)} cursor takes `{{every: hour | day | week | month, from: …}}`",
+            )
+        return
+    if not kind.is_time:
+        if own is not None:
+            yield ("partitions",), "`every` is for time cursors; an integer cursor takes `{size: 1000000}`"
+        return
+    if (own or around.partitions).every is Every.HOUR and kind is CursorType.DATE:
+        yield (
+            ("partitions",),
+            "a date cursor has no hours; write `partitions: {every: day, from: …}` (or week, month) at this table",
+        )
+    elif own is not None:
+        yield from grid_mistakes(own, now)
+
+
+def _start_mistakes(table: TableDocument, kind: CursorType) -> Iterator[Mistake]:
+    if table.start is None:
+        return
+    try:
+        value = CursorValue.parse(kind, table.start)
+    except ValueError as error:
+        yield ("start",), str(error)
+        return
+    if not value.is_finite:
+        yield ("start",), "write a finite value, or remove the key to begin with the first row"
+
+
+def _earliest(every: Every, now: datetime) -> str:
+    steps = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1), Every.WEEK: timedelta(weeks=1)}
+    back = now.astimezone(UTC) - steps[every] * (partition.MOST_KEYS - 48)
+    return back.date().isoformat()

@@ -1,0 +1,237 @@
+"""The values that sources.yaml is made of: text in, checked values out, each with the JSON Schema that an editor needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, time, timedelta
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    InstanceOf,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from incremental_assets.core.config import addresses as config_places
+from incremental_assets.core.config import shorthand
+from incremental_assets.core.model import duration
+from incremental_assets.core.model.cursor import Span
+from incremental_assets.core.model.identifiers import parse_table
+
+
+class Strict(BaseModel):
+    """A mapping with these keys and no others, each of them with a value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _has_a_value(cls, value: object) -> object:
+        if value is None:
+            raise PydanticCustomError("empty", "write a value, or remove the key")
+        return value
+
+
+def _read_by(read: Callable[[str], object]) -> BeforeValidator:
+    def validate(value: object) -> object:
+        if isinstance(value, list | dict):
+            raise PydanticCustomError("one_value", "write a single value here")
+        return read(value) if isinstance(value, str) else value
+
+    return BeforeValidator(validate)
+
+
+def _schema(kind: str, **more: Any) -> WithJsonSchema:
+    return WithJsonSchema({"type": kind, **more})
+
+
+def only_present_value(value: object, name: str) -> BeforeValidator:
+    """Accepts what the program does today for a key whose other values come later."""
+
+    def validate(written: object) -> object:
+        if written != value:
+            raise PydanticCustomError("not_yet", "{key} is not available yet; remove it", {"key": f"`{name}`"})
+        return written
+
+    return BeforeValidator(validate)
+
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+def _day(text: str) -> date:
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        raise ValueError("write a day like 2024-01-31")
+    return date.fromisoformat(text)
+
+
+Day = Annotated[date, _read_by(_day), _schema("string", format="date")]
+
+
+def _time_of_day(text: str) -> time | None:
+    if text == "never":
+        return None
+    if not re.fullmatch(_TIME_OF_DAY, text, re.ASCII):
+        raise ValueError('write a time of day like "03:00", in UTC, or never')
+    return time.fromisoformat(text)
+
+
+_TIME_OF_DAY = r"([01]\d|2[0-3]):[0-5]\d"
+TimeOfDay = Annotated[
+    time | None, _read_by(_time_of_day), _schema("string", pattern=f"^({_TIME_OF_DAY}|never)$", examples=["03:00"])
+]
+
+
+def _positive(value: timedelta) -> timedelta:
+    if not value:
+        raise ValueError("write a duration longer than nothing")
+    return value
+
+
+_DURATION = f"^{duration.PATTERN}$"
+Duration = Annotated[
+    timedelta,
+    _read_by(duration.parse_duration),
+    _schema("string", pattern=_DURATION, examples=["90s", "15m", "2h", "3d"]),
+]
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+SpanText = Annotated[
+    Span,
+    _read_by(duration.parse_span),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": _DURATION}, {"type": "integer", "minimum": 0}],
+            "examples": ["15m", 1000],
+        }
+    ),
+]
+
+StartText = Annotated[
+    Text,
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["2024-01-01", 1_000_001]}),
+]
+
+
+# --- where things are -----------------------------------------------------------------------------
+
+
+class EnvReference(Strict):
+    """A value that is read from an environment variable when it is needed."""
+
+    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", examples=["SHOP_PASSWORD"])]
+
+
+class FileReference(Strict):
+    """A value that is read from a file when it is needed; the path is relative to this file."""
+
+    file: Text
+
+
+ReferenceDocument = Annotated[
+    Annotated[EnvReference, Tag("env reference")] | Annotated[FileReference, Tag("file reference")],
+    Discriminator(
+        lambda value: "file reference" if isinstance(value, FileReference) or "file" in value else "env reference"
+    ),
+]
+
+
+def _where(value: object) -> str:
+    return "by reference" if isinstance(value, dict | EnvReference | FileReference) else "in place"
+
+
+def _no_literal(value: object) -> object:
+    if not isinstance(value, dict):
+        raise PydanticCustomError(
+            "literal_secret",
+            "{cure}",
+            {"cure": "a secret is never written in this file; write {env: NAME} or {file: path}"},
+        )
+    return value
+
+
+Located = Annotated[
+    Annotated[Text, Tag("in place")] | Annotated[ReferenceDocument, Tag("by reference")], Discriminator(_where)
+]
+Host = Annotated[
+    Annotated[Text, AfterValidator(config_places.checked_host), Tag("in place")]
+    | Annotated[ReferenceDocument, Tag("by reference")],
+    Discriminator(_where),
+]
+Port = Annotated[
+    Annotated[int, Field(ge=1, le=65535), Tag("in place")] | Annotated[ReferenceDocument, Tag("by reference")],
+    Discriminator(_where),
+]
+Secret = Annotated[ReferenceDocument, BeforeValidator(_no_literal)]
+Lake = Annotated[Text, AfterValidator(config_places.checked_lake)]
+CheckpointsUrl = Annotated[Text, AfterValidator(config_places.checked_checkpoints)]
+SparkRemote = Annotated[Text, AfterValidator(config_places.checked_remote)]
+SparkMaster = Annotated[Text, AfterValidator(config_places.checked_master)]
+
+SOURCE_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
+"""A source names a folder of the lake, an asset group and a pool; all of them can hold this."""
+
+SourceName = Annotated[str, Field(pattern=SOURCE_NAME)]
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+_NAME = r'("([^"]|"")+"|[^".:]+)'
+
+
+def _checked_column(name: str) -> str:
+    if name.lower().startswith("_sync_"):
+        raise ValueError(
+            "columns that begin with `_sync_` are this program's own in the lake; rename the column in the source"
+        )
+    return name
+
+
+def _table_name(text: str) -> str:
+    parse_table(text)
+    return text
+
+
+def _shorthand(text: str) -> shorthand.Shorthand:
+    value = shorthand.parse(text)
+    _checked_column(value.column)
+    return value
+
+
+Column = Annotated[Text, AfterValidator(_checked_column)]
+TableName = Annotated[
+    str,
+    _read_by(_table_name),
+    _schema("string", pattern=rf"^{_NAME}\.{_NAME}$", examples=["public.orders", 'public."a.b"']),
+]
+ShorthandText = Annotated[
+    InstanceOf[shorthand.Shorthand],
+    _read_by(_shorthand),
+    _schema(
+        "string",
+        description=shorthand.FORM,
+        pattern=rf"^{_NAME}\.{_NAME}:{_NAME}:(date|datetime|timestamp|integer)(:[ie])?(@[^!]+)?(!(append|upsert))?$",
+        examples=["public.orders:updated_at:timestamp!upsert"],
+    ),
+]
+
+
+# --- what Dagster can hold ------------------------------------------------------------------------
+
+
+def _owner(text: str) -> str:
+    if not re.fullmatch(r"team:.+|[^@\s]+@[^@\s]+\.[^@\s]+", text):
+        raise ValueError("an owner is an e-mail address or `team:name`")
+    return text
+
+
+Owner = Annotated[str, AfterValidator(_owner)]
+TagKey = Annotated[str, Field(pattern=r"^([A-Za-z0-9_.-]{1,63}/)?[A-Za-z0-9_.-]{1,63}$")]

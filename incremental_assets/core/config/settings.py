@@ -1,0 +1,238 @@
+"""The configuration as frozen values, with every default merged in: what the rest of the program sees of sources.yaml."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
+from incremental_assets.core.model.cursor import CursorValue, Span
+from incremental_assets.core.model.partition import Every, Grid, TimeGrid
+from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.table import Cursor, FuturePolicy, Strategy, TableId
+
+_MONTHS = TimeGrid(Every.MONTH, date(2000, 1, 1))
+
+
+class Severity(StrEnum):
+    """What a failed reconciliation is."""
+
+    WARN = "warn"
+    ERROR = "error"
+
+
+class Compact(StrEnum):
+    """Who puts the small files of a copy together."""
+
+    AUTO = "auto"
+    NEVER = "never"
+
+
+class Tls(StrEnum):
+    """How the connection is protected, in the words of PostgreSQL's `sslmode`."""
+
+    VERIFY_FULL = "verify-full"
+    VERIFY_CA = "verify-ca"
+    REQUIRE = "require"
+    DISABLE = "disable"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where a value is to be found: an environment variable, or a file (an absolute path). It never holds the value itself."""
+
+    kind: Literal["env", "file"]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{{{self.kind}: {self.name}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """Deadlines of one connection; a driver's own defaults wait for ever on a dead socket."""
+
+    connect_timeout: timedelta = timedelta(seconds=10)
+    socket_timeout: timedelta = timedelta(seconds=60)
+    statement_timeout: timedelta = timedelta(minutes=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Tables at once, and connections to the source in all."""
+
+    tables: int = 4
+    connections: int = 4
+
+    @property
+    def checks(self) -> int:
+        """At once: where a count differs, rows are read by a second connection."""
+        return max(1, min(self.tables, self.connections // 2))
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillTerms:
+    """How a backfill keeps the source at ease: partitions in one read, connections of one read, and a rest between two reads."""
+
+    windows: int = 12
+    connections: int | None = None
+    """None: as many as a sync has."""
+    pause: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The age of the oldest row that has not landed, at which to warn and to fail; None is never."""
+
+    warn: timedelta | None = None
+    fail: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """One table as the file wants it synced. `line` is its place in the file, 0 for a table that is not listed."""
+
+    schema: str
+    name: str
+    strategy: Strategy
+    cursor: Cursor | None = None
+    primary_key: tuple[str, ...] | None = None
+    """None: found in the source's catalogue."""
+    lookback: Span = 0
+    holdback: Span = 0
+    future: FuturePolicy = FuturePolicy.LAND
+    partitions: Grid | None = None
+    """None: the single key `current`."""
+    start: CursorValue | None = None
+    schema_changes: Literal["evolve", "freeze"] = "evolve"
+    freshness: Freshness = Freshness()
+    refresh_every: timedelta = timedelta(days=1)
+    owners: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    pii: tuple[str, ...] = ()
+    reconciliation: Severity = Severity.ERROR
+    compact: Compact = Compact.AUTO
+    line: int = 0
+
+    def id(self, source: str) -> TableId:
+        """The table's full name."""
+        return TableId(source, self.schema, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a table of the source gets for the keys that it leaves out, listed or not."""
+
+    schema_changes: Literal["evolve", "freeze"] = "evolve"
+    owners: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    reconciliation: Severity = Severity.ERROR
+    compact: Compact = Compact.AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """One database."""
+
+    name: str
+    dialect: str
+    host: str | Reference
+    port: int | Reference
+    database: str | Reference
+    user: str | Reference
+    password: Reference | None = None
+    tls: Tls = Tls.VERIFY_FULL
+    options: ConnectionOptions = ConnectionOptions()
+    fetch_size: int = 1000
+    schemas: tuple[str, ...] = ("public",)
+    unlisted: Literal["full_refresh", "ignore"] = "full_refresh"
+    exclude: tuple[str, ...] = ()
+    """Globs over the names of tables that are not listed."""
+    parallel: Parallel = Parallel()
+    every: timedelta = timedelta(minutes=1)
+    refresh_every: timedelta = timedelta(days=1)
+    check_at: time | None = time(3)
+    """When everything is checked, daily in UTC; None is never."""
+    backfill: BackfillTerms = BackfillTerms()
+    partitions: TimeGrid = _MONTHS
+    defaults: Defaults = Defaults()
+    tables: tuple[TableConfig, ...] = ()
+    line: int = 0
+
+    def require_tls(self, host: str, file: Path) -> Tls:
+        """The protection for `host` as a reference turned out; ConfigurationError when a host that is not loopback would have none."""
+        if self.tls is Tls.DISABLE and not is_loopback(host):
+            raise ConfigurationError((Problem(str(file), self.line, host, NO_TLS),))
+        return self.tls
+
+
+@dataclass(frozen=True, slots=True)
+class SparkConfig:
+    """Where sessions come from: a cluster's `master` when there is one, else `remote`: `auto` or `sc://…`."""
+
+    remote: str = "auto"
+    master: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The whole file. `lake` is an absolute path or a URI, `checkpoints` a SQLAlchemy URL with an absolute path in it."""
+
+    path: Path
+    lake: str
+    checkpoints: str
+    sources: tuple[SourceConfig, ...]
+    spark: SparkConfig = SparkConfig()
+
+    @property
+    def shares_engine(self) -> bool:
+        """Whether runs look for the engine of this machine: not if Spark is elsewhere, nor for a lake in a store, which is tidied by a JVM of one's own."""
+        return self.spark == SparkConfig() and is_local(self.lake)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The environment variables that hold passwords of sources."""
+        given = (source.password for source in self.sources)
+        return tuple(found.name for found in given if isinstance(found, Reference) and found.kind == "env")
+
+    def source(self, name: str) -> SourceConfig:
+        """The source of that name; SelectionError names the ones that exist."""
+        names = [source.name for source in self.sources]
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(names)}"
+            raise SelectionError(f"there is no source {name!r} in {self.path}; {hint}")
+        return self.sources[names.index(name)]
+
+
+NO_TLS = "a host that is not loopback needs TLS; remove `tls: disable`, or use verify-full, verify-ca or require"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine by its very name, so that nothing crosses a network."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
+    """The terms of a table that the file does not list: the source as it is, on the source's own cadence."""
+    defaults = source.defaults
+    return TableConfig(
+        schema=schema,
+        name=name,
+        strategy=Strategy.FULL_REFRESH,
+        refresh_every=source.refresh_every,
+        schema_changes=defaults.schema_changes,
+        owners=defaults.owners,
+        tags=defaults.tags,
+        reconciliation=defaults.reconciliation,
+        compact=defaults.compact,
+    )

@@ -1,0 +1,105 @@
+"""The shorthand of a table, as in LakeXpress: `schema.table:column:type[:direction][@start][!strategy]`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.identifiers import quote, render_table, scan_name, scan_table
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.words import with_article
+
+FORM = "schema.table:column:type[:direction][@start][!strategy]"
+
+_TAIL = re.compile(r"(?P<type>[^:@!]*)(?P<direction>:[^@!]*)?(?P<start>@[^!]*)?(?P<strategy>!.*)?", re.DOTALL)
+_STRATEGIES = (Strategy.APPEND, Strategy.UPSERT)
+
+
+class Direction(StrEnum):
+    """Whether the table is synced by its cursor, or as if it were not listed."""
+
+    INCLUDE = "i"
+    EXCLUDE = "e"
+
+
+@dataclass(frozen=True, slots=True)
+class Shorthand:
+    """One table in one line."""
+
+    schema: str
+    name: str
+    column: str
+    type: CursorType
+    direction: Direction = Direction.INCLUDE
+    start: CursorValue | None = None
+    strategy: Strategy = Strategy.APPEND
+
+    def __post_init__(self) -> None:
+        if self.strategy not in _STRATEGIES:
+            raise ValueError(
+                "a shorthand is `append` or `upsert`; for a table read whole write `table:` and `strategy: full_refresh`, or leave it out"
+            )
+        if self.start is not None and (self.start.type is not self.type or not self.start.is_finite):
+            raise ValueError(f"{with_article(self.type)} cursor starts at a finite {self.type}")
+
+
+def parse(text: str) -> Shorthand:
+    """Read one shorthand; ValueError names every part that is wrong and what to write there."""
+    schema, name, end = scan_table(text)
+    if text[end : end + 1] != ":":
+        raise ValueError(f"the cursor column is missing; write {FORM}")
+    column = scan_name(text, end + 1)
+    if text[column.end : column.end + 1] != ":":
+        raise ValueError(f"the type of the cursor is missing; write {FORM}")
+    tail = _TAIL.fullmatch(text, column.end + 1)
+    if tail is None:  # pragma: no cover - every part of the pattern is optional
+        raise ValueError(f"write {FORM}")
+    slips: list[str] = []
+    kind = _choice("type", tail["type"], [*CursorType], slips)
+    direction = _choice("direction", _after_mark(tail["direction"], "i"), [*Direction], slips)
+    start = _start(CursorType(kind), tail["start"][1:], slips) if kind and tail["start"] is not None else None
+    strategy = _choice("strategy", _after_mark(tail["strategy"], "append"), [*_STRATEGIES], slips)
+    if slips:
+        raise ValueError(f"{'; '.join(slips)}; write {FORM}")
+    return Shorthand(schema, name, column.name, CursorType(kind), Direction(direction), start, Strategy(strategy))
+
+
+def render(shorthand: Shorthand) -> str:
+    """The shortest text that `parse` reads back as this value."""
+    direction = "" if shorthand.direction is Direction.INCLUDE else f":{shorthand.direction}"
+    start = "" if shorthand.start is None else f"@{shorthand.start}"
+    strategy = "" if shorthand.strategy is Strategy.APPEND else f"!{shorthand.strategy}"
+    table = render_table(shorthand.schema, shorthand.name)
+    return f"{table}:{quote(shorthand.column)}:{shorthand.type}{direction}{start}{strategy}"
+
+
+def _after_mark(part: str | None, default: str) -> str:
+    return default if part is None else part[1:]
+
+
+def _choice(part: str, text: str, choices: list[str], slips: list[str]) -> str:
+    """One of the choices, or nothing and a slip more."""
+    text = text.strip()
+    if text in choices:
+        return text
+    if part == "strategy" and text == Strategy.FULL_REFRESH:
+        return text  # refused by the value itself, which knows why
+    near = difflib.get_close_matches(text, choices, n=1)
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    slips.append(f"{hint}the {part} is one of {', '.join(choices)}")
+    return ""
+
+
+def _start(kind: CursorType, text: str, slips: list[str]) -> CursorValue | None:
+    try:
+        value = CursorValue.parse(kind, text)
+    except ValueError as error:
+        slips.append(str(error))
+        return None
+    if value.is_finite:
+        return value
+    slips.append(f"{with_article(kind)} cursor starts at a finite value; leave @{text} out to begin with the first row")
+    return None

@@ -1,0 +1,45 @@
+"""The terms of one table of a source, whether the file lists it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from incremental_assets.core.config.settings import SourceConfig, TableConfig, unlisted_table
+from incremental_assets.core.model.identifiers import quote, render_table
+from incremental_assets.core.model.table import TableId, TableShape
+
+
+def terms_of(source: SourceConfig, table: TableId) -> TableConfig:
+    """What the file says of the table, or what the source's defaults say of one that it does not list."""
+    listed = (config for config in source.tables if config.name == table.name and config.schema == table.schema)
+    return next(listed, None) or unlisted_table(source, table.schema, table.name)
+
+
+def all_terms(source: SourceConfig, shapes: Iterable[TableShape]) -> tuple[TableConfig, ...]:
+    """Every table that is synced: the listed ones in the file's order, then those that only the catalogue shows, by name."""
+    listed = {(config.schema, config.name) for config in source.tables}
+    seen = {
+        (shape.id.schema, shape.id.name)
+        for shape in shapes
+        if shape.id.source == source.name and takes_unlisted(source, shape.id)
+    }
+    return (*source.tables, *(unlisted_table(source, schema, name) for schema, name in sorted(seen - listed)))
+
+
+def takes_unlisted(source: SourceConfig, table: TableId) -> bool:
+    """Whether a table that is not listed is read whole: unlisted ones are wanted, its schema is, and no glob of `exclude` stands for it."""
+    # The catalogue also shows the schemas of listed tables, in which no others were asked for.
+    wanted = source.unlisted == "full_refresh" and table.schema in source.schemas
+    return wanted and not any(_stands_for(pattern, table) for pattern in source.exclude)
+
+
+def _stands_for(pattern: str, table: TableId) -> bool:
+    """A name that holds glob characters is matched by itself too."""
+    names = (
+        table.name,
+        quote(table.name),
+        f"{table.schema}.{table.name}",
+        render_table(table.schema, table.name),
+    )
+    return any(pattern == name or fnmatchcase(name, pattern) for name in names)

@@ -1,0 +1,197 @@
+"""Every mistake of a document in one pass: each part is validated on its own, so that one bad value hides no other mistake."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from incremental_assets.core.config import document as written
+from incremental_assets.core.config import problems as config_problems
+from incremental_assets.core.config import rules as config_rules
+from incremental_assets.core.config.addresses import ignores_case, resolved_lake
+from incremental_assets.core.config.scalars import SOURCE_NAME
+from incremental_assets.core.config.shorthand import Direction, Shorthand
+from incremental_assets.core.config.yaml_source import Data, Document, Path
+from incremental_assets.core.errors import Problem
+from incremental_assets.core.model.identifiers import parse_table, render_table
+
+T = TypeVar("T")
+
+_SETTINGS = TypeAdapter(written.SettingsDocument)
+_SOURCE = TypeAdapter(written.SourceDocument)
+_ENTRY: TypeAdapter[Shorthand | written.TableDocument] = TypeAdapter(written.TableEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """A table in full and its place; one that is excluded is not synced by these terms."""
+
+    document: written.TableDocument
+    path: Path
+    line: int
+    excluded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSource:
+    """A source, its line, and its tables without those that are excluded."""
+
+    name: str
+    document: written.SourceDocument
+    tables: tuple[CheckedTable, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The file, well-formed."""
+
+    settings: written.SettingsDocument
+    sources: tuple[CheckedSource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part(Generic[T]):
+    """What could be read of a part, and its keys that could not."""
+
+    value: T | None
+    broken: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """One pass over a document; `problems` grows on the way."""
+
+    document: Document
+    now: datetime
+    problems: list[Problem]
+
+    def add(self, path: Path, mistakes: Iterable[config_rules.Mistake]) -> None:
+        self.problems.extend(self.document.problem((*path, *below), cure) for below, cure in mistakes)
+
+    def read(self, adapter: TypeAdapter[T], data: Data, path: Path) -> _Part[T]:
+        """The part at `path`, without the keys that are wrong, so that the others can still be compared."""
+        try:
+            return _Part(adapter.validate_python(data))
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+        self.problems.extend(config_problems.problems(self.document, path, errors))
+        if not isinstance(data, dict):
+            return _Part(None)
+        broken = frozenset(
+            str(part) for error in errors for part in self.document.existing((*path, *error["loc"]))[len(path) :][:1]
+        )
+        try:
+            return _Part(
+                adapter.validate_python({key: value for key, value in data.items() if key not in broken}), broken
+            )
+        except ValidationError:
+            return _Part(None)
+
+
+def check(document: Document, folder: pathlib.Path, now: datetime, problems: list[Problem]) -> Checked | None:
+    """The document's parts. What is wrong is added to `problems`; then the value is not whole, or None."""
+    run = _Pass(document, now, problems)
+    if not isinstance(document.data, dict):
+        run.add((), [((), "write the keys lake, checkpoints and sources, each with its value")])
+        return None
+    settings = run.read(_SETTINGS, {key: value for key, value in document.data.items() if key != "sources"}, ()).value
+    if settings is not None and settings.spark.remote is not None and settings.spark.master is not None:
+        run.add((), [(("spark", "master"), "a session comes from `remote` or from `master`; remove one of them")])
+    sources = _sources(run, document.data.get("sources"))
+    if settings is None:
+        return None
+    if ignores_case(resolved_lake(settings.lake, folder)):
+        _refuse_twins(run, sources)
+    return Checked(settings, sources)
+
+
+def _sources(run: _Pass, data: Data) -> tuple[CheckedSource, ...]:
+    if not isinstance(data, dict) or not data:
+        run.add((), [(("sources",), "write at least one source: `sources: {name: {dialect: postgresql, host: …, …}}`")])
+        return ()
+    for name in data:
+        if not re.fullmatch(SOURCE_NAME, name):
+            run.problems.append(
+                run.document.key_problem(("sources", name), "a source's name is a letter, then letters, digits and _")
+            )
+    return tuple(source for name in data if (source := _source(run, name, data[name])) is not None)
+
+
+def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
+    path: Path = ("sources", name)
+    entries: Data = []
+    if isinstance(data, dict):
+        entries = data.get("tables", entries)
+        data = {key: value for key, value in data.items() if key != "tables"}
+    part = run.read(_SOURCE, data, path)
+    if part.value is not None:
+        run.add(
+            path,
+            (
+                mistake
+                for mistake in config_rules.source_mistakes(part.value, run.now)
+                if mistake[0][0] not in part.broken
+            ),
+        )
+    if not isinstance(entries, list):
+        run.add(path, [(("tables",), "write a list of tables, each after a dash")])
+        entries = []
+    around = config_rules.Around.of(part.value)
+    found = (_table(run, (*path, "tables", number), entry, around) for number, entry in enumerate(entries))
+    tables = [table for table in found if table is not None]
+    _refuse_repeated(run, tables)
+    if part.value is None:
+        return None
+    return CheckedSource(
+        name, part.value, tuple(table for table in tables if not table.excluded), run.document.line(path)
+    )
+
+
+def _table(run: _Pass, path: Path, data: Data, around: config_rules.Around) -> CheckedTable | None:
+    part = run.read(_ENTRY, data, path)
+    if part.value is None:
+        return None
+    table = part.value if isinstance(part.value, written.TableDocument) else in_full(part.value)
+    excluded = isinstance(part.value, Shorthand) and part.value.direction is Direction.EXCLUDE
+    mistakes = [*config_rules.plain_mistakes(table)]
+    if not part.broken & {"cursor", "strategy"} and not excluded:
+        mistakes += config_rules.cursor_mistakes(table, around, run.now)
+    run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in part.broken))
+    return CheckedTable(table, path, run.document.line(path), excluded)
+
+
+def _refuse_repeated(run: _Pass, tables: Iterable[CheckedTable]) -> None:
+    first: dict[tuple[str, str], CheckedTable] = {}
+    for table in tables:
+        earlier = first.setdefault(parse_table(table.document.table), table)
+        if earlier is not table:
+            run.add(table.path, [((), f"this table is already listed in line {earlier.line}; keep one of them")])
+
+
+def _refuse_twins(run: _Pass, sources: Iterable[CheckedSource]) -> None:
+    cure = "differ by case alone, and the lake's file system cannot tell them apart; keep one of them, or move the lake"
+    spelt: dict[str, str] = {}
+    for source in sources:
+        if spelt.setdefault(source.name.lower(), source.name) != source.name:
+            run.problems.append(run.document.key_problem(("sources", source.name), f"two sources {cure}"))
+        for table in source.tables:
+            name = f"{source.name}.{render_table(*parse_table(table.document.table))}"
+            if spelt.setdefault(name.lower(), name) != name and spelt[source.name.lower()] == source.name:
+                run.add(table.path, [((), f"two tables {cure}")])
+
+
+def in_full(shorthand: Shorthand) -> written.TableDocument:
+    """A shorthand as the table that it is short for."""
+    return written.TableDocument(
+        table=render_table(shorthand.schema, shorthand.name),
+        cursor=written.CursorDocument(column=shorthand.column, type=shorthand.type),
+        strategy=shorthand.strategy,
+        **({} if shorthand.start is None else {"start": shorthand.start.text}),
+    )

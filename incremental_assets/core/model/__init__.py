@@ -1,0 +1,1 @@
+"""Values: tables, cursors, windows, partitions, states; what every other room speaks of."""

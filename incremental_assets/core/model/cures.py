@@ -1,0 +1,34 @@
+"""Commands that an error offers as its cure: each works as it is printed."""
+
+from __future__ import annotations
+
+import shlex
+
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.window import Window
+
+
+def full_refresh(spec: TableSpec) -> str:
+    """Read everything again and replace the copy; `--yes` where versions of rows that only the copy holds would go."""
+    return f"`incremental-assets sync --select {_quoted(spec.id)} --full-refresh{' --yes' if spec.strategy is Strategy.APPEND else ''}`"
+
+
+def reset(spec: TableSpec) -> str:
+    """Read everything again and keep what landed."""
+    return _reset(spec.id)
+
+
+def read_again(table: TableId, window: Window) -> str:
+    """Read a window again; what has no beginning can only be read by a reset."""
+    if window.lower is None:
+        return _reset(table)
+    until = f" --to {shlex.quote(window.upper.text)}" if window.upper is not None else ""
+    return f"`incremental-assets backfill --select {_quoted(table)} --from {shlex.quote(window.lower.text)}{until}`"
+
+
+def _reset(table: TableId) -> str:
+    return f"`incremental-assets reset --select {_quoted(table)} --yes`"
+
+
+def _quoted(table: TableId) -> str:
+    return shlex.quote(str(table))

@@ -1,0 +1,54 @@
+"""Durations as people write them, `90s 15m 2h 3d`, and spans on a cursor: the unit is always in the value, never inferred."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from incremental_assets.core.model.cursor import Span
+
+PATTERN = r"[0-9]{1,9}[smhd]"
+"""What a duration looks like, for whoever completes or checks it outside of this program."""
+
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_LONGEST = timedelta(
+    days=36_525
+)  # a century: whoever writes more has slipped, and dates stay within what Python can subtract
+
+
+def parse_duration(text: str) -> timedelta:
+    """`90s` -> 90 seconds; ValueError says how durations are written."""
+    text = text.strip()
+    if not re.fullmatch(PATTERN, text):
+        raise ValueError("write a duration with its unit, like 90s, 15m, 2h or 3d")
+    seconds = int(text[:-1]) * _SECONDS[text[-1]]
+    if seconds > _LONGEST.total_seconds():
+        raise ValueError("write a duration of at most a hundred years, 36525d")
+    return timedelta(seconds=seconds)
+
+
+def format_duration(duration: timedelta) -> str:
+    """90 seconds -> `90s`, 120 -> `2m`: whole seconds in the largest unit that holds them exactly."""
+    seconds, rest = divmod(duration, timedelta(seconds=1))
+    if rest or seconds < 0:
+        raise ValueError(f"{duration} is not a duration in whole seconds")
+    unit = next((unit for unit, size in _SECONDS.items() if seconds and seconds % size == 0), "s")
+    return f"{seconds // _SECONDS[unit]}{unit}"
+
+
+def parse_span(text: str) -> Span:
+    """`15m` -> a duration, `1000` -> a whole number; whether it fits a cursor is the cursor's question."""
+    text = text.strip()
+    if re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        return int(text)
+    try:
+        return parse_duration(text)
+    except ValueError:
+        raise ValueError(
+            "write a duration with its unit, like 15m, for a time cursor, or a whole number for an integer cursor"
+        ) from None
+
+
+def format_span(span: Span) -> str:
+    """The inverse of `parse_span`."""
+    return str(span) if isinstance(span, int) else format_duration(span)

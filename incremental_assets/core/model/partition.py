@@ -1,0 +1,258 @@
+"""Partition keys and the windows they stand for.
+
+Time keys are spelled as Dagster spells them by default: `%Y-%m-%d-%H:%M` for hours, the first day `%Y-%m-%d` for days, weeks and
+months, in UTC; a week begins on Sunday (`day_offset=0`). A `date` or `datetime` cursor has no zone, so its windows carry the same
+readings without one. Integer keys are `lower-upper` at multiples of the grid's size. A table read whole has the one key `current`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+
+from incremental_assets.core.errors import TooManyPartitions
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.window import Window
+
+CURRENT = "current"
+"""The single key of a `full_refresh` table."""
+
+MOST_KEYS = 25_000
+"""Past this Dagster's pages and status queries stop being usable."""
+
+WEEK_BEGINS_ON = "Sunday"
+"""As Dagster's weeks do by default; a `from` in the middle of a week means the Sunday before it."""
+
+_DIGITS = 19  # those of a bigint, so that keys of one table sort as text; longer numbers only make longer keys
+_INTEGER_KEY = re.compile(r"(m?\d{19,})-(m?\d{19,})")
+
+
+class Every(StrEnum):
+    """The length of one time partition."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+_STEPS = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1), Every.WEEK: timedelta(weeks=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeGrid:
+    """Hours, days, weeks or months in UTC from `start`, which is the first day of one of them."""
+
+    every: Every
+    start: date
+
+    def __post_init__(self) -> None:
+        if self.start != _first_day(self.every, self.start):
+            raise ValueError(f"{self.start} is not the first day of a {self.every}")
+
+    @classmethod
+    def containing(cls, every: Every, day: date) -> TimeGrid:
+        """The grid whose first partition contains `day`."""
+        return cls(every, _first_day(every, day))
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerGrid:
+    """Ranges of `size` values, each beginning at a multiple of it."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ValueError(f"a partition holds at least one value, not {self.size}")
+
+
+Grid = TimeGrid | IntegerGrid
+
+
+def has_weeks(grid: Grid | None) -> bool:
+    """Whether one must say on which day a partition begins, which the other lengths say themselves."""
+    return isinstance(grid, TimeGrid) and grid.every is Every.WEEK
+
+
+def count(grid: TimeGrid, until: datetime) -> int:
+    """How many keys the grid has when `until` (UTC) lies in its last one; 0 before its start."""
+    return max(0, _index(grid, _naive(until)) + 1)
+
+
+def keys(grid: TimeGrid, until: datetime) -> tuple[str, ...]:
+    """Every key up to the one that is open at `until` (UTC), ascending."""
+    return _time_keys(grid, 0, _index(grid, _naive(until)))
+
+
+def integer_keys(grid: IntegerGrid, lowest: int, highest: int) -> tuple[str, ...]:
+    """The keys that hold every value of `[lowest, highest]`, ascending and without gaps."""
+    first, last = lowest // grid.size, highest // grid.size
+    if last - first + 1 > MOST_KEYS:
+        size = -(-(highest - lowest + 1) // (MOST_KEYS // 2))
+        raise TooManyPartitions(
+            last - first + 1, MOST_KEYS, f"raise `partitions: {{size: …}}` to {_round_up(size)} or more"
+        )
+    return tuple(_integer_key(number * grid.size, grid.size) for number in range(first, last + 1))
+
+
+def parts(grid: Grid, keys: Sequence[str], most: int) -> tuple[tuple[str, ...], ...]:
+    """Ascending keys as contiguous runs of at most `most` keys."""
+    found: list[list[str]] = []
+    last = None
+    for key in keys:
+        place = _place(grid, key)
+        if found and last is not None and place == last + 1 and len(found[-1]) < most:
+            found[-1].append(key)
+        else:
+            found.append([key])
+        last = place
+    return tuple(tuple(part) for part in found)
+
+
+def window_of(grid: Grid, key: str, cursor: CursorType) -> Window:
+    """The window that a key stands for, in values of `cursor`; ValueError if the grid has no such key."""
+    if isinstance(grid, IntegerGrid):
+        lower, upper = _integer_bounds(grid, key)
+        return Window(CursorValue.of(cursor, lower), CursorValue.of(cursor, upper))
+    if cursor is CursorType.DATE and grid.every is Every.HOUR:
+        raise ValueError("a date cursor has no hours; its partitions are days, weeks or months")
+    index = _index_of_key(grid, key)
+    return Window(_value(cursor, _begin(grid, index)), _value(cursor, _begin(grid, index + 1)))
+
+
+def touched(grid: Grid, window: Window, until: datetime | int) -> tuple[str, ...]:
+    """The keys that share a value with `window`, ascending.
+
+    `until` closes an open or far-away window: the time now (UTC) or the highest value seen; the key that holds it is the last.
+    What lies below a time grid's start belongs to no key. An integer window must have a lower end.
+    """
+    if window.is_empty:
+        return ()
+    if isinstance(grid, IntegerGrid):
+        return _integers_touched(grid, window, until)
+    if not isinstance(until, datetime):
+        raise TypeError("a time grid is closed by a time")
+    last = _index(grid, _naive(until))
+    first = 0 if window.lower is None else max(0, _index_of_value(grid, window.lower, beyond=last + 1))
+    if window.upper is not None:
+        last = min(last, _last_below(grid, window.upper, beyond=last + 1))
+    return _time_keys(grid, first, last)
+
+
+def _place(grid: Grid, key: str) -> int:
+    """A key's place in its grid."""
+    return _integer_bounds(grid, key)[0] // grid.size if isinstance(grid, IntegerGrid) else _index_of_key(grid, key)
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+def _first_day(every: Every, day: date) -> date:
+    if every is Every.MONTH:
+        return day.replace(day=1)
+    if every is Every.WEEK:
+        return day - timedelta(days=day.isoweekday() % 7)
+    return day
+
+
+def _naive(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _index(grid: TimeGrid, moment: datetime) -> int:
+    if grid.every is Every.MONTH:
+        return (moment.year - grid.start.year) * 12 + moment.month - grid.start.month
+    return (moment - _midnight(grid.start)) // _STEPS[grid.every]
+
+
+def _begin(grid: TimeGrid, index: int) -> datetime:
+    if grid.every is Every.MONTH:
+        years, month = divmod(grid.start.month - 1 + index, 12)
+        return datetime(grid.start.year + years, month + 1, 1)  # noqa: DTZ001 - grids reckon in UTC without saying so
+    return _midnight(grid.start) + index * _STEPS[grid.every]
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as above
+
+
+def _value(cursor: CursorType, moment: datetime) -> CursorValue:
+    return CursorValue.of(cursor, moment.replace(tzinfo=UTC) if cursor is CursorType.TIMESTAMP else moment)
+
+
+def _index_of_value(grid: TimeGrid, value: CursorValue, *, beyond: int) -> int:
+    # Values that Python's calendar cannot hold are either before every grid or after every clock.
+    try:
+        return _index(grid, _naive(value.moment()))
+    except ValueError:
+        zero = CursorValue.parse(value.type, "0001-01-01")
+        return -1 if value < zero else beyond
+
+
+def _last_below(grid: TimeGrid, upper: CursorValue, *, beyond: int) -> int:
+    index = _index_of_value(grid, upper, beyond=beyond)
+    if 0 <= index < beyond and upper <= _value(upper.type, _begin(grid, index)):
+        return index - 1
+    return index
+
+
+def _time_keys(grid: TimeGrid, first: int, last: int) -> tuple[str, ...]:
+    if last - first + 1 > MOST_KEYS:
+        raise TooManyPartitions(
+            last - first + 1, MOST_KEYS, "begin later with `from`, or take longer partitions with `every`"
+        )
+    return tuple(_time_key(grid, index) for index in range(first, last + 1))
+
+
+def _time_key(grid: TimeGrid, index: int) -> str:
+    begin = _begin(grid, index).isoformat()
+    return f"{begin[:10]}-{begin[11:16]}" if grid.every is Every.HOUR else begin[:10]
+
+
+def _index_of_key(grid: TimeGrid, key: str) -> int:
+    text = f"{key[:10]}T{key[11:]}" if grid.every is Every.HOUR else key
+    try:
+        index = _index(grid, datetime.fromisoformat(text))
+    except ValueError:
+        index = -1
+    if index < 0 or _time_key(grid, index) != key:
+        raise ValueError(f"{key!r} is no partition of the grid of {grid.every}s from {grid.start}")
+    return index
+
+
+# --- integers -------------------------------------------------------------------------------------
+
+
+def _integers_touched(grid: IntegerGrid, window: Window, until: datetime | int) -> tuple[str, ...]:
+    if isinstance(until, datetime):
+        raise TypeError("an integer grid is closed by the highest value")
+    if window.lower is None:
+        raise ValueError("an integer window without a lower end has no first key; begin it at the lowest value")
+    lowest = int(window.lower.text)
+    highest = until if window.upper is None else min(until, int(window.upper.text) - 1)
+    return integer_keys(grid, lowest, highest) if lowest <= highest else ()
+
+
+def _integer_key(lower: int, size: int) -> str:
+    return f"{_padded(lower)}-{_padded(lower + size)}"
+
+
+def _padded(number: int) -> str:
+    return f"{'m' if number < 0 else ''}{abs(number):0{_DIGITS}d}"
+
+
+def _integer_bounds(grid: IntegerGrid, key: str) -> tuple[int, int]:
+    match = _INTEGER_KEY.fullmatch(key)
+    lower = int(match[1].replace("m", "-")) if match else 0
+    if match is None or lower % grid.size or _integer_key(lower, grid.size) != key:
+        raise ValueError(f"{key!r} is no partition of the grid of {grid.size} values")
+    return lower, lower + grid.size
+
+
+def _round_up(number: int) -> int:
+    magnitude: int = 10 ** (len(str(number)) - 1)
+    return -(-number // magnitude) * magnitude

@@ -1,0 +1,61 @@
+"""Where things lie in the lake: every name becomes a path that opens in every Delta reader and on every store."""
+
+from __future__ import annotations
+
+from incremental_assets.core.errors import NameRefused
+from incremental_assets.core.model.table import TableId
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+_HIDDEN = frozenset(b"_.")
+"""Engines take a folder that begins with one of these for their own and skip it."""
+_LONGEST = 255
+"""What a file system allows one name to be."""
+
+
+def encoded(name: str) -> str:
+    """One name as one path segment: a byte outside `A-Z a-z 0-9 _ . -`, and a leading `_` or `.`, is written `~` and two hex digits."""
+    data = name.encode()
+    segment = "".join(_byte(byte, _PLAIN if place else _PLAIN - _HIDDEN) for place, byte in enumerate(data))
+    if not 0 < len(segment) <= _LONGEST:
+        raise NameRefused(
+            f"{name!r} cannot be a folder of the lake: encoded it has {len(segment)} characters, where 1 to {_LONGEST} are possible; rename it"
+        )
+    return segment
+
+
+def table_path(lake: str, table: TableId) -> str:
+    """`{lake}/{source}/{schema}/{table}`."""
+    return _under(lake, table)
+
+
+def quarantine_path(lake: str, table: TableId) -> str:
+    """The table beside it for rows that could not land."""
+    return _under(f"{_root(lake)}/_quarantine", table)
+
+
+def staging_path(lake: str, table: TableId, batch_id: str = "") -> str:
+    """One staged batch, or the folder of all batches of a table."""
+    folder = _under(f"{_root(lake)}/_staging", table)
+    return f"{folder}/{encoded(batch_id)}" if batch_id else folder
+
+
+def lock_path(lake: str, table: TableId) -> str:
+    """The file that is locked around a commit where the lake is a local folder."""
+    return _under(f"{_root(lake)}/_locks", table)
+
+
+def is_local(lake: str) -> bool:
+    """Whether the lake is a folder of this machine rather than a store with an address."""
+    return "://" not in lake
+
+
+def _under(root: str, table: TableId) -> str:
+    return "/".join((_root(root), encoded(table.source), encoded(table.schema), encoded(table.name)))
+
+
+def _root(lake: str) -> str:
+    return lake.rstrip("/")
+
+
+def _byte(byte: int, plain: frozenset[int]) -> str:
+    return chr(byte) if byte in plain else f"~{byte:02X}"

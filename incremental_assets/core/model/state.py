@@ -1,0 +1,317 @@
+"""The resumable state of one table: what every landed checkpoint and every commit in the lake carries.
+
+One JSON document, versioned, so that a lost checkpoint table is rebuilt from the lake alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from incremental_assets.core.errors import CheckpointsTooNew
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Strategy, Terms
+from incremental_assets.core.model.window import Window, gaps, merge
+
+VERSION = 2
+"""2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a snapshot showed at or above `lower`: equal later means that nothing moved. `digest` sums hashes of row versions."""
+
+    lower: CursorValue | None
+    rows: int
+    highest: str | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """The highest integer read, and the source's clock just after, or a later begin of a transaction that was open: settled once none is open
+    that began up to then, and the source's log is on disk as far as it had been written: a crash before that gives the numbers out again."""
+
+    highest: CursorValue
+    clock: datetime
+    written: int | None = None
+    """The position up to which the log had been written; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which database answered, and how far its log had come. `position` is the WAL position in bytes."""
+
+    system: str
+    database: str
+    timeline: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostClock:
+    """The clocks of the machine that asked, in seconds, just before it asked the source for its own, and how long that took."""
+
+    boot: str
+    """Which machine since which boot; empty where that cannot be known."""
+    uptime: float
+    """Since that boot: nobody sets it."""
+    wall: float
+    took: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """What the source's clock showed when the watermark was decided."""
+
+    source: datetime
+    oldest: datetime | None
+    """The smaller of it and the begin of the oldest open transaction; None where not all could be seen."""
+    host: HostClock | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """A span of time that the source's clock shows twice, since it was put back from somewhere up to `high` to somewhere from `low` on."""
+
+    low: datetime | None
+    """None where it cannot be known: the watermark then stays where it is."""
+    high: datetime
+    proven: bool
+    """Whether it must have been; else the clocks of two of our own machines may just as well disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastRead:
+    """From where on a sync has read all rows of a snapshot, up to the end."""
+
+    lower: CursorValue | None
+    visible: str
+    """Which transactions the snapshot showed, in the source's own words."""
+    started: datetime
+    """When the server was started that gave these their numbers: after a crash it may give some out again."""
+    shape: str
+    """What was read of a row, and which rows for want of a cursor were not."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that the next sync needs to go on from `seq`."""
+
+    app_id: str
+    seq: int
+    batch_id: str
+    terms: Terms
+    watermark: CursorValue | None = None
+    max_cursor_read: CursorValue | None = None
+    settling: Settling | None = None
+    fingerprint: Fingerprint | None = None
+    identity: Identity | None = None
+    clock: datetime | None = None
+    """The source's clock of the last sync; None before the first, and after a reset."""
+    reading: ClockReading | None = None
+    """The same of the last sync that moved the watermark, though it found nothing to read."""
+    put_back: PutBack | None = None
+    """What the source's clock shows a second time; None, or passed by now, where nobody has put it back."""
+    due: CursorValue | None = None
+    """The smallest stamp past the source's clock that went to quarantine: its row lands once that time has come, though nothing moves."""
+    rows: int | None = None
+    """Rows of the last whole read, against which a shrunken source is noticed."""
+    coverage: tuple[Window, ...] = ()
+    members: tuple[int, ...] | None = None
+    """The partitions and children whose rows have been read, by the source's own numbers; None: not known."""
+    zones: tuple[str, ...] = ()
+    """In which zone stamps without one are read, and behind it every other in which they were since the last reset."""
+
+    columns: tuple[tuple[str, str], ...] = ()
+    """Every column that landed, by name, and the source's identity of it; see `Column.identity`."""
+    last_read: LastRead | None = None
+    """What the next sync need not read again; None where it must read all from the watermark on."""
+
+    def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
+        """Windows from `start` up to `upper` that no sync has read, ascending."""
+        return gaps(self.coverage, Window(start, upper)) if start is None or upper is None or start <= upper else ()
+
+    def rewound(self, terms: Terms, watermark: CursorValue | None) -> State:
+        """What `reset` leaves: the next sync reads from `watermark` (None: from `start`) on these terms, whichever source answers.
+
+        An append looks for its rows among those that landed, so `max_cursor_read` stays, unless it belongs to another cursor.
+        """
+        same = self.terms.cursor == terms.cursor
+        covered = tuple(window.clamp_upper(watermark) for window in self.coverage if same and watermark is not None)
+        return replace(
+            self,
+            terms=terms,
+            watermark=watermark,
+            max_cursor_read=self.max_cursor_read if same else None,
+            settling=None,
+            fingerprint=None,
+            identity=None,
+            clock=None,
+            reading=None,
+            put_back=None,
+            due=None,
+            rows=None,
+            coverage=merge(covered),
+            zones=(),
+            columns=(),
+            last_read=None,
+        )
+
+    def moved_house(self) -> State:
+        """The same table in another cluster, as `pg_upgrade` leaves it: whichever database answers next is the one from then on.
+
+        Row versions may have other places there, so that what is provisional is read again. What is known of the clock stays.
+        """
+        return replace(self, identity=None, fingerprint=None, last_read=None)
+
+    def forgotten(self, seq: int) -> State:
+        """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
+        return replace(
+            self.rewound(self.terms, None), seq=seq, batch_id="", max_cursor_read=None, identity=self.identity
+        )
+
+    def to_json(self) -> str:
+        """One line of JSON, stable in its order."""
+        document = {
+            "version": VERSION,
+            "app_id": self.app_id,
+            "seq": self.seq,
+            "batch_id": self.batch_id,
+            "terms": {"strategy": self.terms.strategy, "key": list(self.terms.key), "cursor": self.terms.cursor},
+            "watermark": _dump(self.watermark),
+            "max_cursor_read": _dump(self.max_cursor_read),
+            "settling": self.settling
+            and {
+                "highest": _dump(self.settling.highest),
+                "clock": self.settling.clock.isoformat(),
+                "written": self.settling.written,
+            },
+            "fingerprint": self.fingerprint
+            and {
+                "lower": _dump(self.fingerprint.lower),
+                "rows": self.fingerprint.rows,
+                "highest": self.fingerprint.highest,
+                "digest": self.fingerprint.digest,
+            },
+            "identity": self.identity
+            and {
+                "system": self.identity.system,
+                "database": self.identity.database,
+                "timeline": self.identity.timeline,
+                "position": self.identity.position,
+            },
+            "clock": self.clock and self.clock.isoformat(),
+            "reading": self.reading and _dump_reading(self.reading),
+            "put_back": self.put_back
+            and {
+                "low": self.put_back.low and self.put_back.low.isoformat(),
+                "high": self.put_back.high.isoformat(),
+                "proven": self.put_back.proven,
+            },
+            "due": _dump(self.due),
+            "rows": self.rows,
+            "coverage": [[_dump(window.lower), _dump(window.upper)] for window in self.coverage],
+            "members": None if self.members is None else list(self.members),
+            "zones": list(self.zones),
+            "columns": dict(self.columns),
+            "last_read": self.last_read and _dump_last_read(self.last_read),
+        }
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> State:
+        """Read it back; a document of a later version is refused rather than half understood."""
+        document = json.loads(text)
+        if document["version"] > VERSION:
+            raise CheckpointsTooNew(
+                f"the state of a sync is written in version {document['version']} and this program reads up to {VERSION}: upgrade incremental-assets"
+            )
+        terms, settling, fingerprint, identity = (
+            document[name] for name in ("terms", "settling", "fingerprint", "identity")
+        )
+        if document["version"] < 2:
+            settling = None  # it did not heed transactions whose begin lies after that clock
+        return cls(
+            app_id=document["app_id"],
+            seq=document["seq"],
+            batch_id=document["batch_id"],
+            terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"]),
+            watermark=_load(document["watermark"]),
+            max_cursor_read=_load(document["max_cursor_read"]),
+            settling=settling
+            and Settling(_some(settling["highest"]), _clock(settling["clock"]), settling.get("written")),
+            fingerprint=fingerprint
+            and Fingerprint(
+                _load(fingerprint["lower"]), fingerprint["rows"], fingerprint["highest"], fingerprint["digest"]
+            ),
+            identity=identity and Identity(**identity),
+            clock=document["clock"] and _clock(document["clock"]),
+            reading=_load_reading(document.get("reading")),
+            put_back=_load_put_back(document.get("put_back")),
+            due=_load(document.get("due")),
+            rows=document["rows"],
+            coverage=tuple(Window(_load(lower), _load(upper)) for lower, upper in document["coverage"]),
+            members=None if document.get("members") is None else tuple(document["members"]),
+            zones=tuple(document.get("zones", ())),
+            columns=tuple(document.get("columns", {}).items()),
+            last_read=_load_last_read(document.get("last_read")),
+        )
+
+
+def _dump(value: CursorValue | None) -> list[str] | None:
+    return None if value is None else [value.type, value.text]
+
+
+def _load(pair: Any) -> CursorValue | None:
+    return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])
+
+
+def _some(pair: Any) -> CursorValue:
+    value = _load(pair)
+    if value is None:
+        raise ValueError("a settling pair without its value")
+    return value
+
+
+def _dump_reading(reading: ClockReading) -> dict[str, Any]:
+    host = reading.host
+    return {
+        "source": reading.source.isoformat(),
+        "oldest": reading.oldest and reading.oldest.isoformat(),
+        "host": host and {"boot": host.boot, "uptime": host.uptime, "wall": host.wall, "took": host.took},
+    }
+
+
+def _load_reading(kept: Any) -> ClockReading | None:
+    if kept is None:
+        return None
+    host = kept["host"] and HostClock(**kept["host"])
+    return ClockReading(_clock(kept["source"]), kept["oldest"] and _clock(kept["oldest"]), host)
+
+
+def _load_put_back(kept: Any) -> PutBack | None:
+    if kept is None:
+        return None
+    return PutBack(kept["low"] and _clock(kept["low"]), _clock(kept["high"]), proven=kept["proven"])
+
+
+def _dump_last_read(read: LastRead) -> dict[str, Any]:
+    return {
+        "lower": _dump(read.lower),
+        "visible": read.visible,
+        "started": read.started.isoformat(),
+        "shape": read.shape,
+    }
+
+
+def _load_last_read(kept: Any) -> LastRead | None:
+    if kept is None:
+        return None
+    return LastRead(_load(kept["lower"]), kept["visible"], _clock(kept["started"]), kept["shape"])
+
+
+def _clock(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,212 @@
+"""A table: its name, its columns as the catalogue shows them, and the terms it is synced under."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+
+
+class Strategy(StrEnum):
+    """What the target holds: every version, one row per key, or the source as it is."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    FULL_REFRESH = "full_refresh"
+
+
+class NullPolicy(StrEnum):
+    """What happens to rows without a cursor."""
+
+    FAIL = "fail"
+    ALWAYS = "always"
+    SKIP = "skip"
+
+
+class FuturePolicy(StrEnum):
+    """What happens to rows stamped past the source's clock."""
+
+    LAND = "land"
+    QUARANTINE = "quarantine"
+    WAIT = "wait"
+
+
+class Fidelity(StrEnum):
+    """How faithfully a Spark type holds a source type."""
+
+    EXACT = "exact"
+    TEXT = "text"
+    LOSSY = "lossy"
+
+
+class Arrival(StrEnum):
+    """How rows of a table may become visible apart from the transaction that stamped them."""
+
+    SUBSCRIPTION = "subscription"
+    FOREIGN = "foreign"
+    MATERIALIZED = "materialized"
+    VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableId:
+    """`source.schema.table`, in the source's own spelling."""
+
+    source: str
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.source}.{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """What gives a column its numbers: `cache` of them at once to a session, `step` apart."""
+
+    name: str
+    step: int = 1
+    cache: int = 1
+    cycles: bool = False
+    logged: bool = True
+    """Whether it goes on where it was after a crash (PostgreSQL: not where it is UNLOGGED)."""
+    always: bool = False
+    """Whether the source refuses a number that a row brings itself (GENERATED ALWAYS AS IDENTITY)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `source_type` is the catalogue's text, such as `numeric(15,2)`; `spark_type` is DDL, such as `decimal(15,2)`."""
+
+    name: str
+    source_type: str
+    spark_type: str
+    fidelity: Fidelity
+    nullable: bool = True
+    comment: str = ""
+    identity: str = ""
+    """By which the source knows the column whatever it is called (PostgreSQL: numbers of table and column); empty where it has none."""
+    sequence: Sequence | None = None
+    """The one sequence from which its default, or its identity, draws: in the table and in every partition or child of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleZone:
+    """A role that may write a table, whose sessions begin in a time zone of its own."""
+
+    role: str
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """What the catalogue says of one table. `rows` and `bytes` are the database's estimates."""
+
+    id: TableId
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    unique_keys: tuple[tuple[str, ...], ...] = ()
+    """Other keys that the source enforces for every row: not partial, not deferrable, no column nullable."""
+    own_key: tuple[str, ...] = ()
+    """The declared primary key of a table that others inherit from: no key, as their rows are shown too and may repeat it."""
+    comment: str = ""
+    rows: int = 0
+    bytes: int = 0
+    splits: bool = False
+    """Whether a first load may read it in ranges of its physical blocks (a plain table, not a view or a foreign table)."""
+    pages: int = 0
+    """Physical blocks, where it splits."""
+    row_versions: bool = False
+    """Whether each row shows a version of its own, which changes with every write (PostgreSQL: ctid and xmin)."""
+    filtered: bool = False
+    """Whether the source may hide rows from this user (row-level security)."""
+    arrivals: tuple[Arrival, ...] = ()
+    zones: tuple[RoleZone, ...] = ()
+    logged: bool = True
+    """Whether its rows outlive a crash (PostgreSQL: not where it, or a partition or child of it, is UNLOGGED)."""
+    readable: bool = True
+    """Whether this user may read it; of one that it may not, nothing but the name is known."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in the table's order."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The column whose values grow with every change; `zone` reads zone-less stamps, `fallback` stands in where the cursor is NULL."""
+
+    column: str
+    type: CursorType
+    nulls: NullPolicy = NullPolicy.FAIL
+    fallback: str | None = None
+    zone: str | None = None
+
+    @property
+    def is_zoneless(self) -> bool:
+        """Whether its values are readings of a clock on some wall, which only a zone makes moments."""
+        return self.type in (CursorType.DATE, CursorType.DATETIME)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One table as it is to be synced: the configuration resolved against the catalogue."""
+
+    shape: TableShape
+    strategy: Strategy
+    cursor: Cursor | None = None
+    key: tuple[str, ...] = ()
+    key_enforced: bool = False
+    lookback: Span = 0
+    holdback: Span = 0
+    future: FuturePolicy = FuturePolicy.LAND
+    start: CursorValue | None = None
+    refresh_every: timedelta = timedelta(days=1)
+    evolve: bool = True
+    pii: tuple[str, ...] = ()
+    """Columns whose values are never shown."""
+
+    @property
+    def id(self) -> TableId:
+        """The table's name."""
+        return self.shape.id
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The source's columns, in its order."""
+        return self.shape.columns
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether it is read by its cursor rather than whole."""
+        return self.cursor is not None and self.strategy is not Strategy.FULL_REFRESH
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a value of the cursor may come again in another row: unless the source keeps it unique, by the cursor alone."""
+        return self.cursor is not None and (self.cursor.column,) not in (
+            self.shape.primary_key,
+            *self.shape.unique_keys,
+        )
+
+    @property
+    def terms(self) -> Terms:
+        """What must stay the same for landed rows to stay true."""
+        cursor = self.cursor
+        return Terms(
+            strategy=self.strategy,
+            key=self.key if self.strategy is Strategy.UPSERT else (),
+            cursor=f"{cursor.column}:{cursor.type}" if cursor is not None and self.is_incremental else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Strategy, key and cursor under which rows landed; `cursor` is `column:type` or empty."""
+
+    strategy: Strategy
+    key: tuple[str, ...]
+    cursor: str

@@ -1,0 +1,80 @@
+"""What is known of a copy's equality with its source: up to where it was verified, and where rows drifted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.window import Window, gaps, merge
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """Rows of the source that the copy lacks or holds differently, all of them in one window."""
+
+    window: Window
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What reconciliations came to, less what has been read again since."""
+
+    through: str | None
+    """Every settled row below it was equal: a cursor value, or the moment at which the table was read whole."""
+    drifted: tuple[Drifted, ...] = ()
+
+    @property
+    def drift(self) -> int:
+        """Rows known to differ."""
+        return sum(piece.rows for piece in self.drifted)
+
+    def read_again(self, window: Window) -> Verified:
+        """After a sync that landed `window`: what it read is as the source showed it, but that has not been verified, so `through` stays."""
+        known = self._of_cursor((window,))
+        return Verified(known.through, _outside(known.drifted, (window,)))
+
+    def looked_at(self, windows: Sequence[Window], found: Sequence[Drifted]) -> Verified:
+        """After a check of these windows of an incremental table only, which says nothing of the others."""
+        known = self._of_cursor(windows)
+        kept = (*_outside(known.drifted, windows), *found)
+        return Verified(_through(known.through, windows, kept), kept)
+
+    def _of_cursor(self, windows: Sequence[Window]) -> Verified:
+        """Nothing, where it belongs to a cursor of another type: the copy has been read from its start since."""
+        mine, theirs = ({end.type for end in _ends(each)} for each in ([p.window for p in self.drifted], windows))
+        return Verified(None) if mine and theirs and mine != theirs else self
+
+
+def _outside(drifted: Sequence[Drifted], windows: Sequence[Window]) -> tuple[Drifted, ...]:
+    """What may still be there: of a piece that was met in part all rows may lie in the rest of it."""
+    left = ((piece, gaps(windows, piece.window)) for piece in drifted)
+    return tuple(Drifted(Window(rest[0].lower, rest[-1].upper), piece.rows) for piece, rest in left if rest)
+
+
+def _ends(windows: Sequence[Window]) -> list[CursorValue]:
+    return [end for window in windows for end in (window.lower, window.upper) if end is not None]
+
+
+def _value(text: str | None, windows: Sequence[Window]) -> CursorValue | None:
+    """The text as a value of the windows' cursor; None where it is of another one."""
+    ends = _ends(windows)
+    if text is None or not ends:
+        return None
+    try:
+        return CursorValue.parse(ends[0].type, text)
+    except ValueError:
+        return None
+
+
+def _through(known: str | None, windows: Sequence[Window], drifted: Sequence[Drifted]) -> str | None:
+    """No higher than the lowest drift; higher than before where the windows begin at or below it and go on above."""
+    reached = _value(known, windows)
+    for window in merge(windows):
+        if window.upper is not None and reached is not None and window.contains(reached):
+            reached = window.upper
+    lowest = [piece.window.lower for piece in drifted]
+    if None in lowest or reached is None:
+        return None
+    return min([reached, *(lower for lower in lowest if lower is not None)]).text

@@ -1,0 +1,111 @@
+"""Why the rows of a table may come to be seen below what has settled: what its catalogue shows, and what it cannot prove. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from incremental_assets.core.model.cures import reset
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
+
+_ARRIVALS = {
+    Arrival.SUBSCRIPTION: "its rows come by a logical subscription, with the stamps and numbers of another server, which commits them later",
+    Arrival.FOREIGN: "it is a foreign table, or a part of it is, and the transactions of the other server cannot be seen",
+    Arrival.MATERIALIZED: "it is a materialized view, and its rows appear at a REFRESH, with older stamps",
+    Arrival.VIEW: "it is a view, and its rows may appear by a change in another table, with older stamps",
+}
+
+
+def of_arrival(spec: TableSpec) -> str:
+    """Rows that become visible apart from the transaction that stamped them."""
+    return next((_ARRIVALS[arrival] for arrival in spec.shape.arrivals), "")
+
+
+def of_logins(spec: TableSpec, trigger: str) -> str:
+    """A trigger whose now() is the moment at which its client connected: how long the client took to log in, nothing shows."""
+    if not trigger or spec.cursor is None or not spec.cursor.type.is_time:
+        return ""
+    return f"the event trigger {trigger} may write it when a session logs in, with the time at which its client had connected"
+
+
+def of_numbers(spec: TableSpec) -> str:
+    """Numbers that nothing proves to be drawn by the transaction that writes them, each above all before it."""
+    cursor = spec.cursor
+    if cursor is None or cursor.type is not CursorType.INTEGER:
+        return ""
+    drawn = {column.sequence for column in spec.columns if column.name in _stamped(spec, cursor)}
+    sequence = drawn.pop() if len(drawn) == 1 else None
+    if sequence is None:
+        return (
+            f"nothing proves that a new {cursor.column!r} is the highest: no default draws it from one sequence of the database, "
+            "and a trigger or an application that does cannot be seen"
+        )
+    if sequence.step < 0:
+        return f"the sequence {sequence.name} counts down, and new rows come below the highest {cursor.column!r}"
+    if sequence.cycles:
+        return f"the sequence {sequence.name} has CYCLE, and begins again below the highest {cursor.column!r}"
+    if not sequence.logged:
+        return f"the sequence {sequence.name} is UNLOGGED, and a crash of the server has it begin again below the highest {cursor.column!r}"
+    if sequence.cache > 1:
+        return (
+            f"the sequence {sequence.name} has CACHE {sequence.cache}: a session draws numbers in advance and may use them "
+            "as long as it lives"
+        )
+    return ""
+
+
+def numbered_apart(spec: TableSpec) -> str:
+    """A sequence from which libraries draw one number for many rows: no doubt by itself, as nobody can see whether one does."""
+    drawn = [column.sequence for column in spec.columns if spec.cursor and column.name in _stamped(spec, spec.cursor)]
+    sequence = next((each for each in drawn if each and each.step > 1 and not each.always), None)
+    if sequence is None or of_numbers(spec):
+        return ""
+    return (
+        f"the sequence {sequence.name} counts by {sequence.step}, as libraries have it that count on from one number in memory and "
+        "write those later"
+    )
+
+
+def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
+    """A role that may write, and whose sessions stamp in another zone than that in which stamps are read."""
+    cursor = spec.cursor
+    if cursor is None or not cursor.is_zoneless:
+        return ""
+    other = next((role for role in spec.shape.zones if not alike(role.zone, zone, clock)), None)
+    if other is None:
+        return ""
+    return (
+        f"the role {other.role} may write it and has TimeZone {other.zone}, while {cursor.column!r} is read in {zone}"
+    )
+
+
+def of_zones(spec: TableSpec, zone: str, known: tuple[str, ...], clock: datetime) -> str:
+    """Another zone in which stamps were read before: sessions that began then may go on to stamp in it."""
+    cursor = spec.cursor
+    others = [each for each in known if not alike(each, zone, clock)]
+    if cursor is None or not cursor.is_zoneless or not others:
+        return ""
+    return (
+        f"{cursor.column!r} was read in {', '.join(others)} and now is in {zone}: what sessions stamp in any of them is read, until "
+        f"{reset(spec)} says that none of the old ones is left"
+    )
+
+
+def alike(one: str, other: str, clock: datetime) -> bool:
+    """Whether two zones read the same all year, such as UTC and Etc/UTC: a day of the last and the next year at a time."""
+    if one == other:
+        return True
+    try:
+        zones = ZoneInfo(one), ZoneInfo(other)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    noon = clock.astimezone(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    days = [noon + timedelta(days=day) for day in range(-366, 367)]
+    return all(len({day.astimezone(zone).utcoffset() for zone in zones}) == 1 for day in days)
+
+
+def _stamped(spec: TableSpec, cursor: Cursor) -> tuple[str, ...]:
+    """The columns whose values may be the cursor of a row."""
+    nullable = any(column.nullable for column in spec.columns if column.name == cursor.column)
+    return (cursor.column, cursor.fallback) if cursor.fallback is not None and nullable else (cursor.column,)

@@ -1,0 +1,70 @@
+"""What the last sync has read already: of the rows above the watermark, those that are as it saw them are not read again. Pure.
+
+A transaction that stays open for days holds the watermark, and every sync would read those days again. Where the source tells which
+transactions a snapshot shows, a row that the last sync's snapshot showed, and that nobody has written since, has landed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.model.state import LastRead
+from incremental_assets.core.model.table import FuturePolicy, TableSpec
+
+if TYPE_CHECKING:
+    from incremental_assets.core.planning.plan import SyncPlan
+
+
+def remembered(plan: SyncPlan, visible: str) -> LastRead | None:
+    """What is kept of a plan's own read; None where the next one could not rely on it."""
+    if not visible or plan.bound.started is None or plan.bound.identity is None or not _tells_rows_apart(plan):
+        return None
+    return LastRead(plan.window.lower, visible, plan.bound.started, _shape(plan.spec))
+
+
+def read_already(plan: SyncPlan) -> LastRead | None:
+    """What this plan need not read again; None where it reads all."""
+    state = plan.previous
+    kept = state.last_read if state else None
+    if state is None or kept is None or not plan.goes_on or not _tells_rows_apart(plan):
+        return None
+    was, now = state.identity, plan.bound.identity
+    if (
+        was is None
+        or now is None
+        or (was.system, was.database, was.timeline) != (now.system, now.database, now.timeline)
+    ):
+        return None
+    if (kept.started, kept.shape) != (plan.bound.started, _shape(plan.spec)):
+        return None
+    reaches = kept.lower is None or (plan.window.lower is not None and kept.lower <= plan.window.lower)
+    return kept if reaches else None
+
+
+def _tells_rows_apart(plan: SyncPlan) -> bool:
+    """Whether a row's version says since when it is there, and no row's place in the copy depends on its neighbours.
+
+    Without an enforced key equal rows are counted, and of repeated keys one is chosen: both need all of them. A partition that is attached
+    brings old versions, and a row that was past the clock lands as it is once its time has come.
+    """
+    spec = plan.spec
+    return (
+        spec.is_incremental
+        and bool(spec.key)
+        and spec.key_enforced
+        and spec.shape.row_versions
+        and not spec.shape.arrivals
+        and plan.members == ()
+        and plan.window.upper is None
+        and spec.future is FuturePolicy.LAND
+        and not plan.bound.replica
+    )
+
+
+def _shape(spec: TableSpec) -> str:
+    """Equal where the same columns of the same table were read on the same terms."""
+    cursor = spec.cursor
+    columns = [(column.name, column.identity, column.source_type) for column in spec.columns]
+    read = (str(spec.strategy), spec.key, cursor and (str(cursor.nulls), cursor.fallback), spec.evolve, columns)
+    return hashlib.sha256(repr(read).encode()).hexdigest()[:16]

@@ -1,0 +1,47 @@
+"""The partitions and children in which a table's rows lie: what has joined since the last sync is read whole. Pure."""
+
+from __future__ import annotations
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.plan import Parts
+
+
+def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
+    """Members that no sync has read. Their rows may have been stamped at any time before they were attached."""
+    if state is None or state.members is None or parts is None:
+        return ()
+    return tuple(member for member in parts.members if member not in state.members)
+
+
+def reaching(
+    lower: CursorValue | None, start: CursorValue | None, state: State | None, parts: Parts | None
+) -> CursorValue | None:
+    """Where a sync begins to read that would begin at `lower`: at the smallest cursor of what has joined, but not below `start`."""
+    new = joined(state, parts)
+    if parts is None or not new or lower is None:
+        return lower
+    if not set(new) <= set(parts.joined):
+        # Nobody has asked what is in them.
+        return start
+    if parts.lowest is None:
+        return lower
+    return min(lower, parts.lowest if start is None else max(parts.lowest, start))
+
+
+def changed_parts(state: State | None, parts: Parts | None) -> tuple[str, ...]:
+    """What people should know of it."""
+    if state is None or state.members is None or parts is None:
+        return ()
+    told = []
+    if new := joined(state, parts):
+        told.append(
+            f"{_count(len(new))} joined the table since the last sync: its rows are read whatever their stamps are"
+        )
+    if gone := len(set(state.members) - set(parts.members)):
+        told.append(f"{_count(gone)} left the table since the last sync: rows that had landed of it stay in the copy")
+    return tuple(told)
+
+
+def _count(number: int) -> str:
+    return "a partition or child" if number == 1 else f"{number} partitions or children"

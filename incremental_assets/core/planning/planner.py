@@ -1,0 +1,245 @@
+"""Decide what one sync reads and where its watermark goes: pure, from the configuration, the last state and what the source said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import FuturePolicy, TableSpec
+from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.parts import changed_parts, reaching
+from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket, covered_below
+from incremental_assets.core.planning.preflight import (
+    check_identity,
+    check_terms,
+    clock_went_back,
+    highest_fell,
+    identity_hidden,
+    lags_behind,
+    latest_fell,
+    never_read,
+    timeline_turned,
+)
+from incremental_assets.core.planning.settled_bound import (
+    Bound,
+    Guarantee,
+    Settled,
+    highest_reading,
+    settle,
+    still_settled,
+)
+from incremental_assets.core.planning.zones import rezoned, rezoned_warning, zones_of
+
+_FEW = 1_000
+"""Rows that PostgreSQL counts in a third of a millisecond: about what another question costs."""
+
+
+def plan(
+    spec: TableSpec, request: Request, landed: State | None, ticket: Ticket, observation: Observation
+) -> SyncPlan | Nothing:
+    """The plan of one sync, or Nothing; stops if the source or the terms are not those that landed."""
+    bound, cursor = observation.bound, spec.cursor
+    check_identity(spec, request, landed, bound)
+    check_terms(spec, request, landed)
+    state = rezoned(spec, landed, bound)
+    if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
+        mark = state.watermark if state else None
+        return Nothing("the replica lags behind", Guarantee.BEST_EFFORT, lag, None, mark, warnings=(lag,))
+    if cursor is None or not spec.is_incremental:
+        return _plan_whole(spec, request, state, ticket, observation)
+    future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
+    known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
+    settled = settle(spec, cursor, bound, observation.highest, known)
+    window = reading(spec, request, state, observation)
+    # What is not read yet has not settled, should the highest number have fallen since it was held back.
+    settled = replace(settled, value=_at_most(settled.value, window.upper))
+    previous = state.watermark if state else None
+    # Below `start` nothing is ever asked for, so that a first sync stands there at least.
+    stands = still_settled(spec, bound, known) or spec.start
+    watermark = previous if request.mode is Mode.BACKFILL else _later(stands, settled.value)
+    warnings = (
+        *timeline_turned(known, bound),
+        *clock_went_back(spec, known, bound),
+        *highest_fell(spec, known, observation.highest),
+        *latest_fell(spec, known, observation.fingerprint),
+        *identity_hidden(bound),
+        *never_read(spec, known),
+        *rezoned_warning(spec, landed, state),
+        *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
+    )
+    members = observation.parts.members if observation.parts else known.members if known else None
+    back = put_back(known, bound)
+    if request.mode is Mode.SYNC and state is not None:
+        covered = covered_below(state, watermark)
+        idle = replace(
+            state,
+            watermark=watermark,
+            settling=settled.settling,
+            fingerprint=observation.narrowed or state.fingerprint,
+            identity=bound.identity or state.identity,
+            reading=bound.reading,
+            put_back=back,
+            coverage=merge((*covered, window.clamp_upper(settled.value))) if settled.value is not None else covered,
+            members=members,
+            zones=zones_of(cursor, bound, state.zones),
+        )
+        if window.is_empty or not (_has_moved(state, window, observation) or _is_due(state, future)):
+            changed = (
+                watermark != previous
+                or (settled.settling, members) != (state.settling, state.members)
+                or observation.narrowed is not None
+            )
+            return Nothing(
+                "nothing moved",
+                settled.guarantee,
+                settled.reason,
+                settled.value,
+                previous,
+                idle if changed else None,
+                warnings,
+            )
+    return SyncPlan(
+        spec=spec,
+        request=request,
+        ticket=ticket,
+        window=window,
+        bound=bound,
+        settled=settled,
+        previous=state,
+        new_watermark=watermark,
+        fingerprint_lower=_lower(spec, watermark),
+        late_below=_late_below(spec, request, state, bound),
+        future_above=future,
+        members=members,
+        zones=zones_of(cursor, bound, known.zones if known else ()),
+        warnings=warnings,
+        put_back=back,
+    )
+
+
+def _plan_whole(
+    spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation
+) -> SyncPlan | Nothing:
+    bound = observation.bound
+    settled = Settled(None, Guarantee.SETTLED, "the whole table is read in one snapshot")
+    if (
+        request.mode is Mode.SYNC
+        and state is not None
+        and state.clock is not None
+        # A clock that was put back would have it wait for as long as that, and the interval.
+        and timedelta() <= bound.clock - state.clock < spec.refresh_every
+    ):
+        due = state.clock + spec.refresh_every
+        return Nothing(
+            f"not due before {due:%Y-%m-%d %H:%M}Z",
+            settled.guarantee,
+            settled.reason,
+            None,
+            None,
+            None,
+            (*timeline_turned(state, bound), *identity_hidden(bound)),
+        )
+    return SyncPlan(
+        spec=spec,
+        request=request,
+        ticket=ticket,
+        window=Window(None, None),
+        bound=bound,
+        settled=settled,
+        previous=state,
+        new_watermark=None,
+        fingerprint_lower=None,
+        late_below=None,
+        future_above=None,
+        members=observation.parts.members if observation.parts else None,
+        warnings=(
+            *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
+            *identity_hidden(bound),
+        ),
+    )
+
+
+def _only_the_clock(state: State | None, bound: Bound) -> State | None:
+    """What a full refresh goes on from. It starts from nothing: an exchanged source may lie before the old watermark, and has another clock."""
+    kept, found = (state.identity if state else None), bound.identity
+    if state is None or kept is None or found is None or (kept.system, kept.database) != (found.system, found.database):
+        return None
+    return replace(state.forgotten(state.seq), identity=None, reading=state.reading, put_back=state.put_back)
+
+
+def reading(spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
+    """The window that a sync of an incremental table would read now; `upper` is open unless something holds rows back."""
+    upper = _upper(spec, observation)
+    if request.mode is Mode.BACKFILL:
+        if request.window is None:
+            raise ValueError("a backfill of an incremental table names its window")
+        return request.window.clamp_upper(upper)
+    if request.mode is Mode.FULL_REFRESH:
+        return Window(spec.start, None).clamp_upper(upper)
+    lower = _lower(spec, still_settled(spec, observation.bound, state))
+    return Window(reaching(lower, spec.start, state, observation.parts), None).clamp_upper(upper)
+
+
+def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None:
+    """`start` says what is never asked for; a watermark that was reset below it goes below it."""
+    if watermark is None:
+        return spec.start
+    moved = watermark.minus(spec.lookback)
+    return moved if spec.start is None else max(moved, min(spec.start, watermark))
+
+
+def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
+    """Where a fingerprint may begin since the watermark has moved past the kept one's; None where the kept one counts few rows."""
+    kept = state.fingerprint if state else None
+    if kept is None or state is None or not spec.is_incremental or kept.rows <= _FEW:
+        return None
+    lower = _lower(spec, state.watermark)
+    return lower if lower is not None and (kept.lower is None or kept.lower < lower) else None
+
+
+def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:
+    cursor, bound = spec.cursor, observation.bound
+    if cursor is None:
+        return None
+    if isinstance(spec.holdback, timedelta) and spec.holdback:
+        return highest_reading(cursor, bound, bound.clock - spec.holdback)
+    if spec.holdback and observation.highest is not None:
+        return observation.highest.minus(int(spec.holdback) - 1)  # type: ignore[arg-type]
+    if spec.future is FuturePolicy.WAIT and cursor.type.is_time:
+        return highest_reading(cursor, bound, bound.clock)
+    return None
+
+
+def _has_moved(state: State, window: Window, observation: Observation) -> bool:
+    """Whether the source may show other rows than those that landed. A fingerprint says nothing of rows below where it begins."""
+    kept = state.fingerprint
+    if kept is None or observation.fingerprint != kept:
+        return True
+    return kept.lower is not None and (window.lower is None or window.lower < kept.lower)
+
+
+def _is_due(state: State, future: CursorValue | None) -> bool:
+    """Whether the time has come of a row that was stamped past the source's clock."""
+    return state.due is not None and future is not None and state.due < future
+
+
+def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:
+    return value if value is None or limit is None else min(value, limit)
+
+
+def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
+    """The new watermark: never below what still is settled of the previous one. `settled` never passes the source's clock."""
+    return max((value for value in (previous, settled) if value is not None), default=None)
+
+
+def _late_below(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> CursorValue | None:
+    """Up to where an earlier sync had read: its highest row, but not past its clock, and at least its watermark."""
+    if request.mode is not Mode.SYNC or state is None or state.clock is None or spec.cursor is None:
+        return None
+    reached = state.max_cursor_read
+    if reached is not None and spec.cursor.type.is_time:
+        reached = min(reached, highest_reading(spec.cursor, bound, state.clock))
+    return _later(state.watermark, reached)

@@ -1,0 +1,163 @@
+"""Is it still the same source, on the same terms? What stops a sync before it begins, and what only warns."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from incremental_assets.core.errors import SourceExchanged, TermsChanged
+from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.table import Strategy, TableSpec, Terms
+from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.settled_bound import Bound, new_timeline
+
+_LONGEST_LAG = timedelta(hours=1)
+
+
+def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
+    """Stop if another database answers, or an older copy of it, unless everything is read again."""
+    kept, found = (state.identity if state else None), bound.identity
+    if kept is None or found is None or request.mode is Mode.FULL_REFRESH:
+        return
+    advice = (
+        f"nothing was changed; point the configuration back, or accept the new source with "
+        f"{full_refresh(spec)} or {reset(spec)}"
+    )
+    if (kept.system, kept.database) != (found.system, found.database):
+        raise SourceExchanged(
+            f"{spec.id}: another database answers than the one synced so far (system {found.system}, was {kept.system}; "
+            f"database {found.database}, was {kept.database}): {advice}; after `pg_upgrade`, which gives a cluster another number, go on with "
+            f"`incremental-assets reset --select {spec.id} --accept-source --yes`"
+        )
+    if found.position < kept.position and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
+        raise SourceExchanged(
+            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy, "
+            f"or a replica was promoted that had not received everything; {advice}"
+        )
+
+
+def lags_behind(state: State | None, bound: Bound) -> str:
+    """A replica that has not replayed what the last sync read, from its primary or from another replica; empty where it is none.
+
+    It shows rows as they were, so that nothing may be read from it; it will have caught up. One that has not for an hour is no such thing.
+    """
+    kept, found = (state.identity if state else None), bound.identity
+    read = (state.reading.source if state.reading else state.clock) if state else None
+    if not bound.replica or kept is None or found is None or read is None or found.timeline < kept.timeline:
+        return ""
+    if found.position >= kept.position or bound.clock - read > _LONGEST_LAG:
+        return ""
+    return (
+        f"the replica that answers has yet to replay {kept.position - found.position:,} bytes of the log that the last sync had seen, "
+        "as replicas behind one address do: nothing is read from it before that"
+    )
+
+
+def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
+    """Stop if landed rows were synced under other terms, unless everything is read again."""
+    if state is None or state.terms == spec.terms or request.mode is Mode.FULL_REFRESH:
+        return
+    was, now = state.terms, spec.terms
+    changes = [
+        f"{name} {before or 'none'} -> {after or 'none'}"
+        for name, before, after in (
+            ("strategy", str(was.strategy), str(now.strategy)),
+            ("cursor", was.cursor, now.cursor),
+            ("key", ", ".join(was.key), ", ".join(now.key)),
+        )
+        if before != after
+    ]
+    other = f", or start over with {reset(spec)}" if keys_stay_single(was, now) else ""
+    raise TermsChanged(
+        f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
+        f"{full_refresh(spec)}{other}"
+    )
+
+
+def keys_stay_single(was: Terms, now: Terms) -> bool:
+    """Whether rows that landed on the old terms can stay: an upsert holds one row per key, and only one of the same key made them so."""
+    return now.strategy is not Strategy.UPSERT or (was.strategy is Strategy.UPSERT and set(was.key) == set(now.key))
+
+
+def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
+    """Rows that had landed of transactions which it lost stay, and their numbers are given out again."""
+    turned = new_timeline(state, bound)
+    if not turned:
+        return ()
+    told = (
+        f"{turned}; should it have lost its last transactions, rows that had landed of them stay, and numbers below the watermark that it "
+        "gives out again are not read: `incremental-assets check` names both"
+    )
+    return (told,)
+
+
+def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple[str, ...]:
+    """Told once, by the run that notices; the reason of the guarantee says for how long it matters."""
+    back = put_back(state, bound)
+    if back is None or back.low is None or (state is not None and back == state.put_back):
+        return ()
+    if spec.cursor is None or not spec.cursor.type.is_time:
+        return ()
+    since = f"rows stamped since {back.low:%Y-%m-%d %H:%M:%S}Z are read again"
+    if back.proven:
+        return (
+            f"the source's clock was put back: {since}; a clock that is slewed, as NTP does by default, needs no such thing",
+        )
+    told = f"the source's clock was put back, or the clocks of the machines that sync it disagree: {since}; let NTP keep them"
+    return (told,)
+
+
+def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
+    """Numbers that are given out again below the watermark are never read, and nothing but the highest one tells of it."""
+    read = state.max_cursor_read if state else None
+    if spec.cursor is None or read is None or highest is None or not highest < read:
+        return ()
+    told = (
+        f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
+        f"should the table be another one or count anew, read it again with {reset(spec)}"
+    )
+    return (told,)
+
+
+def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) -> tuple[str, ...]:
+    """Of stamps the same can be told above where the kept fingerprint begins: what had been the latest one is no longer there."""
+    kept = state.fingerprint if state else None
+    if spec.cursor is None or not spec.cursor.type.is_time or kept is None or kept.highest is None:
+        return ()
+    if seen is None or seen.lower != kept.lower or seen.highest == kept.highest:
+        return ()
+    kind = spec.cursor.type
+    if seen.highest is not None and CursorValue(kind, kept.highest) < CursorValue(kind, seen.highest):
+        return ()
+    told = (
+        f"the latest {spec.cursor.column!r} in the source is {seen.highest or f'below {kept.lower}'} where {kept.highest} had been read: should rows "
+        f"have been deleted, that is all; should the table have been restored, or stamped with earlier times, read it again with {reset(spec)}"
+    )
+    return (told,)
+
+
+def identity_hidden(bound: Bound) -> tuple[str, ...]:
+    """Without it a restored or exchanged database looks like the one that was synced."""
+    if bound.identity is not None:
+        return ()
+    told = (
+        "the source does not say which database it is, so that a restored or exchanged one would not be noticed: "
+        "`incremental-assets doctor --sql` prints the grants"
+    )
+    return (told,)
+
+
+def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
+    if spec.cursor is None or state is None or state.watermark is None or not state.coverage:
+        return ()
+    hole = next(iter(state.unread(spec.start, state.watermark)), None)
+    if hole is None or hole.lower != spec.start:
+        return ()
+    told = (
+        f"rows whose {spec.cursor.column!r} is below {hole.upper} were never read: read them with {reset(spec)}, "
+        f"or say with `start` that they are not wanted"
+    )
+    return (told,)

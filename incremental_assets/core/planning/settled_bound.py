@@ -1,0 +1,276 @@
+"""How far a source has settled: what its open transactions and running statements allow a watermark to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.state import ClockReading, HostClock, Identity, Settling, State
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_numbers, of_roles, of_zones
+
+GUARD = timedelta(seconds=2)
+"""A transaction has its stamp some microseconds before the view of open transactions shows it."""
+
+
+class Guarantee(StrEnum):
+    """What a run can promise about rows that commit late, strongest first."""
+
+    SETTLED = "settled"
+    HOLDBACK = "holdback"
+    BEST_EFFORT = "best_effort"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What the source said in its own autocommit statements, before the snapshot: clock first, then who stands still, then open, then prepared transactions."""
+
+    clock: datetime
+    oldest: datetime | None
+    """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
+    holder: str
+    """Who is behind `since`, for people: pid, user and application; empty when nobody."""
+    prepared: str | None
+    """A prepared transaction, for people; its stamps may be older than anything the source tells."""
+    blind: str
+    """Why some transactions could not be seen; empty when all could."""
+    zone: str
+    """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
+    identity: Identity | None
+    newest: datetime | None = None
+    """Start of the newest open transaction."""
+    listed: datetime | None = None
+    """The source's clock just after the open transactions were listed: none of them began later, unless it was put back meanwhile."""
+    host: HostClock | None = None
+    """Our own clocks when `clock` was asked for."""
+    replica: bool = False
+    unshown: datetime | None = None
+    """Since when a session stands still that may have taken a stamp and not shown it; None where there is none."""
+    written: int | None = None
+    """The position up to which the source's log had been written when `clock` was asked for; None on a replica."""
+    flushed: int | None = None
+    """The position up to which it was on disk after that; None on a replica."""
+    started: datetime | None = None
+    """When the server was started last, by whatever it had ended; None where that cannot be seen."""
+    login_trigger: str = ""
+    """An event trigger that runs when a session logs in; empty where there is none."""
+
+    @property
+    def since(self) -> datetime | None:
+        """From when on rows may still be stamped: the smaller of `oldest` and `unshown`."""
+        return min((each for each in (self.oldest, self.unshown) if each is not None), default=None)
+
+    @property
+    def reached(self) -> datetime:
+        """Below it no row is stamped any more, as far as can be seen."""
+        return min(self.clock, self.since or self.clock)
+
+    @property
+    def reading(self) -> ClockReading:
+        """What is kept of the clock with a watermark."""
+        return ClockReading(self.clock, None if self.blind else self.reached, self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Below `value` nothing can commit any more; None means that nothing is known to have settled."""
+
+    value: CursorValue | None
+    guarantee: Guarantee
+    reason: str
+    settling: Settling | None = None
+
+
+def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
+    """The settled bound of one table. `highest` is the largest integer committed before `bound` was asked, None for time cursors."""
+    if cursor.type.is_time:
+        return _settle_time(spec, cursor, bound, state)
+    return _settle_integer(spec, bound, highest, state)
+
+
+def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | None) -> Settled:
+    back = put_back(state, bound)
+    holdback = spec.holdback if isinstance(spec.holdback, timedelta) else timedelta()
+    # How long a transaction lasts says nothing of a clock that is put back.
+    holds_back = bool(holdback) and not (back and back.proven)
+    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=holds_back)
+    if bound.prepared is not None or (back is not None and back.low is None):
+        return Settled(still_settled(spec, bound, state), guarantee, reason)
+    # A holdback stands for what cannot be seen, and for nothing that can.
+    instant = bound.clock if holdback and bound.blind else bound.reached - GUARD
+    instant = min(instant, bound.clock - holdback)
+    if back is not None and back.low is not None:
+        instant = min(instant, back.low - GUARD)
+    return Settled(_lowest_of_zones(cursor, bound, state, instant), guarantee, reason)
+
+
+def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorValue | None:
+    """The watermark of the last sync, put back with the source's clock; after a reset, which forgets that clock, at most what has settled now."""
+    watermark = state.watermark if state else None
+    if state is None or watermark is None or spec.cursor is None or not spec.cursor.type.is_time:
+        return watermark
+    back = put_back(state, bound)
+    low = back.low if back else None
+    if state.reading is None and state.clock is None:
+        low = min(low or bound.clock, bound.reached)
+    return watermark if low is None else min(watermark, _lowest_of_zones(spec.cursor, bound, state, low - GUARD))
+
+
+def _lowest_of_zones(cursor: Cursor, bound: Bound, state: State | None, instant: datetime) -> CursorValue:
+    """Sessions that began before a change of the zone may go on to stamp in the old one."""
+    zones = (zone_of(cursor, bound), *(state.zones if state else ()))
+    return min(lowest_reading(replace(cursor, zone=zone), bound, instant) for zone in zones)
+
+
+def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
+    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked.
+
+    So it began up to the clock of that time; or, should that have been put back in between, up to the newest begin that was to be seen.
+    A number counts once its row and its sequence outlive a crash: commits need not wait for the disk.
+    """
+    holdback = spec.holdback if isinstance(spec.holdback, int) else 0
+    guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=bool(holdback))
+    clock = max(bound.clock, bound.newest or bound.clock)
+    now = Settling(highest, clock, bound.written) if highest is not None else None
+    earlier = _outlived(state, bound)
+    if earlier is not None and now is not None and earlier.clock > now.clock:
+        # The clock was put back since: to wait until it has caught up would hold nothing that this later look does not hold.
+        earlier = None
+    watermark = state.watermark if state else None
+    if bound.prepared is not None:
+        return Settled(watermark, guarantee, reason, earlier or now)
+    if bound.blind:
+        value = _after(spec, now.highest, holdback) if now else watermark
+        return Settled(value, guarantee, reason)
+    done = [
+        pair
+        for pair in (earlier, now)
+        if pair is not None and (bound.oldest is None or bound.oldest > pair.clock + GUARD) and _on_disk(pair, bound)
+    ]
+    value = max((_after(spec, pair.highest, holdback) for pair in done), default=watermark)
+    # What would settle no more than has settled is no news: an idle table beside busy ones would else be recorded at every look.
+    waiting = (
+        pair
+        for pair in (earlier, now)
+        if pair is not None and pair not in done and (value is None or _after(spec, pair.highest, holdback) > value)
+    )
+    return Settled(value, guarantee, reason, next(waiting, None))
+
+
+def _outlived(state: State | None, bound: Bound) -> Settling | None:
+    """What waits since an earlier look; not what a crash or a failover since may have taken back, and whose numbers may then come again."""
+    earlier = state.settling if state else None
+    if earlier is None or new_timeline(state, bound) or (bound.started is not None and bound.started > earlier.clock):
+        return None
+    return earlier
+
+
+def _on_disk(pair: Settling, bound: Bound) -> bool:
+    return pair.written is None or bound.flushed is None or pair.written <= bound.flushed
+
+
+def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
+    """Behind the highest number, and at it where another row may still get that very number."""
+    return highest.minus(holdback if spec.repeats else holdback - 1)
+
+
+def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
+    """Why a run of this table cannot be `settled`, for people; empty where nothing stands against it."""
+    zone = zone_of(spec.cursor, bound)
+    return (
+        bound.blind
+        or _clock_went_back(spec, bound, state)
+        or new_timeline(state, bound)
+        or of_arrival(spec)
+        or of_logins(spec, bound.login_trigger)
+        or of_numbers(spec)
+        or of_roles(spec, zone, bound.clock)
+        or of_zones(spec, zone, state.zones if state else (), bound.clock)
+    )
+
+
+def new_timeline(state: State | None, bound: Bound) -> str:
+    """A server that was promoted, or recovered to a moment: what it lost of the last transactions, only its people know."""
+    kept, found = (state.identity if state else None), bound.identity
+    if kept is None or found is None or kept.timeline == found.timeline:
+        return ""
+    return f"the source went from timeline {kept.timeline} to {found.timeline}, by a failover or a recovery"
+
+
+def _clock_went_back(spec: TableSpec, bound: Bound, state: State | None) -> str:
+    """Numbers do not come from a clock, and who drew them is told by when it was seen."""
+    back = put_back(state, bound)
+    if back is None or not back.proven or spec.cursor is None or not spec.cursor.type.is_time:
+        return ""
+    if back.low is None:
+        return f"the source's clock was put back while a transaction was open that began at {back.high:%Y-%m-%d %H:%M:%S}Z: the watermark waits for its end"
+    return (
+        f"the source's clock was put back and shows the time from {back.low:%Y-%m-%d %H:%M:%S}Z to {back.high:%Y-%m-%d %H:%M:%S}Z "
+        "for a second time: the watermark waits at its start"
+    )
+
+
+def _guarantee(bound: Bound, doubt: str, *, holds_back: bool) -> tuple[Guarantee, str]:
+    if doubt:
+        return (Guarantee.HOLDBACK if holds_back else Guarantee.BEST_EFFORT), doubt
+    if bound.prepared is not None:
+        return Guarantee.SETTLED, f"the watermark waits for the prepared transaction {bound.prepared}"
+    if bound.since is not None and bound.since < bound.clock - GUARD:
+        return (
+            Guarantee.SETTLED,
+            f"every transaction but those since {bound.since:%Y-%m-%d %H:%M:%S}Z ({bound.holder}) is over",
+        )
+    if bound.since is not None:
+        return Guarantee.SETTLED, f"no transaction had been open for {GUARD.seconds} s"
+    return Guarantee.SETTLED, "no transaction was open"
+
+
+# --- an instant as the cursor's own reading -------------------------------------------------------
+
+
+def lowest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:
+    """The smallest value that the cursor can show at or after `instant`: in an hour that the zone repeats, that hour's start."""
+    if cursor.type is CursorType.TIMESTAMP:
+        return CursorValue.of(cursor.type, instant)
+    readings = [_local(cursor, bound, instant)]
+    readings += [_local(cursor, bound, later) for later in _turns(cursor, bound, instant, timedelta(hours=26))]
+    return CursorValue.of(cursor.type, min(readings))
+
+
+def highest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:
+    """The largest value that the cursor can have shown up to `instant`; a date covers its whole day, so the next day stands for it."""
+    if cursor.type is CursorType.TIMESTAMP:
+        return CursorValue.of(cursor.type, instant)
+    readings = [_local(cursor, bound, instant)]
+    instantly = timedelta(microseconds=1)
+    readings += [
+        _local(cursor, bound, turn - instantly)
+        for turn in _turns(cursor, bound, instant - timedelta(hours=26), timedelta(hours=26))
+    ]
+    highest = max(readings)
+    return CursorValue.of(cursor.type, highest + timedelta(days=1) if cursor.type is CursorType.DATE else highest)
+
+
+def zone_of(cursor: Cursor | None, bound: Bound) -> str:
+    """In which zone stamps without one are read."""
+    return cursor.zone if cursor is not None and cursor.zone is not None else bound.zone
+
+
+def _local(cursor: Cursor, bound: Bound, instant: datetime) -> datetime:
+    return instant.astimezone(ZoneInfo(zone_of(cursor, bound))).replace(tzinfo=None)
+
+
+def _turns(cursor: Cursor, bound: Bound, begin: datetime, span: timedelta) -> list[datetime]:
+    """The instants in `(begin, begin + span]` at which the zone's clocks are put back; zones turn on quarter hours."""
+    zone = ZoneInfo(zone_of(cursor, bound))
+    quarter = timedelta(minutes=15)
+    begin = begin.astimezone(UTC)
+    first = begin.replace(minute=begin.minute - begin.minute % 15, second=0, microsecond=0)
+    steps = [first + quarter * step for step in range(span // quarter + 2)]
+    offsets = [step.astimezone(zone).utcoffset() or timedelta() for step in steps]
+    pairs = zip(steps[1:], offsets[:-1], offsets[1:], strict=True)
+    return [step for step, before, after in pairs if after < before and begin < step <= begin + span]

@@ -1,0 +1,61 @@
+"""Stamps without a zone, read in another zone than so far: how far back new ones can lie. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+from zoneinfo import ZoneInfo
+
+from incremental_assets.core.model.cures import reset
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.planning.doubts import alike
+from incremental_assets.core.planning.settled_bound import Bound, lowest_reading, zone_of
+
+
+def zones_of(cursor: Cursor | None, bound: Bound, known: tuple[str, ...]) -> tuple[str, ...]:
+    """The zone in which stamps are read now, and behind it every other in which they were: sessions may still stamp in those."""
+    if cursor is None or not cursor.is_zoneless:
+        return ()
+    zone = zone_of(cursor, bound)
+    return (zone, *(other for other in known if not alike(other, zone, bound.clock)))
+
+
+def rezoned(spec: TableSpec, state: State | None, bound: Bound) -> State | None:
+    """The state, rewound below every stamp that the new zone can still give, if it is of another zone."""
+    cursor = spec.cursor
+    if state is None or cursor is None or not state.zones or not spec.is_incremental:
+        return state
+    zones = zones_of(cursor, bound, state.zones)
+    if zones[1:] == state.zones[1:] and len(zones) == len(state.zones):
+        return state
+    mark = state.watermark
+    return replace(state, zones=zones, watermark=mark and min(mark, _reread(cursor, bound, mark, state.zones)))
+
+
+def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) -> tuple[str, ...]:
+    """What people should know of it."""
+    if before is None or after is None or before.zones == after.zones:
+        return ()
+    was, now = before.zones[0], after.zones[0]
+    rewound = f", so that the watermark went from {before.watermark} to {after.watermark}"
+    told = (
+        f"stamps without a zone were read in {was} and are now in {now}{rewound if after.watermark != before.watermark else ''}; "
+        f"should {now} have been right all along, {reset(spec)} reads what was missed"
+    )
+    return (told,)
+
+
+def _reread(cursor: Cursor, bound: Bound, mark: CursorValue, zones: tuple[str, ...]) -> CursorValue:
+    """The smallest reading in today's zone at or after the first instant at which any of the zones showed the watermark."""
+    lowest = CursorValue(cursor.type, "-infinity")
+    try:
+        shown = mark.moment()
+        instants = [
+            shown.replace(tzinfo=ZoneInfo(zone), fold=fold).astimezone(UTC) for zone in zones for fold in (0, 1)
+        ]
+        return lowest_reading(cursor, bound, min(instants))
+    except (OverflowError, ValueError):
+        # Outside of Python's calendar: too low a bound only reads more.
+        return lowest

@@ -1,0 +1,95 @@
+"""After the syncs: files of copies are put together where that pays, under the table's lease. No sync waits for it or fails by it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from incremental_assets.core.errors import Busy
+from incremental_assets.core.model.compaction import Compaction, Layout, compaction
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.foreign_changes import knows_less
+from incremental_assets.core.syncing.sync import sentence
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """A copy whose files were put together: why, its files before and after, and the seconds that it took."""
+
+    table: TableId
+    why: Compaction
+    before: Layout
+    after: Layout
+    version: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Neglected:
+    """A copy whose files stayed as they were, and why; its rows are right all the same."""
+
+    table: TableId
+    error: str
+
+
+def maintain(specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float) -> Iterator[Maintained | Neglected]:
+    """The most urgent first, and as many as begin within so many seconds, but one at least: however long syncs take, each has its turn."""
+    ends = time.monotonic() + seconds
+    urgent: list[tuple[float, TableSpec]] = []
+    for spec in specs:
+        try:
+            found = _look(spec, ports)
+        except Exception as error:  # noqa: BLE001 - as below
+            yield _neglected(spec, error)
+        else:
+            urgent += [(found.urgency, spec)] if found else []
+    for number, (_, spec) in enumerate(sorted(urgent, key=lambda each: each[0], reverse=True)):
+        if number and time.monotonic() >= ends:
+            return
+        try:
+            done = maintain_table(spec, run_id, ports)
+        except Busy:
+            continue
+        except Exception as error:  # noqa: BLE001 - its sync has landed and been told: whatever this is, it is no failure of that
+            yield _neglected(spec, error)
+        else:
+            if done is not None:
+                yield done
+
+
+def maintain_table(spec: TableSpec, run_id: str, ports: Ports) -> Maintained | None:
+    """Put one copy's files together. None where that does not pay, and where the next sync has to look at the table first. Raises Busy."""
+    begun = time.monotonic()
+    with ports.checkpoints.lease(spec.id, run_id):
+        position = ports.checkpoints.position(spec.id)
+        if position.open is not None or position.state is None or position.target is None:
+            return None
+        target = ports.lake.inspect(spec, position.target[1])
+        if target is None or target.foreign or knows_less(position, target):
+            return None
+        if (target.table_id, target.app_id) != (position.target[0], position.app_id):
+            return None
+        before = ports.lake.layout(spec)
+        why = compaction(before)
+        if why is None:
+            return None
+        version = ports.lake.compact(spec, why.how, run_id, position.state)
+        return Maintained(spec.id, why, before, ports.lake.layout(spec), version, time.monotonic() - begun)
+
+
+def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
+    """Without the lease. A copy that is overwritten whole has other files the next time."""
+    return compaction(ports.lake.layout(spec)) if spec.is_incremental else None
+
+
+def _neglected(spec: TableSpec, error: Exception) -> Neglected:
+    _log.debug("%s: its files were not put together", spec.id, exc_info=error)
+    return Neglected(
+        spec.id,
+        f"{spec.id}: its small files were not put together, which is tried again after the next sync: {sentence(error)}",
+    )

@@ -1,0 +1,23 @@
+"""Decide whether the rows of a first load go straight to the target: pure.
+
+Staged rows are written twice. Where nothing has landed yet there is nothing to be spoilt: the rows are committed under a sequence of their
+own, without a position, and counted; the position follows in a commit of the sequence above. A run that dies in between leaves rows that
+the next load replaces, and both sequences are fenced like any other.
+"""
+
+from __future__ import annotations
+
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.ports import Target
+
+WORTH_IT = 64 * 2**20
+"""Bytes in the source. For a few rows a second commit costs more than writing them twice; where the two meet is estimated, not measured."""
+
+
+def loads_directly(spec: TableSpec, request: Request, state: State | None, target: Target | None) -> bool:
+    """Whether it may, as far as is known before the read: nothing has landed, and no row needs another one to be told whether it lands."""
+    is_first = state is None and (target is None or not target.landed) and request.mode is not Mode.BACKFILL
+    unique = spec.strategy is not Strategy.UPSERT or spec.key_enforced
+    return is_first and unique and spec.shape.bytes >= WORTH_IT

@@ -1,0 +1,105 @@
+"""Has another hand changed a copy since its last sync? What stops a sync, and what a look says before one is asked for: decided here for all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.ports import Lake, Position, Target
+
+NO_TABLE = -1
+"""What `Lake.version` says where there is none."""
+
+
+def knows_less(position: Position, target: Target) -> bool:
+    """Whether the checkpoint table is lost, or an older copy: every sequence is announced there before the lake sees it."""
+    if position.state is None:
+        return target.seq > position.last_seq or target.state is not None
+    if position.app_id not in ("", target.app_id):
+        return False
+    return target.seq > position.last_seq or (target.state is not None and target.state.seq > position.state.seq)
+
+
+def other_hand(position: Position, target: Target | None) -> str:
+    """What another hand did to the copy; empty where it is as our commits left it, and where nothing is remembered of it."""
+    relied = position.target
+    if target is None:
+        return "" if relied is None else "the table is gone from the lake"
+    if relied is not None:
+        if position.app_id not in ("", target.app_id):
+            return "another table lies in its place"
+        replaced = "" if knows_less(position, target) else other_version(relied, target)
+        if replaced:
+            return replaced
+    return rows_changed(target) if relied is not None or position.state is None else ""
+
+
+def other_version(relied: tuple[str, int], target: Target) -> str:
+    """Whether the table has been replaced: by a new one, or by an older copy of itself."""
+    table_id, version = relied
+    if target.table_id != table_id:
+        return "the table was made anew"
+    if target.version < version:
+        return f"the table is at version {target.version}, before the {version} of the last sync: it was restored from an older copy"
+    return ""
+
+
+def rows_changed(target: Target) -> str:
+    """The first commit that changed rows and is not ours."""
+    return f"the rows were changed by another hand ({target.foreign})" if target.foreign else ""
+
+
+def stands(spec: TableSpec, position: Position, lake: Lake) -> bool:
+    """Whether the copy is surely as the last sync left it, by the log's last version alone; a store is not asked, as that takes long."""
+    found = lake.version(spec)
+    return position.target is None or found is None or found == position.target[1]
+
+
+def seen_in(spec: TableSpec, position: Position, lake: Lake) -> str:
+    """What the next sync of a table will stop at, in one sentence; empty where its copy stands, and while a run is at it."""
+    if position.open is not None or position.target is None:
+        return ""
+    try:
+        if stands(spec, position, lake):
+            return ""
+        what = other_hand(position, lake.inspect(spec, position.target[1]))
+    except IncrementalAssetsError as error:
+        return str(error)
+    if not what:
+        return ""
+    return (
+        f"{spec.id}: {what}, so that the next sync stops; read everything again with {full_refresh(spec)}, "
+        f"or start over with {reset(spec)}"
+    )
+
+
+def look_for(
+    specs: Sequence[TableSpec],
+    positions: Mapping[TableId, Position],
+    lake: Lake,
+    vouched: Mapping[TableId, int],
+    seconds: float,
+) -> Iterator[tuple[TableSpec, int, str]]:
+    """Tables whose log went on without a sync: its version, and what another hand did there, if one did.
+
+    Upkeep moves a version as well, and a log takes a while to read: one that was found in order up to a version (`vouched`) is not read
+    again, and what does not fit into so many seconds is left to the next look.
+    """
+    ends = time.monotonic() + seconds
+    for spec in specs:
+        position = positions.get(spec.id, Position())
+        if position.target is None or position.open is not None:
+            continue
+        try:
+            found = lake.version(spec)
+        except IncrementalAssetsError as error:
+            yield spec, NO_TABLE, str(error)
+            continue
+        if found is None or found in (position.target[1], vouched.get(spec.id)):
+            continue
+        yield spec, found, seen_in(spec, position, lake)
+        if time.monotonic() >= ends:
+            return

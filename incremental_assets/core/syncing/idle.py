@@ -1,0 +1,50 @@
+"""Tables that stand still and of which something is known now that their state does not say: a look keeps it, without a run.
+
+The watermark of a time cursor moves with the clock and is no news: the kept one is lower, so that a clock which is put back loses nothing by it.
+That it went back with the clock is news, that numbers have settled, and that a fingerprint may begin higher: else the next sync would read again,
+and every look count again, all that the last sync read.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Nothing, Observation, Request
+from incremental_assets.core.ports import Checkpoints, Event, EventKind
+from incremental_assets.core.syncing.sync import idle
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """One such table: its state as the look found it, and what the look came to."""
+
+    spec: TableSpec
+    before: State | None
+    found: Nothing
+
+
+def is_news(spec: TableSpec, seen: Observation, found: Nothing) -> bool:
+    """Whether what was found is worth a row of the checkpoint table."""
+    if found.state is None:
+        return False
+    numbers = spec.cursor is not None and not spec.cursor.type.is_time
+    before, after = found.previous_watermark, found.state.watermark
+    went_back = before is not None and after is not None and after < before
+    return numbers or went_back or seen.narrowed is not None
+
+
+def keep(tables: Iterable[Still], checkpoints: Checkpoints) -> None:
+    """Record each as an idle sync would. One that another run holds or has changed since, or that fails, is left to the next look."""
+    for each in tables:
+        table, request = each.spec.id, Request(str(uuid.uuid4()))
+        with suppress(IncrementalAssetsError), checkpoints.lease(table, request.run_id) as lease:
+            position = checkpoints.position(table)
+            if position.state == each.before and position.open is None:
+                report = idle(each.spec, request, each.found)
+                lease.record(Event(table, EventKind.IDLE, request.run_id, state=each.found.state, report=report))

@@ -1,0 +1,79 @@
+"""Decide whether staged rows may already be in the target, and from which cursor on: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The target's rows that a batch is compared with: cursors at or above `lower` and NULL cursors; all rows where `lower` is None."""
+
+    lower: CursorValue | None
+
+
+def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
+    """None where no staged row can equal one of the target, or all are written. `landed`: whether any sequence of ours ever committed there.
+
+    An equal row has an equal cursor, and no cursor of the target is above the highest that any landed sync has read.
+    """
+    if plan.overwrites or not landed or batch.rows == 0:
+        return None
+    if plan.spec.strategy is Strategy.UPSERT and (plan.previous is None or plan.previous.clock is None):
+        # After a reset, the way on from what another hand did, the copy may hold several rows of a key: one that is written takes them along.
+        return None
+    if not plan.spec.is_incremental or batch.lower is None:
+        return Overlap(None)
+    read = plan.previous.max_cursor_read if plan.previous else None
+    return None if read is not None and read < batch.lower else Overlap(batch.lower)
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """Rows of the target that landed from sequence `first` up to, not including, `end` (None: open), and the columns that they had then."""
+
+    columns: tuple[str, ...]
+    first: int | None
+    end: int | None
+
+
+def eras(plan: SyncPlan, found: Overlap, target: Sequence[TargetColumn]) -> tuple[Era, ...]:
+    """Newest first. A column that came later takes no part in comparing rows that landed before it, else one new column would land them all again.
+
+    An era whose rows all lie below the overlap is left out.
+    """
+    source = {column.name.lower() for column in plan.spec.columns}
+    shared = [column for column in target if not column.name.startswith(OWN_PREFIX) and column.name.lower() in source]
+    steps = sorted({column.since for column in shared if column.since is not None}, reverse=True)
+    told: list[Era] = []
+    end = None
+    for first in [*steps, None]:
+        columns = tuple(
+            column.name for column in shared if column.since is None or (first is not None and column.since <= first)
+        )
+        told.append(Era(columns, first, end))
+        if first is not None and _lies_below(plan, found, [column for column in shared if column.since == first]):
+            break
+        end = first
+    return tuple(told)
+
+
+def _lies_below(plan: SyncPlan, found: Overlap, came: Sequence[TargetColumn]) -> bool:
+    """Whether everything that landed before a column came has a cursor below the overlap."""
+    cursor = plan.spec.cursor
+    if cursor is None or found.lower is None:
+        return False
+    read = [column.since_cursor for column in came]
+    return all(
+        since is not None
+        and since.cursor == plan.spec.terms.cursor
+        and CursorValue.parse(cursor.type, since.value) < found.lower
+        for since in read
+    )

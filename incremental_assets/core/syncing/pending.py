@@ -1,0 +1,168 @@
+"""Which tables a sync would have to read now, and the partitions that it would touch: pure, from one look at the source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.partition import (
+    CURRENT,
+    MOST_KEYS,
+    Grid,
+    IntegerGrid,
+    TimeGrid,
+    integer_keys,
+    keys,
+    touched,
+)
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.planner import plan, reading
+from incremental_assets.core.ports import Position, Probe
+from incremental_assets.core.syncing.idle import Still, is_news
+
+_UNUSED = Ticket("", 0, "")
+_REQUEST = Request(run_id="")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A table with something to read, and the window in which it lies."""
+
+    spec: TableSpec
+    window: Window
+    observation: Observation
+    begins: CursorValue | None = None
+    """The table's smallest cursor, where the window is open below and somebody has asked."""
+    reached: CursorValue | None = None
+    """The highest cursor read so far. What lies between it and the window passed while the table stood still, and nobody was told."""
+
+    @property
+    def announced(self) -> Window:
+        """The window as far as there can be rows in it, and what was covered since the last row."""
+        lower, upper = self.window.lower or self.begins, self.window.upper
+        if self.window.lower is not None and self.reached is not None:
+            lower = min(self.window.lower, self.reached)
+        return self.window if lower is None or (upper is not None and upper < lower) else Window(lower, upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A table that would refuse to sync, and why: asking for a run would not help."""
+
+    table: TableId
+    sentence: str
+
+
+def look_over(
+    specs: Sequence[TableSpec],
+    positions: Mapping[TableId, Position],
+    observations: Sequence[Observation],
+    changed: Collection[TableId] = (),
+) -> tuple[tuple[Moved, ...], tuple[Stopped, ...], tuple[Still, ...]]:
+    """The tables that have moved, those that may not go on, and those that stand still and have news all the same; the rest is idle.
+
+    One whose copy another hand has `changed` counts as moved: its sync stops, and says so where people look.
+    """
+    moved, stopped, still = [], [], []
+    for spec, seen in zip(specs, observations, strict=True):
+        position = positions.get(spec.id, Position())
+        state = position.state
+        try:
+            decision = plan(spec, _REQUEST, state, _UNUSED, seen)
+        except IncrementalAssetsError as error:
+            stopped.append(Stopped(spec.id, str(error)))
+            continue
+        if isinstance(decision, SyncPlan):
+            moved.append(Moved(spec, decision.window, seen, reached=_reached(state)))
+            if decision.noticed is not None:
+                still.append(Still(spec, state, _put_back(decision)))
+        elif position.open is not None or spec.id in changed:
+            # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
+            window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
+            moved.append(Moved(spec, window, seen, reached=_reached(state)))
+        elif is_news(spec, seen, decision):
+            still.append(Still(spec, state, decision))
+    return tuple(moved), tuple(stopped), tuple(still)
+
+
+def _put_back(decision: SyncPlan) -> Nothing:
+    """What is known before the run that was asked for begins: by then the clock may have been put forward again."""
+    settled = decision.settled
+    return Nothing(
+        "the source's clock was put back",
+        settled.guarantee,
+        settled.reason,
+        settled.value,
+        decision.previous_watermark,
+        decision.noticed,
+        decision.warnings,
+    )
+
+
+def _reached(state: State | None) -> CursorValue | None:
+    return state.max_cursor_read if state else None
+
+
+def located(moved: Sequence[Moved], probe: Probe) -> tuple[Moved, ...]:
+    """The same tables; those that are read from their beginning know now where that is, so that no empty partition is announced."""
+    open_below = [each for each in moved if each.window.lower is None and each.spec.is_incremental]
+    if not open_below:
+        return tuple(moved)
+    found = dict(
+        zip((each.spec.id for each in open_below), probe.lowest([each.spec for each in open_below]), strict=True)
+    )
+    return tuple(replace(each, begins=found.get(each.spec.id)) for each in moved)
+
+
+def partition_keys(grid: Grid | None, found: Moved, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
+    """The keys that the table's next sync touches, ascending; empty where the grid has none yet.
+
+    `now` is the orchestrator's clock: a source that is ahead must not name a key that does not exist yet. `known` are the keys of an
+    integer grid so far.
+    """
+    if grid is None:
+        return (CURRENT,)
+    if isinstance(grid, TimeGrid):
+        until = min(found.observation.bound.clock, now)
+        # A window that lies beyond the clock, or below the grid, is loaded all the same and announced by the open key.
+        return touched(grid, found.announced, until) or keys(grid, until)[-1:]
+    highest = found.observation.highest
+    if highest is None:
+        return ()
+    last = int(highest.text)
+    first = min(_first(grid, found.announced.lower, last, known), last)
+    return integer_keys(grid, first, last)
+
+
+def new_keys(grid: Grid | None, wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The keys of an integer grid that do not exist yet, from the last one there is upwards: without gaps, and never below the first."""
+    if not isinstance(grid, IntegerGrid) or not wanted:
+        return ()
+    begin = _bounds(known[-1])[1] if known else _bounds(wanted[0])[0]
+    end = _bounds(wanted[-1])[1]
+    return integer_keys(grid, begin, end - 1) if begin < end else ()
+
+
+def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Sequence[str]) -> int:
+    """Where the touched keys begin: never below the first key there is, as keys are only ever added at the upper end."""
+    begin = _bounds(known[0])[0] if known else None
+    if lower is not None:
+        if begin is None:
+            return int(lower.text)
+        # Keys above the last one were read by a run that was asked for before their rows came, and are announced by nobody else.
+        return min(max(begin, int(lower.text)), _bounds(known[-1])[1])
+    if begin is not None:
+        return begin
+    # Numbers usually count from 1. Where they begin so high that the grid from 0 on has too many keys, it begins with the open one.
+    return min(0, last) if abs(last) // grid.size < MOST_KEYS else last
+
+
+def _bounds(key: str) -> tuple[int, int]:
+    lower, upper = (int(part.replace("m", "-")) for part in key.split("-"))
+    return lower, upper

@@ -1,0 +1,175 @@
+"""Before a sync: take over what a dead run left, and make the checkpoint table and the lake tell the same."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from incremental_assets.core.errors import Overtaken, TargetChanged
+from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Mode, Request, Ticket
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.ports import Commit, Event, EventKind, Lease, OpenIntent, Ports, Position, Target
+from incremental_assets.core.syncing.foreign_changes import knows_less, other_hand, other_version, rows_changed
+
+FORGOTTEN = 1000
+"""More sequences than were ever announced in a row without one that the lake saw."""
+
+
+def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Position:
+    """Where the table stands once an intent left open is closed, and a lost checkpoint table rebuilt from the lake."""
+    position = ports.checkpoints.position(spec.id)
+    if position.open is not None:
+        return _take_over(spec, request, position, lease, ports)
+    if position.state is None:
+        return agree(spec, request, position, lease, ports)[0]
+    return position
+
+
+def agree(
+    spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports
+) -> tuple[Position, Target | None]:
+    """The position, rebuilt from the lake where the lake knows more, and the target. Raises TargetChanged where somebody else changed it.
+
+    After a reset there is no `position.target`: the table is then taken as it is found.
+    """
+    target = ports.lake.inspect(spec, position.target[1] if position.target else None)
+    refreshes = request.mode is Mode.FULL_REFRESH
+    if target is None:
+        gone = "" if refreshes else other_hand(position, None)
+        if gone:
+            raise _changed(spec, gone)
+        # Nothing can have landed in a table that is not there, whatever is remembered of one.
+        return (position if position.state is None else replace(position, state=None)), None
+    if not target.app_id:
+        raise TargetChanged(
+            f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
+        )
+    what = "" if refreshes else other_hand(position, target)
+    if what:
+        raise _changed(spec, what)
+    if not knows_less(position, target):
+        return position, target
+    fenced = _fenced(spec, position, target, ports)
+    return _rebuild(spec, request, position, fenced, lease), fenced
+
+
+def check_untouched(spec: TableSpec, request: Request, before: Target | None, now: Target | None) -> None:
+    """Raises TargetChanged if another hand was in the table while the batch was read. `now` is asked about the commits since `before`."""
+    if before is None or request.mode is Mode.FULL_REFRESH:
+        return
+    if now is None:
+        raise _changed(spec, "the table is gone from the lake")
+    what = other_version((before.table_id, before.version), now) or rows_changed(now)
+    if what:
+        raise _changed(spec, what)
+
+
+def _take_over(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> Position:
+    """Fence first, then look whether the batch landed. What never landed is read anew: later rows are then seen as well."""
+    left = position.open
+    if left is None:
+        return position
+    target = ports.lake.inspect(spec, position.target[1] if position.target else None)
+    if target is not None and target.seq > position.last_seq:
+        # An older copy of the checkpoint table. The lake has gone on since, and what landed there fences.
+        position, _ = agree(spec, request, position, lease, ports)
+    elif left.staged:
+        _fence(spec, request, position, lease, ports)
+    commit = ports.lake.find(spec, left.batch_id)
+    # Discarded first: once the sequence is closed, nobody would look for its batch again.
+    ports.stage.discard(spec.id, left.batch_id)
+    lease.record(_closing(spec, request, position, left, commit))
+    return replace(ports.checkpoints.position(spec.id), rebuilt=position.rebuilt)
+
+
+def _fence(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> None:
+    """What the dead run has not committed, it never will. An engine may still be at its last operation, whose commit can come first, once."""
+    for seq in (1 + position.last_seq, 2 + position.last_seq):
+        fence = Ticket(position.app_id, seq, uuid.uuid4().hex)
+        # Only while the lease is ours: else it is no dead run that commits.
+        lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
+        try:
+            # It carries no state: the newest in the log is the one in force, and the sleeping run may write that at this moment.
+            ports.lake.fence(spec, fence, None)
+        except Overtaken:
+            if seq > 1 + position.last_seq:
+                raise
+        else:
+            return
+
+
+def _closing(spec: TableSpec, request: Request, position: Position, left: OpenIntent, commit: Commit | None) -> Event:
+    """What closes a sequence that was left open: abandoned, or landed with its own numbers."""
+    names = Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id)
+    if commit is None or commit.state is None:
+        return replace(names, detail="its run ended before it landed")
+    report = SyncReport(
+        table=spec.id,
+        run_id=request.run_id,
+        strategy=spec.strategy,
+        mode=request.mode,
+        status=Status.LANDED,
+        previous_watermark=position.state.watermark if position.state else None,
+        new_watermark=commit.state.watermark,
+        seq=left.seq,
+        rows=commit.rows,
+        target_version=commit.version,
+        reason="found in the lake after its run had ended",
+    )
+    if position.state is not None and commit.state.seq <= position.state.seq:
+        return replace(names, kind=EventKind.LANDED, report=report)
+    # At its own version, not at the fence's: what another hand did in between is still to be seen.
+    return replace(
+        names, kind=EventKind.LANDED, state=commit.state, report=report, target=(commit.table_id, commit.version)
+    )
+
+
+def _fenced(spec: TableSpec, position: Position, target: Target, ports: Ports) -> Target:
+    """The target behind a fence above every number that a checkpoint table may have announced and then forgotten.
+
+    It is not announced itself: the lake goes on to know more until the position is rebuilt.
+    """
+    ticket = Ticket(target.app_id, 1 + FORGOTTEN + max(position.last_seq, target.seq), uuid.uuid4().hex)
+    ports.lake.fence(spec, ticket, None)
+    fenced = ports.lake.inspect(spec, target.version)
+    if fenced is None or fenced.foreign:
+        raise _changed(spec, "the rows were changed by another hand at this moment")
+    return fenced
+
+
+def _rebuild(spec: TableSpec, request: Request, position: Position, target: Target, lease: Lease) -> Position:
+    """Without a state in the lake's log (it was cleaned) the table is read again from the start, under sequences above all that were used."""
+    state, detail = target.state, "rebuilt from the lake"
+    if state is None:
+        detail = "the lake's log no longer holds a position: the table is read again from the start"
+        state = position.state.forgotten(target.seq) if position.state else None
+    where = (target.table_id, target.version)
+    lease.record(
+        Event(
+            spec.id,
+            EventKind.REBUILT,
+            request.run_id,
+            target.seq,
+            app_id=target.app_id,
+            state=state,
+            target=where,
+            detail=detail,
+        )
+    )
+    return replace(
+        position,
+        app_id=target.app_id,
+        last_seq=max(position.last_seq, target.seq),
+        state=state,
+        target=where,
+        rebuilt=f"the checkpoint table knew less of this table than the lake does, so its position was taken from there: {detail}",
+    )
+
+
+def _changed(spec: TableSpec, what: str) -> TargetChanged:
+    return TargetChanged(
+        f"{spec.id}: {what}, so nothing was written; read everything again with {full_refresh(spec)}, "
+        f"or start over with {reset(spec)}"
+    )

@@ -1,0 +1,100 @@
+"""Rewind a table: one audited step under its lease."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from incremental_assets.core.errors import Refused, SelectionError, TermsChanged
+from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.preflight import keys_stay_single
+from incremental_assets.core.ports import Checkpoints, Event, EventKind, OpenIntent
+from incremental_assets.core.words import with_article
+
+
+def reset_table(
+    *, spec: TableSpec, to: CursorValue | None, run_id: str, checkpoints: Checkpoints, force: bool = False
+) -> State:
+    """Record the reset of one table; `to` None reads everything again.
+
+    Raises Busy, SelectionError, TermsChanged, and Refused unless `force`.
+    """
+    _check_fits(spec, to)
+    with checkpoints.lease(spec.id, run_id) as lease:
+        position = checkpoints.position(spec.id)
+        if position.state is None:
+            raise SelectionError(
+                f"{spec.id}: no sync of this table is recorded, so there is nothing to reset; "
+                "where its first sync begins is said with `start` in the configuration"
+            )
+        if not keys_stay_single(position.state.terms, spec.terms):
+            raise TermsChanged(
+                f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several of one: "
+                f"read everything again with {full_refresh(spec)}"
+            )
+        if not force:
+            _check_harmless(spec, position.state, to)
+        state = reset_state(spec, position.state, to, position.open)
+        detail = f"the watermark went from {position.state.watermark or 'nothing'} to {to or 'nothing'}"
+        lease.record(Event(spec.id, EventKind.RESET, run_id, app_id=position.app_id, state=state, detail=detail))
+    return state
+
+
+def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> State:
+    """Record that another source holds the same rows: the next sync goes on from the watermark, whichever answers. Raises Busy, SelectionError."""
+    with checkpoints.lease(spec.id, run_id) as lease:
+        position = checkpoints.position(spec.id)
+        if position.state is None:
+            raise SelectionError(f"{spec.id}: no sync of this table is recorded, so that it takes any source as it is")
+        state = position.state.moved_house()
+        kept = position.state.identity
+        detail = f"the source was accepted in place of system {kept.system}, database {kept.database}" if kept else ""
+        # What the lake held stays known, so that another hand is still noticed there.
+        lease.record(
+            Event(
+                spec.id,
+                EventKind.RESET,
+                run_id,
+                app_id=position.app_id,
+                state=state,
+                detail=detail,
+                target=position.target,
+            )
+        )
+    return state
+
+
+def reset_state(spec: TableSpec, state: State, to: CursorValue | None, left: OpenIntent | None = None) -> State:
+    """The state from which the next sync reads again, on the terms of today, even if a sync that died should still turn out to have landed."""
+    rewound = state.rewound(spec.terms, to)
+    return rewound if left is None or not left.staged else _outliving(rewound, left)
+
+
+def _outliving(state: State, left: OpenIntent) -> State:
+    """The next sync closes `left` and takes over its state only where that is of a later sequence than the one in force.
+
+    How far `left` has read is not known here, so nothing may be appended unchecked.
+    """
+    return replace(state, seq=max(state.seq, left.seq), max_cursor_read=None)
+
+
+def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:
+    if to is None:
+        return
+    if spec.cursor is None or not spec.is_incremental:
+        raise SelectionError(f"{spec.id}: this table is read whole and has no watermark; reset it without `--to`")
+    if to.type is not spec.cursor.type:
+        raise SelectionError(
+            f"{spec.id}: `--to` is {with_article(to.type)} and the cursor {spec.cursor.column!r} {with_article(spec.cursor.type)}"
+        )
+
+
+def _check_harmless(spec: TableSpec, state: State, to: CursorValue | None) -> None:
+    watermark = state.watermark
+    if to is not None and (watermark is None or to.type is not watermark.type or watermark < to):
+        raise Refused(
+            f"{spec.id}: {to} is past the watermark ({watermark or 'none yet'}), so the rows between would never be read; "
+            f"if that is meant, run `incremental-assets reset --select {spec.id} --to {to} --yes`"
+        )

@@ -1,0 +1,75 @@
+"""Several tables at once: the biggest first, each report as it lands, and no failure stops the others."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+
+from incremental_assets.core.background import as_they_end
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.sync import attempt, failed
+
+_log = logging.getLogger(__name__)
+
+RequestFor = Callable[[TableSpec], Request]
+
+
+def sync_many(
+    specs: Sequence[TableSpec],
+    request_for: RequestFor,
+    ports: Ports,
+    parallel: int,
+    on_report: Callable[[SyncReport], None],
+) -> tuple[SyncReport, ...]:
+    """Sync every table, `parallel` at a time. `on_report` is called in the caller's own thread; the reports come back in the order of `specs`."""
+    reports = {}
+    with listening(as_they_land(specs, request_for, ports, parallel)) as landing:
+        for report in landing:
+            on_report(report)
+            reports[report.table] = report
+    return tuple(reports[spec.id] for spec in specs)
+
+
+def as_they_land(
+    specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
+) -> Generator[SyncReport]:
+    """One report per table, in the order in which they finish. Whoever stops listening lets the begun ones finish and begins no other."""
+    # A big table begun last would run alone at the end.
+    ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
+    # Not in a pool: a process that is told to end would wait for its threads, whatever they wait for.
+    yield from as_they_end(
+        [partial(_told, spec, request_for, ports) for spec in ordered], parallel, this_process.see_out
+    )
+
+
+@contextmanager
+def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
+    """Until the end of the block. A run that is ended from outside meanwhile cancels what is at work."""
+    with closing(reports):
+        try:
+            yield reports
+        except Exception:
+            raise
+        except BaseException:
+            this_process.ask()
+            reports.close()
+            this_process.go_on()
+            raise
+
+
+def _told(spec: TableSpec, request_for: RequestFor, ports: Ports) -> SyncReport:
+    """A report whatever happens: an error that nobody foresaw is one sentence there, and its traceback is in the log."""
+    begun = time.monotonic()
+    request = request_for(spec)
+    try:
+        return attempt(spec, request, ports)
+    except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+        _log.exception("%s: the sync ended in an error that is not of this program's own", spec.id)
+        return failed(spec, request, error, time.monotonic() - begun)

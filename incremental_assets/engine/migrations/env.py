@@ -1,8 +1,0 @@
-"""Runs the scripts on the connection that `checkpoint_schema` hands over, within its transaction."""
-
-from alembic import context
-
-from incremental_assets.engine.checkpoint_schema import VERSION_TABLE
-
-context.configure(connection=context.config.attributes["connection"], version_table=VERSION_TABLE)
-context.run_migrations()

@@ -1,1 +1,0 @@
-"""See `incremental_assets.engine.migrations`."""

@@ -1,0 +1,25 @@
+"""The source that the SQL towards PostgreSQL is tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.source import READER, Source
+
+
+@pytest.fixture
+def source(
+    postgres: EmbeddedPostgres, database: str, connect: Callable[[], psycopg.Connection[Any]]
+) -> Iterator[Source]:
+    postgres.create_login(READER)
+    found = Source(postgres, database, connect, [])
+    yield found
+    for probe in found.opened:
+        probe.close()
+    # Roles outlive the database of a test.
+    found.execute(f"REVOKE pg_read_all_stats FROM {READER}", f"ALTER ROLE {READER} RESET ALL")

@@ -1,0 +1,45 @@
+"""A plan's rows in Spark through the dialect's own SQL and one shared snapshot, as the product's reader asks for them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from incremental_assets.adapters.databases.dialect import ReadQuery
+from incremental_assets.adapters.databases.measure import spark_row_hash
+from incremental_assets.adapters.databases.postgresql.dialect import PostgreSQL
+from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan
+from tests.adapters.source import Source
+
+DIALECT = PostgreSQL()
+
+
+def loaded(
+    spark: SparkSession, source: Source, sql: str, parts: tuple[str, ...] = (), snapshot_id: str | None = None
+) -> DataFrame:
+    address = source.address()
+    properties = DIALECT.jdbc_properties(address)
+    reader = spark.read.option("sessionInitStatement", DIALECT.session_init(snapshot_id))
+    if parts:
+        return reader.jdbc(DIALECT.jdbc_url(address), f"({sql}) AS s", predicates=list(parts), properties=properties)
+    return reader.jdbc(DIALECT.jdbc_url(address), f"({sql}) AS s", properties=properties)
+
+
+def rows_of(spark: SparkSession, source: Source, plan: SyncPlan, parts: int = 1) -> tuple[ReadQuery, DataFrame]:
+    """Collected in the driver's memory, so that the snapshot may close."""
+    with source.open().snapshot(plan) as snapshot:
+        query = DIALECT.read_query(plan, parts, clean=snapshot.rejected == 0)
+        raw = loaded(spark, source, query.sql, query.parts, snapshot.snapshot_id)
+        columns = [sf.expr(travelling.spark).alias(travelling.name) for travelling in query.transports]
+        frame = raw.select(*columns, REJECT_COLUMN, REJECT_REASON, RAW, LATE).localCheckpoint(eager=True)
+    return query, frame
+
+
+def measured(frame: DataFrame, columns: tuple[Column, ...]) -> Measure:
+    total = sf.expr(f"CAST(coalesce(sum(CAST({spark_row_hash(columns)} AS DECIMAL(38,0))), 0) AS STRING)")
+    rows, digest = frame.agg(sf.count("*"), total).collect()[0]
+    return Measure(Window(None, None), rows, digest)

@@ -1,0 +1,81 @@
+"""One database of the embedded PostgreSQL as the product's probe sees it, for tests of the SQL towards the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
+from incremental_assets.core.planning.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.ports import Look
+from incremental_assets.demo.postgres import EmbeddedPostgres
+
+READER = "plain_reader"
+"""A login without any privilege but those that a test grants."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """`connect` opens superuser connections; `open` gives a probe, as the superuser or another role."""
+
+    postgres: EmbeddedPostgres
+    database: str
+    connect: Callable[[], psycopg.Connection[Any]]
+    opened: list[SqlProbe]
+
+    def execute(self, *statements: str) -> None:
+        """Each in a transaction of its own, as the superuser."""
+        connection = self.connect()
+        connection.autocommit = True
+        for statement in statements:
+            connection.execute(statement.encode())
+        connection.close()
+
+    def address(self, user: str | None = None, **changes: Any) -> Address:
+        role = user or self.postgres.user
+        place = {
+            "host": "127.0.0.1",
+            "port": self.postgres.port,
+            "database": self.database,
+            "password": self.postgres.password_of(role),
+        }
+        return Address(dialect="postgresql", user=role, **(place | changes))
+
+    def open(self, user: str | None = None, **changes: Any) -> SqlProbe:
+        self.opened.append(SqlProbe(self.address(user, **changes), "shop"))
+        return self.opened[-1]
+
+    def shape(self, name: str) -> TableShape:
+        return next(shape for shape in self.open().catalogue() if shape.id.name == name)
+
+    def spec(self, name: str, cursor: Cursor | None = None, **changes: Any) -> TableSpec:
+        return TableSpec(self.shape(name), changes.pop("strategy", Strategy.APPEND), cursor, **changes)
+
+
+def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Observation:
+    (observation,) = probe.observe((Look(spec, state),))
+    return observation
+
+
+def planned(probe: SqlProbe, spec: TableSpec, state: State | None = None, request: Request | None = None) -> SyncPlan:
+    decision = plan(spec, request or Request("run"), state, Ticket("app", 0, "batch"), observe(probe, spec, state))
+    assert isinstance(decision, SyncPlan), decision
+    return decision
+
+
+def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> State:
+    """The state after a sync that landed all that its snapshot showed."""
+    decision = planned(probe, spec, state)
+    with probe.snapshot(decision) as snapshot:
+        return decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+
+
+UPDATED = Cursor("updated_at", CursorType.TIMESTAMP)

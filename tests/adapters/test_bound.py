@@ -1,0 +1,306 @@
+"""The settled bound on a real PostgreSQL: who holds it back, who does not, and what happens where it cannot be known."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, settle
+from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
+from tests.conformance.soak.line import slow_line
+
+pytestmark = pytest.mark.postgres
+
+ORDERS = "CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"
+
+
+def test_a_quiet_source_has_settled_up_to_its_clock(source: Source) -> None:
+    bound = source.open().bound()
+    assert (bound.oldest, bound.holder, bound.prepared, bound.blind, bound.zone) == (None, "", None, "", "UTC")
+    assert bound.identity is not None
+    assert bound.identity.database.startswith(f"{source.database}:")
+    assert bound.identity.timeline == 1
+    assert bound.identity.position > 0
+
+
+def test_an_open_transaction_holds_the_bound_back_and_is_named(source: Source) -> None:
+    writer = source.connect()
+    writer.execute("SET application_name = 'nightly report'")
+    (began,) = writer.execute("SELECT now()").fetchone() or (None,)
+    bound = source.open().bound()
+    assert bound.oldest == began
+    assert f"pid {writer.info.backend_pid}" in bound.holder
+    assert "nightly report" in bound.holder
+
+
+def test_the_newest_begin_and_our_own_clocks_are_kept_beside_the_sources(source: Source) -> None:
+    first, second = source.connect(), source.connect()
+    (oldest,) = first.execute("SELECT now()").fetchone() or (None,)
+    (newest,) = second.execute("SELECT now()").fetchone() or (None,)
+    bound = source.open().bound()
+    assert (bound.oldest, bound.newest) == (oldest, newest)
+    assert bound.listed is not None
+    assert newest < bound.clock < bound.listed
+    assert bound.host is not None
+    assert bound.host.took < 30
+    assert abs(bound.host.wall - bound.clock.timestamp()) < 30, "source and test run on one machine"
+    later = source.open().bound()
+    assert later.host is not None
+    assert (later.host.boot, later.replica) == (bound.host.boot, False)
+    passed = (later.clock - bound.clock).total_seconds()
+    assert abs(later.host.uptime - bound.host.uptime - passed) <= bound.host.took + later.host.took + 0.1
+
+
+def test_a_row_that_commits_late_is_never_below_the_bound(source: Source) -> None:
+    source.execute(ORDERS)
+    probe = source.open()
+    spec = source.spec("orders", UPDATED)
+    writer = source.connect()
+    (stamp,) = writer.execute("INSERT INTO orders DEFAULT VALUES RETURNING updated_at").fetchone() or (None,)
+    settled = settle(spec, UPDATED, probe.bound(), None, None)
+    writer.commit()
+    assert settled.value is not None
+    assert settled.value.moment() <= stamp
+    assert settled.guarantee is Guarantee.SETTLED
+
+
+def test_a_number_that_commits_late_is_never_below_the_bound(source: Source) -> None:
+    source.execute(ORDERS)
+    probe = source.open()
+    spec = source.spec("orders", Cursor("id", CursorType.INTEGER))
+    writer = source.connect()
+    writer.execute("INSERT INTO orders DEFAULT VALUES")
+    source.execute("INSERT INTO orders DEFAULT VALUES")
+    state = synced(probe, spec)
+    assert state.watermark is None, "number 1 is still open, so number 2 has not settled"
+    writer.commit()
+    after = synced(probe, spec, state)
+    assert after.watermark is not None
+    assert after.watermark.text == "3"
+
+
+def test_our_own_readers_do_not_hold_the_bound_back(source: Source) -> None:
+    source.execute(ORDERS)
+    probe = source.open()
+    with probe.snapshot(planned(probe, source.spec("orders", UPDATED))):
+        assert probe.bound().oldest is None
+        impostor = psycopg.connect(
+            source.postgres.dsn(source.database, _login(source)), application_name="incremental-assets"
+        )
+        impostor.execute("SELECT 1")
+        assert source.open().bound().oldest is not None, "the name alone does not make a session ours"
+        impostor.close()
+
+
+def test_a_prepared_transaction_is_told_and_keeps_the_watermark(source: Source) -> None:
+    source.execute(ORDERS)
+    probe, spec = source.open(), source.spec("orders", UPDATED)
+    state = synced(probe, spec)
+    writer = source.connect()
+    writer.execute(b"BEGIN; INSERT INTO orders DEFAULT VALUES; PREPARE TRANSACTION 'moving house'")
+    try:
+        bound = probe.bound()
+        assert bound.prepared is not None
+        assert "'moving house'" in bound.prepared
+        assert settle(spec, UPDATED, bound, None, state).value == state.watermark
+    finally:
+        source.execute("ROLLBACK PREPARED 'moving house'")
+    assert probe.bound().prepared is None
+
+
+def test_a_transaction_that_may_not_be_seen_lowers_the_guarantee(source: Source) -> None:
+    source.execute(ORDERS)
+    probe = source.open(READER)
+    assert probe.bound().blind == ""
+    writer = source.connect()
+    writer.execute("SELECT 1")
+    blind = probe.bound().blind
+    assert 'GRANT pg_read_all_stats TO "plain_reader"' in blind
+    spec = source.spec("orders", UPDATED)
+    assert settle(spec, UPDATED, probe.bound(), None, None).guarantee is Guarantee.BEST_EFFORT
+    held_back = source.spec("orders", UPDATED, holdback=timedelta(minutes=5))
+    assert settle(held_back, UPDATED, probe.bound(), None, None).guarantee is Guarantee.HOLDBACK
+    source.execute(f"GRANT pg_read_all_stats TO {READER}")
+    assert probe.bound().blind == ""
+    assert probe.bound().oldest is not None
+
+
+def test_a_session_that_hides_its_transaction_is_found_by_its_lock(source: Source) -> None:
+    writer = source.connect()
+    writer.execute("SET track_activities = off")
+    writer.commit()
+    writer.execute("SELECT 1")
+    assert "track_activities" in source.open().bound().blind
+
+
+def test_a_procedure_that_commits_and_goes_on_holds_the_bound_at_its_call(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE orders (updated_at timestamptz NOT NULL DEFAULT statement_timestamp())",
+        "CREATE PROCEDURE fill() LANGUAGE plpgsql AS $$ BEGIN INSERT INTO orders DEFAULT VALUES; COMMIT; "
+        "PERFORM pg_advisory_lock(1); INSERT INTO orders DEFAULT VALUES; END $$",
+    )
+    gate, writer = source.connect(), source.connect()
+    gate.autocommit = writer.autocommit = True
+    gate.execute("SELECT pg_advisory_lock(1)")
+    with _running(writer, "CALL fill()"):
+        _until(source, "wait_event = 'advisory'", writer)
+        bound = source.open().bound()
+        gate.execute("SELECT pg_advisory_unlock(1)")
+    assert bound.oldest is not None
+    assert f"pid {writer.info.backend_pid}" in bound.holder
+    stamps = source.connect().execute("SELECT updated_at FROM orders").fetchall()
+    assert len(stamps) == 2
+    assert bound.oldest <= min(stamps)[0]
+
+
+def test_the_transactions_of_one_message_hold_the_bound_between_them(source: Source) -> None:
+    source.execute(ORDERS)
+    probe = source.open()
+    # The answers to empty COMMITs fill the line, while no transaction is open.
+    one = "BEGIN; INSERT INTO orders DEFAULT VALUES; COMMIT; " + "COMMIT; " * 50_000
+    with slow_line(source.postgres.port) as port:
+        writer = psycopg.connect(source.postgres.dsn(source.database), host="127.0.0.1", port=port, autocommit=True)
+        writer.execute("SET client_min_messages = 'error'")
+        pid = writer.info.backend_pid
+        with _running(writer, one + one):
+            _until(source, "state = 'active' AND xact_start IS NULL AND wait_event = 'ClientWrite'", writer)
+            bound = probe.bound()
+            (stamp,) = source.connect().execute("SELECT max(updated_at) FROM orders").fetchone() or (None,)
+            (rows,) = source.connect().execute("SELECT count(*) FROM orders").fetchone() or (None,)
+            source.execute(f"SELECT pg_terminate_backend({pid})")
+    assert rows == 1, "the second transaction of the message is still to come"
+    assert bound.oldest is not None
+    assert bound.oldest <= stamp
+    assert f"pid {pid}" in bound.holder
+
+
+def test_a_transaction_in_another_database_holds_nothing_back(source: Source) -> None:
+    with psycopg.connect(source.postgres.dsn("postgres")) as elsewhere:
+        elsewhere.execute("SELECT 1")
+        bound = source.open().bound()
+    assert (bound.oldest, bound.blind) == (None, "")
+
+
+def test_a_physical_backup_holds_nothing_back(source: Source) -> None:
+    probe = source.open()
+    with psycopg.connect(f"{source.postgres.dsn()} replication=true", autocommit=True) as walsender:
+        walsender.pgconn.send_query(b"BASE_BACKUP")  # its answer is not read, so that it does not end
+        _until(source, "state = 'active' AND query = 'BASE_BACKUP'", walsender)
+        bound = probe.bound()
+        source.execute(f"SELECT pg_terminate_backend({walsender.info.backend_pid})")
+        walsender.close()
+    assert (bound.oldest, bound.unshown, bound.blind) == (None, None, "")
+
+
+def test_a_transaction_that_began_before_it_was_tracked_is_found_by_its_lock(source: Source) -> None:
+    writer = source.connect()
+    writer.execute("SET track_activities = off")
+    writer.commit()
+    writer.execute("SELECT 1")
+    writer.execute("SET track_activities = on")
+    bound = source.open().bound()
+    assert bound.oldest is None
+    assert f"the transaction of pid {writer.info.backend_pid} began before its session was tracked" in bound.blind
+    writer.commit()
+    writer.execute("SELECT 1")
+    assert source.open().bound().blind == ""
+
+
+def test_a_session_that_hides_what_it_does_may_be_between_two_transactions(source: Source) -> None:
+    source.execute(ORDERS)
+    probe, writer = source.open(), source.connect()
+    writer.autocommit = True
+    writer.execute("SET track_activities = off")
+    assert probe.bound().blind == "", "it waits for its client"
+    plain = source.open(READER)
+    assert "GRANT pg_read_all_stats" in plain.bound().blind
+
+
+def test_transactions_that_begin_while_they_are_looked_for_do_not_lower_the_guarantee(source: Source) -> None:
+    probe, over = source.open(), threading.Event()
+
+    def write(writer: psycopg.Connection[Any]) -> None:
+        writer.autocommit = True
+        while not over.is_set():
+            writer.execute("BEGIN; COMMIT; " * 2_000)
+
+    writers = [threading.Thread(target=write, args=(source.connect(),)) for _ in range(8)]
+    for each in writers:
+        each.start()
+    try:
+        blind = {probe.bound().blind for _ in range(50)}
+    finally:
+        over.set()
+        for each in writers:
+            each.join()
+    assert blind == {""}
+
+
+def test_a_database_without_plpgsql_is_read_like_any_other(source: Source) -> None:
+    source.execute("DROP EXTENSION plpgsql", ORDERS, "INSERT INTO orders DEFAULT VALUES")
+    probe = source.open()
+    assert probe.bound().blind == ""
+    assert synced(probe, source.spec("orders", UPDATED)).watermark is not None
+
+
+def test_the_zone_is_the_databases_and_not_our_sessions(source: Source) -> None:
+    source.execute(f"ALTER DATABASE \"{source.database}\" SET TimeZone = 'America/New_York'")
+    assert source.open().bound().zone == "America/New_York"
+    source.execute(f"ALTER ROLE {READER} SET TimeZone = 'Asia/Tokyo'")
+    assert source.open(READER).bound().zone == "America/New_York", (
+        "how the reader likes its clock says nothing of the writers"
+    )
+    source.execute(f"ALTER DATABASE \"{source.database}\" SET TimeZone = '<+03>-03'")
+    assert source.open().bound().zone == "Etc/GMT-3"
+
+
+def test_the_bound_is_taken_before_the_fingerprint(source: Source) -> None:
+    source.execute(ORDERS, "INSERT INTO orders DEFAULT VALUES")
+    probe, spec = source.open(), source.spec("orders", UPDATED)
+    first = synced(probe, spec)
+    seen = observe(probe, spec, first)
+    assert seen.fingerprint == first.fingerprint
+    settled = settle(spec, UPDATED, seen.bound, None, first)
+    assert settled.value is not None
+    assert settled.value.moment() == seen.bound.clock - GUARD
+
+
+@contextmanager
+def _running(writer: psycopg.Connection[Any], message: str) -> Iterator[None]:
+    """A message that runs beside the block, which ends when it does."""
+
+    def run() -> None:
+        with suppress(psycopg.OperationalError):
+            writer.execute(message.encode())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _until(source: Source, condition: str, writer: psycopg.Connection[Any]) -> None:
+    """Wait until the view of sessions says that of the writer."""
+    asked = source.connect()
+    asked.autocommit = True
+    sql = f"SELECT {condition} FROM pg_stat_activity WHERE pid = {writer.info.backend_pid}"
+    until = time.monotonic() + 30
+    while asked.execute(sql.encode()).fetchone() != (True,):
+        assert time.monotonic() < until, f"the session never came to {condition}"
+        time.sleep(0.001)
+
+
+def _login(source: Source) -> str:
+    source.postgres.create_login("someone_else")
+    return "someone_else"

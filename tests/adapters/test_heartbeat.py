@@ -1,0 +1,41 @@
+"""The thread that keeps leases alive, and what it says of those that it cannot."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+
+from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats
+from incremental_assets.core.errors import LeaseLost
+from incremental_assets.core.model.table import TableId
+
+ORDERS = TableId("shop", "public", "orders")
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_a_lease_that_was_let_go_while_its_beat_was_on_its_way_is_not_called_lost(
+    caplog: pytest.LogCaptureFixture, *, released: bool
+) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def beat(table: TableId, token: str) -> None:
+        asked.set()
+        assert answer.wait(10)
+        raise LeaseLost(table)
+
+    beats = Heartbeats(beat, seconds=0.01)
+    with caplog.at_level(logging.WARNING):
+        beats.add((ORDERS, "token"))
+        assert asked.wait(10)
+        thread = next(each for each in threading.enumerate() if each.name == "checkpoint-heartbeats")
+        if released:
+            beats.remove((ORDERS, "token"))
+        answer.set()
+        while not released and not caplog.records:
+            thread.join(0.01)
+            assert thread.is_alive()
+        beats.remove((ORDERS, "token"))
+        thread.join(10)
+    assert bool(caplog.records) is not released

@@ -1,0 +1,486 @@
+"""What the lake promises, on real Spark and Delta: one commit per sequence, no row lost, none twice."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from incremental_assets.adapters.delta.lake import DeltaLake
+from incremental_assets.adapters.delta.transaction_log import open_log
+from incremental_assets.core.errors import CommitMissing, NameRefused, SchemaChanged, TargetChanged
+from incremental_assets.core.model.compaction import How
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.paths import staging_path
+from incremental_assets.core.model.schema_drift import Reached
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, Ticket
+from incremental_assets.core.planning.report import RowCounts
+from tests.adapters.batches import APP, Desk, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ORDERS = table("id bigint, note string, at bigint")
+EVENTS = table("id bigint, note string, at bigint", Strategy.APPEND, key=(), enforced=False)
+COUNTRIES = table("code string, name string", Strategy.FULL_REFRESH, key=("code",), cursor="")
+
+
+def at(number: int) -> CursorValue:
+    return CursorValue.of(CursorType.INTEGER, number)
+
+
+@pytest.fixture
+def desk(spark: SparkSession, tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "lake", spark)
+
+
+def test_an_upsert_inserts_replaces_and_leaves_unchanged_rows_where_they_are(desk: Desk) -> None:
+    first = desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), (3, None, 30)])
+    # 3 is flagged late as well, but it is not written again.
+    second = desk.land(ORDERS, [(2, "B", 20), (3, None, 30), (4, "d", 41)], late=[2, 3])
+    assert first.rows == RowCounts(read=3, inserted=3)
+    assert second.rows == RowCounts(read=3, inserted=1, updated=1, unchanged=1, late=1)
+    assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 20), (3, None, 30), (4, "d", 41)]
+    written = {row.id: row._sync_seq for row in desk.read(ORDERS).select("id", "_sync_seq").collect()}
+    assert written == {1: 1, 2: 2, 3: 1, 4: 2}
+    # The next run finds the commit with its counts, but for what only the write itself could count, and with its state.
+    assert desk.lake.find(ORDERS, "batch2") == replace(second, rows=replace(second.rows, late=0))
+    assert second.state == desk.previous
+    assert desk.lake.find(ORDERS, "batch9") is None
+
+
+def test_an_append_adds_what_is_new_and_keeps_every_version(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
+    second = desk.land(EVENTS, [(2, "b", 20), (2, "B", 21)])
+    assert second.rows == RowCounts(read=2, inserted=1, unchanged=1)
+    assert desk.rows(EVENTS) == [(1, "a", 10), (2, "B", 21), (2, "b", 20)]
+
+
+def test_an_append_without_a_key_drops_as_many_copies_as_are_there(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10), (1, "a", 10), (2, None, 20)])
+    second = desk.land(EVENTS, [(1, "a", 10), (1, "a", 10), (1, "a", 10), (2, None, 20), (2, None, 20)])
+    assert second.rows == RowCounts(read=5, inserted=2, unchanged=3)
+    assert desk.rows(EVENTS) == [(1, "a", 10)] * 3 + [(2, None, 20)] * 2
+
+
+def test_an_append_checks_rows_without_a_cursor_against_the_whole_table(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", None), (2, "b", 20)])
+    assert desk.land(EVENTS, [(1, "a", None), (3, "c", 30)]).rows == RowCounts(read=2, inserted=1, unchanged=1)
+
+
+def test_an_append_with_an_enforced_key_compares_whole_rows(desk: Desk) -> None:
+    spec = replace(EVENTS, key=("id",), key_enforced=True)
+    desk.land(spec, [(1, "a", 10), (2, "b", 20)])
+    assert desk.land(spec, [(1, "A", 20), (2, "b", 20)]).rows == RowCounts(read=2, inserted=1, unchanged=1)
+
+
+def test_an_overwrite_leaves_the_source_as_it_is_with_its_new_columns(desk: Desk) -> None:
+    desk.land(COUNTRIES, [("FR", "France"), ("DD", "East Germany")])
+    wider = table("code string, population bigint", Strategy.FULL_REFRESH, key=("code",), cursor="")
+    commit = desk.land(wider, [("FR", 68)])
+    assert commit.rows == RowCounts(read=1, inserted=1, deleted=2)
+    assert desk.rows(wider) == [("FR", 68)]
+    assert desk.lake.columns(wider) == (("code", "string"), ("population", "bigint"))
+    found = desk.lake.inspect(wider, None)
+    assert found is not None
+    assert found.app_id == APP
+
+
+def test_rows_are_counted_by_the_log_without_those_that_deletion_vectors_mark_and_by_window(desk: Desk) -> None:
+    assert desk.lake.rows(ORDERS) is None
+    desk.land(ORDERS, [(number, "a", number) for number in range(100)])
+    desk.land(ORDERS, [(3, "b", 50), (200, "new", 200)])
+    windows = [Window(at(0), at(10)), Window(at(50), at(100)), Window(at(300), None)]
+    log = Path(desk.path(ORDERS)) / "_delta_log"
+
+    assert '"deletionVector":{' in "".join(path.read_text() for path in log.glob("*.json"))
+    assert desk.lake.rows(ORDERS) == len(desk.rows(ORDERS)) == 101
+    assert desk.lake.count(ORDERS, windows) == (9, 51, 0)
+
+
+def test_a_key_that_is_called_as_a_variable_of_the_environment_is_itself(desk: Desk) -> None:
+    """Spark would put the variable's value in its place in some statements and not in others, and then every row matches."""
+    hostile = table("${env:HOME} bigint, at bigint", key=("${env:HOME}",))
+    desk.land(hostile, [(1, 10)])
+    assert desk.land(hostile, [(2, 20)]).rows == RowCounts(read=1, inserted=1)
+    assert desk.rows(hostile) == [(1, 10), (2, 20)]
+    assert [name for name, _ in desk.lake.columns(hostile)] == ["${env:HOME}", "at"]
+
+
+@pytest.mark.parametrize("enforced", [True, False], ids=["enforced", "declared"])
+@pytest.mark.parametrize("key", ["s", "t", "times"])
+def test_columns_and_keys_that_are_called_as_aliases_are_themselves(desk: Desk, key: str, *, enforced: bool) -> None:
+    """Of `s.id`, Delta takes a column `s` before the frame that is called so."""
+    others = ", ".join(f"{name} string" for name in ("s", "t", "times", "b", "more", "texts") if name != key)
+    spec = table(f"{key} bigint, {others}, at bigint", key=(key,), enforced=enforced)
+    rest = ("x",) * 5
+    # Many, so that the others are left where they lie, and Delta finds the one to be replaced.
+    desk.land(spec, [(number, *rest, 10) for number in range(1, 9)])
+    second = desk.land(spec, [(8, *rest, 21), (9, *rest, 30)])
+    assert (second.rows.inserted, second.rows.updated) == (1, 1)
+    assert desk.rows(spec) == [*((number, *rest, 10) for number in range(1, 8)), (8, *rest, 21), (9, *rest, 30)]
+    assert desk.lake.duplicates(spec).rows == 0
+
+
+@pytest.mark.parametrize("there", [2, 9], ids=["others written along", "others left alone"])
+def test_a_batch_that_holds_a_row_twice_does_not_add_up(desk: Desk, there: int) -> None:
+    """What every commit is asked, whatever library did it: rows written and rows found unchanged are the rows of the batch."""
+    desk.land(ORDERS, [(number, "a", 10) for number in range(1, 1 + there)])
+    plan = desk.plan(ORDERS)
+    shown = desk.show(ORDERS, [(2, "b", 20)])
+    batch = desk.stage.write(plan, shown)
+    for file in list(Path(staging_path(str(desk.folder), ORDERS.id, batch.batch_id)).glob("*.parquet")):
+        shutil.copy(file, file.with_name(f"again-{file.name}"))
+    with pytest.raises(CommitMissing, match="holds 2 rows of a batch of 1"):
+        desk.lake.apply(plan, batch, plan.landed(1, None, None))
+
+
+def test_one_sequence_commits_once(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    plan = desk.plan(EVENTS)
+    shown = desk.show(EVENTS, [(2, "b", 20)])
+    batch = desk.stage.write(plan, shown)
+    desk.apply(plan, batch, shown)
+    again = replace(plan, ticket=Ticket(APP, plan.ticket.seq, "another"))
+    late = desk.stage.write(again, desk.show(EVENTS, [(3, "c", 30)]))
+    with pytest.raises(CommitMissing, match="does not hold the batch"):
+        desk.lake.apply(again, late, plan.landed(1, None, None))
+    assert desk.rows(EVENTS) == [(1, "a", 10), (2, "b", 20)]
+
+
+def test_a_fence_makes_a_sleeping_run_commit_nothing(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    asleep = desk.plan(EVENTS)
+    batch = desk.stage.write(asleep, desk.show(EVENTS, [(2, "b", 20)]))
+    fence = desk.plan(EVENTS).ticket
+    desk.lake.fence(EVENTS, fence, desk.previous)
+    assert desk.lake.find(EVENTS, batch.batch_id) is None
+    with pytest.raises(CommitMissing):
+        desk.lake.apply(asleep, batch, asleep.landed(1, None, None))
+    found = desk.lake.inspect(EVENTS, None)
+    assert found is not None
+    assert (found.seq, found.foreign, found.state) == (fence.seq, "", desk.previous)
+    assert desk.rows(EVENTS) == [(1, "a", 10)]
+
+
+def test_a_fence_makes_the_table_that_a_sleeping_run_was_about_to_make(desk: Desk) -> None:
+    fence = desk.plan(EVENTS).ticket
+    desk.lake.fence(EVENTS, fence, None)
+    found = desk.lake.inspect(EVENTS, None)
+    assert found is not None
+    assert (found.app_id, found.seq, found.state) == (APP, fence.seq, None)
+
+
+def test_an_empty_batch_commits_its_sequence_and_state(desk: Desk) -> None:
+    assert desk.land(EVENTS, []).rows == RowCounts()
+    desk.land(EVENTS, [(1, "a", 10)])
+    commit = desk.land(EVENTS, [])
+    found = desk.lake.inspect(EVENTS, None)
+    assert found is not None
+    assert (found.version, found.seq, found.state) == (commit.version, 3, desk.previous)
+
+
+def test_not_a_number_and_the_two_zeros_are_values_like_any_other(desk: Desk) -> None:
+    spec = table("id bigint, x double, at bigint")
+    desk.land(spec, [(1, math.nan, 10), (2, 0.0, 10), (3, None, 10)])
+    commit = desk.land(spec, [(1, math.nan, 10), (2, -0.0, 10), (3, None, 10)])
+    assert commit.rows == RowCounts(read=3, updated=1, unchanged=2)
+    assert math.copysign(1, desk.rows(spec)[1][1]) == -1
+
+
+def test_any_name_that_a_source_takes_is_a_column(desk: Desk) -> None:
+    spec = table(
+        "a b bigint, select string, ünïcode string, x.y string, q`t string, semi;{}()=' bigint",
+        key=("a b", "x.y"),
+        cursor="semi;{}()='",
+    )
+    desk.land(spec, [(1, "s", "ü", "p", "t", 1), (2, "s", "ü", "p", "t", 2)])
+    desk.land(spec, [(2, "S", "ü", "p", "t", 3), (3, None, None, "q", None, 3)])
+    assert desk.rows(spec) == [(1, "s", "ü", "p", "t", 1), (2, "S", "ü", "p", "t", 3), (3, None, None, "q", None, 3)]
+
+
+@pytest.mark.parametrize(
+    ("ddl", "message"),
+    [
+        ("id bigint, Note string, note string, at bigint", "differ by case alone"),
+        ("id bigint, _sync_x string, at bigint", "begins with `_sync_`"),
+    ],
+)
+def test_columns_that_delta_cannot_hold_are_refused_by_name(desk: Desk, ddl: str, message: str) -> None:
+    spec = table(ddl)
+    plan = desk.plan(spec)
+    with pytest.raises(NameRefused, match=message):
+        desk.lake.apply(
+            plan, desk.stage.write(desk.plan(ORDERS), desk.show(ORDERS, [(1, "a", 1)])), plan.landed(1, None, None)
+        )
+    assert desk.lake.inspect(spec, None) is None
+
+
+# --- columns that come and go -------------------------------------------------------------------------
+
+
+def test_a_new_column_arrives_and_rows_that_gained_a_value_are_written(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    log = Path(desk.path(ORDERS)) / "_delta_log" / f"{0:020d}.json"
+    assert "columnMapping" not in log.read_text()
+    # Its name needs column mapping, which a table has from then on.
+    wider = table("id bigint, note string, at bigint, a b int")
+    commit = desk.land(wider, [(1, "a", 10, 5), (2, "b", 20, None)])
+    assert commit.rows == RowCounts(read=2, updated=1, unchanged=1)
+    assert "new columns (a b) came with this sync; rows that do not move show NULL there" in commit.warnings[0]
+    assert desk.land(wider, [(1, "a", 10, 6)]).warnings == ()
+    assert desk.rows(wider) == [(1, "a", 10, 6), (2, "b", 20, None)]
+
+
+def test_the_values_of_a_dropped_column_survive_an_upsert(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    narrower = table("id bigint, at bigint")
+    commit = desk.land(narrower, [(2, 21), (3, 30)])
+    assert commit.rows == RowCounts(read=2, inserted=1, updated=1)
+    assert desk.rows(ORDERS) == [(1, "a", 10), (2, "b", 21), (3, None, 30)]
+
+
+def test_a_new_column_does_not_land_the_overlap_of_an_append_again(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
+    wider = table("id bigint, note string, at bigint, size int", Strategy.APPEND, key=(), enforced=False)
+    assert desk.land(wider, [(1, "a", 10, 7), (2, "b", 20, 7), (3, "c", 30, 7)]).rows == RowCounts(
+        read=3, inserted=1, unchanged=2
+    )
+    # The rows that landed before the column came are present still; the one that landed with it is compared by it.
+    third = desk.land(wider, [(1, "a", 10, 7), (2, "b", 20, 8), (3, "c", 30, 7), (3, "c", 30, 8)])
+    assert third.rows == RowCounts(read=4, inserted=1, unchanged=3)
+
+
+def test_a_dropped_column_takes_no_part_in_comparing_an_append(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
+    narrower = table("id bigint, at bigint", Strategy.APPEND, key=(), enforced=False)
+    assert desk.land(narrower, [(2, 20), (3, 30)]).rows == RowCounts(read=2, inserted=1, unchanged=1)
+
+
+def test_a_retyped_column_is_refused_before_anything_is_written(desk: Desk) -> None:
+    commit = desk.land(ORDERS, [(1, "a", 10)])
+    with pytest.raises(SchemaChanged, match=r"note was string and is bigint.*--full-refresh"):
+        desk.land(table("id bigint, note bigint, at bigint"), [(2, 5, 20)])
+    found = desk.lake.inspect(ORDERS, None)
+    assert found is not None
+    assert found.version == commit.version
+    assert (
+        desk.land(table("id bigint, note bigint, at bigint"), [(2, 5, 20)], mode=Mode.FULL_REFRESH).rows.inserted == 1
+    )
+
+
+# --- keys that the source does not enforce, rows that cannot land -------------------------------------
+
+
+def test_of_a_declared_key_the_largest_cursor_lands_and_an_older_one_never_overwrites_it(desk: Desk) -> None:
+    spec = replace(ORDERS, key_enforced=False)
+    first = desk.land(spec, [(1, "old", 10), (1, "new", 12), (1, "mid", 11), (2, "b", 5)])
+    assert first.rows == RowCounts(read=4, inserted=2)
+    second = desk.land(spec, [(1, "older", 9), (2, "B", 5), (2, "A", 5)])
+    assert second.rows == RowCounts(read=3, updated=1, unchanged=1)
+    assert desk.rows(spec) == [(1, "new", 12), (2, "B", 5)]
+
+
+def test_a_row_without_a_whole_key_goes_to_quarantine_once_and_the_others_land(desk: Desk) -> None:
+    rows = [(1, "a", 10), (None, "lost", 11)]
+    assert desk.land(ORDERS, rows).rows == RowCounts(read=2, inserted=1, quarantined=1)
+    assert desk.land(ORDERS, [*rows, (None, "more", 12)]).rows == RowCounts(read=3, unchanged=1, quarantined=2)
+    kept = desk.quarantined(ORDERS)
+    assert sorted((row["id"], row["note"], row["at"], row["_sync_column"], row["_sync_seq"]) for row in kept) == [
+        (None, "lost", "11", "id", 1),
+        (None, "more", "12", "id", 2),
+    ]
+    assert {row["_sync_reason"] for row in kept} == {"a part of the key is NULL"}
+
+
+# --- other hands ----------------------------------------------------------------------------------------
+
+
+def test_rows_changed_by_another_hand_are_noticed(desk: Desk) -> None:
+    commit = desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
+    desk.sql("UPDATE {t} SET note = 'x' WHERE id = 1", EVENTS)
+    for since in (None, commit.version):
+        found = desk.lake.inspect(EVENTS, since)
+        assert found is not None
+        assert found.foreign.startswith(f"UPDATE in version {commit.version + 1}")
+    seen = desk.lake.inspect(EVENTS, commit.version + 1)
+    assert seen is not None
+    assert seen.foreign == ""
+
+
+def test_maintenance_is_harmless(desk: Desk) -> None:
+    for number in range(2):
+        desk.land(ORDERS, [(number, "a", number)])
+    desk.sql("OPTIMIZE {t}", ORDERS)
+    DeltaTable(desk.path(ORDERS)).vacuum(dry_run=False)
+    desk.sql("ALTER TABLE {t} SET TBLPROPERTIES ('who' = 'me')", ORDERS)
+    found = desk.lake.inspect(ORDERS, None)
+    assert found is not None
+    assert (found.foreign, found.state) == ("", desk.previous)
+    assert desk.land(ORDERS, [(0, "b", 9)]).rows == RowCounts(read=1, updated=1)
+
+
+def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    lake = desk.lake
+    assert lake.inspect(EVENTS, None) is not None
+    plan = desk.plan(EVENTS)
+    batch = desk.stage.write(plan, desk.show(EVENTS, [(2, "b", 20)]))
+    desk.other_hand("DELETE", EVENTS)
+    with pytest.raises(TargetChanged, match="by another hand while this sync ran"):
+        lake.apply(plan, batch, plan.landed(1, None, None))
+    assert desk.rows(EVENTS) == [(1, "a", 10)]
+
+
+def test_a_second_row_of_a_key_by_another_hand_is_gone_once_the_table_is_reset_and_synced(desk: Desk) -> None:
+    rows = [(1, "a", 10), (2, "b", 20)]
+    desk.land(ORDERS, rows)
+    desk.sql(
+        "INSERT INTO {t} SELECT id, 'by hand', at, _sync_run_id, _sync_seq, _sync_at FROM {t} WHERE id = 1", ORDERS
+    )
+    assert desk.previous is not None
+    desk.previous = desk.previous.rewound(ORDERS.terms, None)
+    desk.land(ORDERS, rows)
+    assert desk.rows(ORDERS) == rows
+
+
+def test_a_row_that_can_no_longer_land_leaves_the_copy_in_the_commit_of_its_batch(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), (3, "c", 30), (4, "d", 40)])
+    versions = len(list((Path(desk.path(ORDERS)) / "_delta_log").glob("*.json")))
+    second = desk.land(ORDERS, [(1, "A", 11), (2, "bad", 21), (3, "c", 30), (5, "e", 50)], bad=[2], late=[1])
+
+    assert second.rows == RowCounts(read=4, inserted=1, updated=1, deleted=1, unchanged=1, late=1, quarantined=1)
+    assert desk.rows(ORDERS) == [(1, "A", 11), (3, "c", 30), (4, "d", 40), (5, "e", 50)]
+    assert len(list((Path(desk.path(ORDERS)) / "_delta_log").glob("*.json"))) == versions + 1
+    assert any("1 row was taken out of the copy" in text for text in second.warnings)
+    assert desk.lake.find(ORDERS, "batch2") == replace(second, rows=replace(second.rows, late=0), warnings=())
+    # Read again, it has nothing left to take away; mended, it lands.
+    assert desk.land(ORDERS, [(2, "bad", 21)], bad=[2]).rows == RowCounts(read=1, quarantined=1)
+    assert desk.land(ORDERS, [(2, "mended", 22)]).rows == RowCounts(read=1, inserted=1)
+    assert desk.rows(ORDERS) == [(1, "A", 11), (2, "mended", 22), (3, "c", 30), (4, "d", 40), (5, "e", 50)]
+
+
+def test_a_row_that_can_no_longer_land_leaves_a_copy_that_gets_a_new_column(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    wider = table("id bigint, `${env:HOME} string, at bigint".replace("`", ""))
+    desk.land(wider, [(1, "home", 11), (2, "bad", 21)], bad=[2])
+    assert desk.rows(wider) == [(1, "a", 11, "home")]
+    column = next(found for found in open_log(desk.path(ORDERS)).columns() if found.name == "${env:HOME}")  # type: ignore[union-attr]
+    assert (column.since, column.since_cursor) == (2, Reached("at:integer", "20"))
+
+
+def test_all_rows_of_a_key_that_the_copy_holds_twice_leave_it(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    desk.sql("INSERT INTO {t} SELECT * FROM {t}", ORDERS)
+    desk.land(ORDERS, [(1, "A", 11), (2, "bad", 21)], bad=[2])
+    assert desk.rows(ORDERS) == [(1, "A", 11)]
+
+
+def test_of_a_declared_key_a_row_that_lands_keeps_its_place_whatever_else_has_that_key(desk: Desk) -> None:
+    spec = table("id bigint, note string, at bigint", enforced=False)
+    desk.land(spec, [(1, "a", 10), (2, "b", 20)])
+    desk.land(spec, [(1, "new", 12), (1, "bad", 11), (2, "bad", 15)], bad=["bad"])
+    assert desk.rows(spec) == [(1, "new", 12), (2, "b", 20)]
+
+
+def test_an_append_keeps_the_versions_that_were_seen_before_one_that_cannot_land(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    assert desk.land(EVENTS, [(1, "bad", 11)], bad=[1]).rows == RowCounts(read=1, quarantined=1)
+    assert desk.rows(EVENTS) == [(1, "a", 10)]
+
+
+def test_what_an_earlier_table_left_in_quarantine_stays_beside_what_a_new_one_puts_there(desk: Desk) -> None:
+    desk.land(ORDERS, [(None, "of the first", 10), (1, "a", 10)])
+    shutil.rmtree(desk.path(ORDERS))
+    again = Desk(desk.folder, desk.spark)
+    plan, shown = again.plan(ORDERS), again.show(ORDERS, [(None, "of the second", 20), (1, "a", 20)])
+    other = replace(plan, ticket=replace(plan.ticket, app_id="another"))
+    commit = again.apply(other, again.stage.write(other, shown), shown)
+    assert commit.rows == RowCounts(read=2, inserted=1, quarantined=1)
+    assert sorted(row["note"] for row in again.quarantined(ORDERS)) == ["of the first", "of the second"]
+
+
+def test_upkeep_that_a_sync_has_overtaken_does_not_turn_the_position_back(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    before = desk.previous
+    desk.land(EVENTS, [(2, "b", 20)])
+    assert before is not None
+    desk.lake.compact(EVENTS, How.GATHER, "asleep", before)
+    found = desk.lake.inspect(EVENTS, None)
+    assert found is not None
+    assert found.state == desk.previous
+
+
+def test_what_a_commit_could_not_see_is_told_by_every_later_look(desk: Desk) -> None:
+    commit = desk.land(EVENTS, [(1, "a", 10)])
+    desk.other_hand("UPDATE", EVENTS)
+    # As when the UPDATE slipped in between the comparison and the commit: the note vouches only for what lay before it.
+    note = json.dumps(
+        _note_of(desk, commit.version) | {"seq": 2, "batch_id": "batch2", "kind": "append", "seen": commit.version}
+    )
+    empty = desk.spark.createDataFrame([], "id bigint").write.format("delta").mode("append")
+    empty.options(userMetadata=note, txnAppId=APP, txnVersion="2").save(desk.path(EVENTS))
+    for since in (None, commit.version + 2):
+        found = desk.lake.inspect(EVENTS, since)
+        assert found is not None
+        assert found.foreign.startswith("UPDATE")
+    desk.lake.fence(EVENTS, Ticket(APP, 3, "fence"), None)
+    found = desk.lake.inspect(EVENTS, commit.version + 3)
+    assert found is not None
+    assert found.foreign.startswith("UPDATE")
+
+
+def test_a_table_of_somebody_else_is_left_alone(desk: Desk) -> None:
+    desk.spark.range(3).write.format("delta").save(desk.path(EVENTS))
+    found = desk.lake.inspect(EVENTS, None)
+    assert found is not None
+    assert (found.app_id, found.seq, found.state) == ("", -1, None)
+    with pytest.raises(TargetChanged, match="another table"):
+        desk.land(EVENTS, [(1, "a", 10)])
+    assert desk.spark.read.format("delta").load(desk.path(EVENTS)).count() == 3
+
+
+def test_tables_land_side_by_side_in_one_session(desk: Desk) -> None:
+    def land(name: str) -> RowCounts:
+        spec = replace(EVENTS, shape=replace(EVENTS.shape, id=replace(EVENTS.id, name=name)))
+        other = Desk(desk.folder, desk.spark)
+        other.land(spec, [(1, name, 10)])
+        return other.land(spec, [(1, name, 10), (2, name, 20)]).rows
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(land, ("a", "b"))) == [RowCounts(read=2, inserted=1, unchanged=1)] * 2
+
+
+def test_looking_starts_no_spark(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+
+    def never() -> SparkSession:
+        raise AssertionError("Spark was asked for")
+
+    lake = DeltaLake(str(desk.folder), never)
+    assert lake.inspect(EVENTS, None) is not None
+    assert lake.find(EVENTS, "batch1") is not None
+    assert lake.columns(EVENTS) == (("id", "bigint"), ("note", "string"), ("at", "bigint"))
+    assert lake.inspect(replace(EVENTS, shape=replace(EVENTS.shape, id=replace(EVENTS.id, name="none"))), None) is None
+
+
+def test_a_lake_whose_path_no_reader_of_logs_understands_is_refused() -> None:
+    with pytest.raises(NameRefused, match="`%`"):
+        DeltaLake("/tmp/100%25", lambda: pytest.fail("Spark"))
+
+
+def _note_of(desk: Desk, version: int) -> dict[str, object]:
+    lines = (Path(desk.path(ORDERS)) / "_delta_log" / f"{version:020d}.json").read_text().splitlines()
+    info = next(json.loads(line)["commitInfo"] for line in lines if "commitInfo" in line)
+    return dict(json.loads(info["userMetadata"]))

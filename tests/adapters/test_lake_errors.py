@@ -1,0 +1,47 @@
+"""What a lake refuses, in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from incremental_assets.adapters.delta.errors import explain, explained
+from incremental_assets.core.errors import LakeRefused, LeaseLost
+from incremental_assets.core.model.table import TableId
+
+ORDERS = TableId("shop", "public", "orders")
+BATCH = "/lake/_staging/shop/public/orders/5e1f"
+FULL = """An error occurred while calling o1.save.
+: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to file:/lake/shop/public/orders.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.taskFailedWhileWritingRowsError(QueryExecutionErrors.scala:843)
+Caused by: java.io.IOException: No space left on device
+"""
+
+
+def test_a_full_disk_is_told_with_its_place_and_its_cure() -> None:
+    with pytest.raises(LakeRefused) as told, explained(ORDERS, "/lake"):
+        raise RuntimeError(FULL)
+    assert str(told.value) == (
+        "shop.public.orders: the lake at /lake could not be written: its disk is full; make room there; "
+        "the next sync goes on where this one stopped"
+    )
+
+
+@pytest.mark.parametrize("words", ["Permission denied", "Read-only file system", "Status Code: 403, AccessDenied"])
+def test_what_may_not_be_written_is_told(words: str) -> None:
+    assert isinstance(explain(f"java.io.IOException: {words}", ORDERS, "/lake", BATCH), LakeRefused)
+
+
+def test_a_batch_that_is_gone_was_taken_by_the_run_that_took_over() -> None:
+    gone = f"[PATH_NOT_FOUND] Path does not exist: file:{BATCH}. SQLSTATE: 42K03"
+    assert isinstance(explain(gone, ORDERS, "/lake", BATCH), LeaseLost)
+    assert explain(gone, ORDERS, "/lake", "/lake/_staging/shop/public/orders/another") is None
+
+
+def test_a_full_disk_of_the_source_is_not_the_lakes() -> None:
+    words = "Caused by: org.postgresql.util.PSQLException: ERROR: could not write block 7: No space left on device"
+    assert explain(words, ORDERS, "/lake", BATCH) is None
+
+
+def test_an_error_that_nobody_knows_stays_what_it_is() -> None:
+    with pytest.raises(ZeroDivisionError), explained(ORDERS, "/lake"):
+        raise ZeroDivisionError

@@ -1,0 +1,1 @@
+"""Programs of ours that are not shipped."""
