@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.model.state import LastRead
-from incremental_assets.core.model.table import FuturePolicy, TableSpec
+from incremental_assets.core.model.table import FuturePolicy
 
 if TYPE_CHECKING:
     from incremental_assets.core.planning.plan import SyncPlan
@@ -20,7 +20,7 @@ def remembered(plan: SyncPlan, visible: str) -> LastRead | None:
     """What is kept of a plan's own read; None where the next one could not rely on it."""
     if not visible or plan.bound.started is None or plan.bound.identity is None or not _tells_rows_apart(plan):
         return None
-    return LastRead(plan.window.lower, visible, plan.bound.started, _shape(plan.spec))
+    return LastRead(plan.window.lower, visible, plan.bound.started, _shape(plan))
 
 
 def read_already(plan: SyncPlan) -> LastRead | None:
@@ -36,7 +36,7 @@ def read_already(plan: SyncPlan) -> LastRead | None:
         or (was.system, was.database, was.timeline) != (now.system, now.database, now.timeline)
     ):
         return None
-    if (kept.started, kept.shape) != (plan.bound.started, _shape(plan.spec)):
+    if (kept.started, kept.shape) != (plan.bound.started, _shape(plan)):
         return None
     reaches = kept.lower is None or (plan.window.lower is not None and kept.lower <= plan.window.lower)
     return kept if reaches else None
@@ -62,9 +62,10 @@ def _tells_rows_apart(plan: SyncPlan) -> bool:
     )
 
 
-def _shape(spec: TableSpec) -> str:
+def _shape(plan: SyncPlan) -> str:
     """Equal where the same columns of the same table were read on the same terms."""
-    cursor = spec.cursor
-    columns = [(column.name, column.identity, column.source_type) for column in spec.columns]
-    read = (str(spec.strategy), spec.key, cursor and (str(cursor.nulls), cursor.fallback), spec.evolve, columns)
+    spec, cursor = plan.spec, plan.spec.cursor
+    columns = [(column.name, column.identity, column.source_type, column.spark_type) for column in spec.columns]
+    terms = cursor and (cursor.column, str(cursor.type), str(cursor.nulls), cursor.fallback)
+    read = (str(spec.strategy), spec.key, terms, plan.zones, spec.evolve, columns)
     return hashlib.sha256(repr(read).encode()).hexdigest()[:16]

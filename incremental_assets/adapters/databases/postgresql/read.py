@@ -58,8 +58,9 @@ def rejected(plan: SyncPlan, values: Values) -> str:
 
 def where(plan: SyncPlan, values: Values, since: int | None) -> str:
     """Which rows the plan reads, of those that a transaction from `since` on has written. A backfill's window holds no row without a cursor; every sync reads those anyway."""
-    spec, nulls = plan.spec, reads_nulls(plan.spec) and plan.request.mode is not Mode.BACKFILL
-    rows = inside(spec, plan.window, values, nulls=nulls) if spec.is_incremental else "TRUE"
+    spec, rows = plan.spec, "TRUE"
+    if spec.is_incremental:
+        rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and plan.request.mode is not Mode.BACKFILL)
     rows = of_members(spec, plan.members, values, rows)
     return rows if since is None else f"{rows} AND {written_since(since)}"
 
