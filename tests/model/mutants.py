@@ -210,8 +210,8 @@ MUTANTS = [
             last_read,
             "read_already",
             (
-                "(kept.started, kept.shape) != (plan.bound.started, _shape(plan.spec))",
-                "kept.shape != _shape(plan.spec)",
+                "(kept.started, kept.shape) != (plan.bound.started, _shape(plan))",
+                "kept.shape != _shape(plan)",
             ),
         ),
     ),
