@@ -17,9 +17,10 @@ PATIENCE = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 
 # The view copies a session's state first and asks what it waits for later. So one that shows `idle` and waits for its client has no stamp to
 # show at that moment: it has none, or it has shown it since, and the question for open transactions, which comes later, sees it.
-# What an idle session has not shown, it took after it became idle. So it is in a failed transaction block, which shows no start any more. A start from before that is the last message's: a notification, or others'
-# changes of the catalogue, are processed under it, in less than a millisecond. A fast-path call shows its state and neither start nor time of its
-# own until its transaction shows one: it began after the last statement. Walsenders with a database run SQL as well.
+# What an idle session has not shown, it took after it became idle; so it is in a failed transaction block, which shows no start any more.
+# A start from before that is the last message's: a notification, or others' changes of the catalogue, are processed under it, in less than a
+# millisecond. A fast-path call shows its state and neither start nor time of its own until its transaction shows one: it began after the last
+# statement. Walsenders with a database run SQL as well.
 _UNSHOWN = """
 SELECT CASE state WHEN 'idle' THEN LEAST(state_change, xact_start) WHEN 'fastpath function call' THEN COALESCE(query_start, backend_start)
        ELSE state_change END AS since, pid, usename, application_name,
