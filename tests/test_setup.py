@@ -54,7 +54,7 @@ class Checkout:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     checkout = Checkout(tmp_path)
-    checkout.give("python3.11", f'exec {sys.executable} "$@"')
+    checkout.give("python3.11", f'exec "{sys.executable}" "$@"')
     checkout.give("java", """echo 'openjdk version "17.0.9"' >&2""")
     return checkout
 

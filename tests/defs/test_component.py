@@ -13,6 +13,7 @@ from dagster_shared.yaml_utils import safe_load_yaml
 from incremental_assets import IncrementalSource
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.model.table import TableId
 from incremental_assets.defs.build import build
 from incremental_assets.defs.checks import RANGE_TAGS
 from tests.core.test_config import WHOLE
@@ -111,8 +112,8 @@ def test_components_ask_each_its_own_runtime_in_runs_in_checks_and_in_ticks(
     assert [run(f"check__{name}__job").success for name in runtimes] == [True, False]
     assert {name: list(each.checkpoints.positions()) for name, each in runtimes.items()} == {
         "shop": [ORDERS],
-        "web": [],
-    }
+        "web": [TableId("web", "public", "orders")],
+    }, "each in its own, the failure as well"
 
 
 def test_a_project_keeps_its_own_executor_and_our_jobs_theirs(project: Project) -> None:
