@@ -72,7 +72,7 @@ def test_a_missing_java_is_named(checkout: Checkout) -> None:
 
 @pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX"])
 def test_packages_of_the_machine_s_have_no_say(checkout: Checkout, variable: str) -> None:
-    checkout.give("python3.11", f'[[ -z ${{{variable}-}} && $PIP_USER == 0 ]] || exit 1; exec {sys.executable} "$@"')
+    checkout.give("python3.11", f'[[ -z ${{{variable}-}} && $PIP_USER == 0 ]] || exit 1; exec "{sys.executable}" "$@"')
     (checkout.tools / "java").unlink()
     assert "Java is missing" in checkout.set_up(PIP_USER="1", **{variable: "/somewhere"})
 
@@ -88,7 +88,7 @@ def test_a_full_disk_is_named(checkout: Checkout) -> None:
 
 
 def test_a_python_without_venv_is_named(checkout: Checkout) -> None:
-    checkout.give("python3.11", f'[[ "$*" == "-m venv"* ]] && exit 1; exec {sys.executable} "$@"')
+    checkout.give("python3.11", f'[[ "$*" == "-m venv"* ]] && exit 1; exec "{sys.executable}" "$@"')
     checkout.give("df", f"echo header; echo /dev/x 100 50 {50 << 20} 1% /")
     assert "install its venv module (Debian: apt-get install python3-venv)" in checkout.set_up()
 
