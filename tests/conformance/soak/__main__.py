@@ -155,7 +155,8 @@ class Soak:
             # Back and forward between two looks leaves no trace: a precondition of the guarantee. Of two runs, one has looked since.
             while any(seen < before[table] + 2 for table, seen in self._looks().items()) and not stop.wait(2):
                 pass
-            self._put(back)
+            if not stop.is_set():
+                self._put(back)
 
     def _put(self, seconds: int) -> None:
         self._clock.step(seconds)
