@@ -192,7 +192,7 @@ def test_a_process_that_has_lost_its_engine_goes_on_with_a_jvm(tmp_path: Path) -
 
 def test_two_calls_at_once_start_one_engine(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from incremental_assets.engine import server\n"
+        "import sys; from pathlib import Path; from incremental_assets.adapters.spark import connect_server as server\n"
         "engine, started = server.start(Path(sys.argv[1])); print(engine.process.pid, started)"
     )
     both = [

@@ -113,7 +113,7 @@ def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(sour
     source.execute("CREATE VIEW slow AS SELECT now() AS updated_at FROM pg_sleep(600)")
     asks = (
         "import sys; from datetime import timedelta; import psycopg\n"
-        "from incremental_assets.adapters.databases import postgresql_connect as ours\n"
+        "from incremental_assets.adapters.databases.postgresql import connect as ours\n"
         "with psycopg.connect(sys.argv[1], application_name=ours.READER, autocommit=True) as asked:\n"
         "    asked.execute(ours.settings(timedelta(minutes=10)))\n"
         "    asked.execute('SELECT * FROM slow')\n"
