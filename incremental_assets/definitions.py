@@ -21,6 +21,7 @@ from incremental_assets.core.model.table import TableShape
 from incremental_assets.defs.build import build
 from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.opened import RESOURCE
+from incremental_assets.defs.shutdown import end_runs_with_server
 from resources.runtime import Runtime
 
 CONFIG = "INCREMENTAL_ASSETS_CONFIG"
@@ -37,6 +38,7 @@ def config_path() -> Path:
 @definitions
 def defs() -> Definitions:
     """What `workspace.yaml` loads: nothing happens before Dagster asks for it."""
+    end_runs_with_server()
     with _uncollected():
         return of(Runtime(_loaded()))
 

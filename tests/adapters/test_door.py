@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from incremental_assets.adapters.spark import jvm
 from incremental_assets.adapters.spark import server_record as announced
 from incremental_assets.adapters.spark import session as own
 from incremental_assets.adapters.spark import session_provider as door
 from incremental_assets.adapters.spark.session import SparkSettings, Work
 from incremental_assets.adapters.spark.session_provider import Session
+from incremental_assets.core.background import beside
 from incremental_assets.core.errors import EngineLost
+from incremental_assets.core.interruption import this_process
 from tests.adapters.test_announced import ENGINE, GONE
 
 
@@ -183,3 +186,25 @@ def test_whoever_ends_does_not_wait_for_a_session_that_another_thread_is_still_o
     opening.join(10)
     session.close()
     assert not session.is_open
+
+
+def test_a_jvm_that_is_beginning_is_ended_with_whoever_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    beginning, ended = threading.Event(), threading.Event()
+
+    def open_session(_: SparkSettings) -> FakeSession:
+        beginning.set()
+        assert ended.wait(10), "nobody has ended it"
+        raise RuntimeError("the JVM ended before it said its port")
+
+    monkeypatch.setattr(own, "open_session", open_session)
+    monkeypatch.setattr(jvm, "end", ended.set)
+    opening = beside(Session())
+    assert beginning.wait(10)
+    this_process.ask()
+    with pytest.raises(RuntimeError, match="its port"):
+        opening.result(20)
+    this_process.go_on()
+    ended.clear()
+    this_process.ask()
+    this_process.go_on()
+    assert not ended.wait(0.2), "what has ended is not cancelled"

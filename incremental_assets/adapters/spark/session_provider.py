@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.spark import jvm
 from incremental_assets.adapters.spark import session as own
 from incremental_assets.adapters.spark.java import require_java
 from incremental_assets.adapters.spark.server_record import Announced, read, still_announced
@@ -47,7 +48,9 @@ class Session:
             if self._session is None:
                 self._session = self._of_engine()
             if self._session is None:
-                self._session = own.open_session(replace(self._settings, work=work or self._settings.work))
+                # A JVM that is beginning listens to nobody, and whoever waits for it holds a lease.
+                with this_process.cancelling(jvm.end):
+                    self._session = own.open_session(replace(self._settings, work=work or self._settings.work))
             this_process.remove(self._cancel)
             this_process.add(self._cancel)
             return self._session
@@ -137,8 +140,6 @@ def _stop(session: SparkSession) -> None:
     try:
         session.stop()
     except Exception as error:
-        from incremental_assets.adapters.spark import jvm
-
         if not jvm.is_gone(error):
             raise
 
