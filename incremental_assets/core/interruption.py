@@ -12,7 +12,7 @@ from typing import Any
 from incremental_assets.core.errors import Interrupted
 from incremental_assets.core.model.table import TableId
 
-GRACE = 2.5
+GRACE = 3.5
 """Seconds for what was cancelled to record that it failed, and to let its lease go."""
 _AGAIN = 0.25
 """Seconds after which it is cancelled once more: between two steps there is nothing to cancel, and the next step may have begun."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 
+from incremental_assets.adapters.spark import jvm
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.adapters.spark.session_provider import Session
 from incremental_assets.core.model.table import TableId
@@ -91,6 +94,22 @@ def test_a_session_that_cannot_be_stopped_says_why(killed: subprocess.Popen[byte
     door._session = Stops(ZeroDivisionError())  # type: ignore[assignment]
     with pytest.raises(ZeroDivisionError):
         door.close()
+
+
+def test_whoever_started_a_jvm_that_was_ended_still_learns_how() -> None:
+    """PySpark takes an exit code of 0 for a JVM that is still on its way, and that is what `subprocess` says of a child that another has waited for."""
+    environment = {**os.environ, jvm._OF_GATEWAY: "anywhere"}
+    beginning = subprocess.Popen(["sleep", "600"], env=environment)
+    stubborn = subprocess.Popen([sys.executable, "-c", IGNORES], env=environment, stdout=subprocess.PIPE)
+    assert stubborn.stdout is not None
+    assert stubborn.stdout.readline() == b"ready\n"
+    jvm.end()
+    assert (beginning.poll(), stubborn.poll()) == (-signal.SIGTERM, -signal.SIGKILL)
+
+
+IGNORES = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
+)
 
 
 class Stops:

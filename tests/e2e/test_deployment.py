@@ -130,7 +130,7 @@ def test_the_deployment_of_the_page_syncs_refuses_onlookers_and_heals(stand: Sta
     # The sensor may have asked again by now: such a run waits in the queue.
     begun = [run["status"] for run in runs(stand) if run["status"] != "QUEUED"]
     assert begun == ["FAILURE", "SUCCESS", "FAILURE", "SUCCESS"]
-    assert leases(stand) == 0
+    assert leases(stand) == 0, (stand.folder / "code location.log").read_text()[-6000:]
     stand.start("code location")
     stand.wait(lambda: is_equal(stand))
     stand.wait(lambda: runs(stand)[0]["status"] == "SUCCESS")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 import psutil
@@ -18,6 +19,7 @@ _ENDS_WITHIN = 10.0
 """Seconds. A JVM that is asked to end stops Spark first, whose jobs tell of it while it is still there."""
 _ASKED_FOR = 0.5
 """Seconds, of a process that has to end soon."""
+_LOOKS_EVERY = 0.02
 _STOPPED = ("SparkContext was shut down", "stopped SparkContext")
 """Words of jobs that are cancelled so, and of calls that come after."""
 
@@ -47,7 +49,17 @@ def end() -> None:
         for process in ours:
             with suppress(psutil.Error):
                 process.send_signal(number)
-        _, ours = psutil.wait_procs(ours, _ASKED_FOR)
+        # Not by `psutil.wait_procs`, which takes a child's exit code away: PySpark, which waits for it, would wait for ever.
+        deadline = time.monotonic() + _ASKED_FOR
+        while (ours := [process for process in ours if not _has_ended(process)]) and time.monotonic() < deadline:
+            time.sleep(_LOOKS_EVERY)
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _is_of_gateway(process: psutil.Process) -> bool:
