@@ -16,7 +16,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.ports import Batch, Commit, Ports, Snapshot, Target
-from incremental_assets.core.syncing.sync import attempt
+from incremental_assets.core.syncing.sync_many import attempt
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from resources.runtime import Runtime
 

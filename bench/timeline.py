@@ -42,7 +42,7 @@ SPARK_CALLS = {
     "session": ("SparkSession.sql",),
 }  # fmt: skip
 """What asks Spark for something, in a session of one's own and over Connect."""
-STAGES = {
+PHASES = {
     "plan": "sync: lease, recovery, plan",
     "read": "read: around the stage",
     "apply": "apply: around the commit",
@@ -142,7 +142,7 @@ def main() -> None:
             importlib.import_module(module)
     for part in PARTS:
         timeline.wrap(*part)
-    _follow_stages(timeline)
+    _follow_phases(timeline)
     _follow_sessions(timeline)
     token = timeline.enter("command: between its parts, and its end")
     try:
@@ -178,21 +178,21 @@ def _follow_sessions(timeline: Timeline) -> None:
             setattr(user, name, then_followed)
 
 
-def _follow_stages(timeline: Timeline) -> None:
-    """A sync tells its stages as it enters them; the last ends with the sync."""
-    from incremental_assets.core.syncing import sync
+def _follow_phases(timeline: Timeline) -> None:
+    """A sync tells its phases as it enters them; the last ends with the sync."""
+    from incremental_assets.core.syncing import phases, sync_many
 
-    enter, whole, open_stage = sync.Stopwatch.enter, sync.sync_table, threading.local()
+    enter, whole, open_phase = phases.Phases.enter, sync_many.sync_table, threading.local()
 
-    def entered(self: Any, stage: str) -> None:
+    def entered(self: Any, phase: str) -> None:
         leave()
-        open_stage.token = timeline.enter(STAGES.get(stage, stage))
-        enter(self, stage)
+        open_phase.token = timeline.enter(PHASES.get(phase, phase))
+        enter(self, phase)
 
     def leave() -> None:
-        if token := getattr(open_stage, "token", None):
+        if token := getattr(open_phase, "token", None):
             timeline.leave(token)
-        open_stage.token = None
+        open_phase.token = None
 
     def synced(*arguments: Any) -> Any:
         try:
@@ -200,8 +200,8 @@ def _follow_stages(timeline: Timeline) -> None:
         finally:
             leave()
 
-    sync.Stopwatch.enter = entered  # type: ignore[method-assign]
-    sync.sync_table = synced
+    phases.Phases.enter = entered  # type: ignore[method-assign]
+    sync_many.sync_table = synced
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from incremental_assets.component import IncrementalSource
     from incremental_assets.core.checks.run_checks import Scope, audit
-    from incremental_assets.core.checks.verdict import Check, Verdict
     from incremental_assets.core.config.load import Configuration, SourceConfig, TableConfig, load
     from incremental_assets.core.config.resolve import Resolved, resolve_all
     from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
     from incremental_assets.core.model.cursor import CursorType, CursorValue
     from incremental_assets.core.model.table import Strategy, TableId, TableShape, TableSpec
+    from incremental_assets.core.model.verdict import Check, Verdict
     from incremental_assets.core.model.window import Window
     from incremental_assets.core.planning.plan import Mode, Request
     from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
@@ -74,7 +74,7 @@ _HOMES = {
     "core.config.resolve": ("Resolved", "resolve_all"),
     "core.syncing.sync": ("sync_table",),
     "core.model.table": ("Strategy", "TableId", "TableShape", "TableSpec"),
-    "core.checks.verdict": ("Check", "Verdict"),
+    "core.model.verdict": ("Check", "Verdict"),
     "core.model.window": ("Window",),
 }
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.config.resolve import Resolved, resolve_all
-from incremental_assets.core.ports import Ports, Progress, silent
+from incremental_assets.core.observers import Observers
+from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
 from resources.lake import open_lake, open_reader, open_stage
 from resources.source import address, open_probe
@@ -33,6 +34,7 @@ class Runtime:
 
     def __init__(self, configuration: Configuration, spark: SparkResource | None = None) -> None:
         self.configuration = configuration
+        self.observer = Observers()
         self._spark = spark
         self._lock = threading.RLock()
         self._checkpoints: SqlCheckpoints | None = None
@@ -81,7 +83,7 @@ class Runtime:
                 self._probes[source] = open_probe(self.configuration.source(source), self.configuration.path)
             return self._probes[source]
 
-    def ports(self, source: str, progress: Progress = silent) -> Ports:
+    def ports(self, source: str) -> Ports:
         """All that a sync of this source's tables needs."""
         with self._lock:
             if source not in self._ports:
@@ -93,9 +95,9 @@ class Runtime:
                     stage=open_stage(root, session),
                     lake=open_lake(root, session, where),
                     checkpoints=self.checkpoints,
+                    observer=self.observer,
                 )
-            kept = self._ports[source]
-        return Ports(kept.probe, kept.source, kept.stage, kept.lake, kept.checkpoints, progress)
+            return self._ports[source]
 
     def specs(self, source: str) -> Resolved:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from incremental_assets.core.config.load import load
 from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from resources.spark import SparkResource
@@ -27,10 +28,11 @@ class Kept(SparkResource):
 spark = Kept(master=f"local[{os.cpu_count()}]")
 for line in sys.stdin:
     begun = time.perf_counter()
-    runtime, request, reports = Runtime(load(Path(line.strip())), spark), Request(str(uuid.uuid4()), Mode.SYNC), []
+    runtime, request = Runtime(load(Path(line.strip())), spark), Request(str(uuid.uuid4()), Mode.SYNC)
+    reports: list[SyncReport] = []
     for source in runtime.configuration.sources:
         specs, ports = runtime.specs(source.name).specs, runtime.ports(source.name)
-        sync_many(specs, lambda _: request, ports, source.parallel.tables, reports.append)  # noqa: B023
+        reports += sync_many(specs, lambda _: request, ports, source.parallel.tables)  # noqa: B023
     runtime.close()
     errors = "; ".join(report.error for report in reports if report.error)
     print(json.dumps({"seconds": time.perf_counter() - begun, "error": errors}), flush=True)

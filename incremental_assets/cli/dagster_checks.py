@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from dagster import DagsterInstance
 
 from incremental_assets.cli.dagster_runs import dagster_instance
-from incremental_assets.core.checks.verdict import Verdict
+from incremental_assets.core.model.verdict import Verdict
+from incremental_assets.core.observers import Observer
 from incremental_assets.defs.verdicts import evaluation
 
 
-def reported(verdicts: Iterable[Verdict], say: Callable[[str], None]) -> Iterator[Verdict]:
-    """The same verdicts, each reported as it is reached. That Dagster cannot keep them is said once and fails no check."""
+class DagsterChecks(Observer):
+    """Reports each verdict as it is reached. That Dagster cannot keep them is said once and fails no check."""
+
+    def __init__(self, instance: DagsterInstance | None, say: Callable[[str], None]) -> None:
+        self._instance, self._say = instance, say
+
+    def on_verdict(self, verdict: Verdict) -> None:
+        """As an event without a run."""
+        if self._instance is None:
+            return
+        try:
+            self._instance.report_runless_asset_event(evaluation(verdict))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with its storage
+            self._instance = None
+            self._say(_unseen(error))
+
+
+@contextmanager
+def shown_in_dagster(say: Callable[[str], None]) -> Iterator[DagsterChecks]:
+    """An observer that reports to the instance of DAGSTER_HOME; to nobody where that does not open."""
     with ExitStack() as stack:
         instance: DagsterInstance | None = None
         try:
             instance = stack.enter_context(dagster_instance())
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the folder or its settings
             say(_unseen(error))
-        for verdict in verdicts:
-            if instance is not None:
-                try:
-                    instance.report_runless_asset_event(evaluation(verdict))
-                except Exception as error:  # noqa: BLE001 - the same of its storage
-                    say(_unseen(error))
-                    instance = None
-            yield verdict
+        yield DagsterChecks(instance, say)
 
 
 def _unseen(error: Exception) -> str:

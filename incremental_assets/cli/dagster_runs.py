@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,14 @@ from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, Ru
 
 from incremental_assets.cli.opening import dagster_home
 from incremental_assets.cli.orphaned_runs import free_dead_slots, process_tag
-from incremental_assets.cli.progress import Board
 from incremental_assets.cli.streams import left_to_dagster
-from incremental_assets.cli.watched import Watched
 from incremental_assets.core.errors import SetupError, SourceBusy
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.syncing.pending import Moved
-from incremental_assets.core.syncing.sync import failed
 from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
@@ -45,16 +44,16 @@ BACKFILL_TAG = "incremental_assets/backfill"
 class DagsterRuns:
     """Runs of one source's tables on the instance, one after the other, with one set of definitions."""
 
-    def __init__(self, runtime: Runtime, source: str, board: Board) -> None:
+    def __init__(self, runtime: Runtime, source: str) -> None:
         shapes: dict[str, tuple[TableShape, ...]] = {source: runtime.checkpoints.catalogue(source) or ()}
         self.view: View = next(view for view in views(runtime.configuration, shapes) if view.name == source)
-        self.watched = Watched(runtime, board)
-        self._checkpoints = runtime.checkpoints
+        self._runtime, self._reports = runtime, Reports()
+        self._busy: dict[TableId, SourceBusy] = {}
         # Without the checks: a selection of assets would bring theirs into the run, and they read whole tables.
         self._definitions = Definitions(
             assets=[*self.view.external(), *sync_assets(self.view)],
             jobs=list(sync_jobs(self.view).values()),
-            resources={RESOURCE: self.watched},
+            resources={RESOURCE: runtime},
             executor=in_process_executor,
         )
 
@@ -107,12 +106,12 @@ class DagsterRuns:
         self, job: str, keys: Sequence[AssetKey], tags: Mapping[str, str], instance: DagsterInstance, run_id: str | None
     ) -> str:
         """Run it to its end; gives why it failed, or nothing. While another run holds the source, its tables are busy."""
-        beats = self._checkpoints.heartbeats().values()
+        beats = self._runtime.checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
         if other is not None:
-            self.watched.busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in keys}
+            self._busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in keys}
             return ""
-        with left_to_dagster():
+        with left_to_dagster(), self._runtime.observer.joined_by(self._reports):
             result = self._definitions.resolve_job_def(job).execute_in_process(
                 run_config=_QUIET,
                 instance=instance,
@@ -131,16 +130,25 @@ class DagsterRuns:
 
     def _report(self, spec: TableSpec, request: Request, error: str) -> SyncReport:
         table = spec.id
-        # Asked first: a sync that has landed stays landed, whoever held the table when its files were to be put together.
-        report, busy = self.watched.reports.pop(table, None), self.watched.busy.pop(table, None)
+        report, busy = self._reports.last.pop(table, None), self._busy.pop(table, None)
         if report is not None:
             return report
         if busy is not None:
-            return failed(spec, request, busy, 0.0)
+            return SyncReport.failed(spec, request, busy)
         if error:
-            return failed(spec, request, SetupError(f"{table}: {error}"), 0.0)
-        # Nobody records that a table was looked at and had not moved after all.
-        return SyncReport(table, request.run_id, spec.strategy, request.mode, Status.IDLE, reason="nothing moved")
+            return SyncReport.failed(spec, request, SetupError(f"{table}: {error}"))
+        return replace(SyncReport.of(spec, request, Status.IDLE), reason="nothing moved")
+
+
+class Reports(Observer):
+    """The last report of every table."""
+
+    def __init__(self) -> None:
+        self.last: dict[TableId, SyncReport] = {}
+
+    def on_report(self, report: SyncReport) -> None:
+        """One assignment, which is safe from any thread."""
+        self.last[report.table] = report
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from incremental_assets.cli.render import console_for
 from incremental_assets.cli.streams import own_stderr
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.report import Status, SyncReport
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 _SESSIONS = "incremental_assets.adapters.spark.session_provider"
 """The logger of the room where sessions are opened; named, as importing it would take the time of a sync in which nothing moved."""
-_STAGES = {"plan": "looking", "read": "reading", "apply": "writing"}
+_PHASES = {"plan": "looking", "read": "reading", "apply": "writing"}
 
 
-class Board:
-    """What every table is doing now. Called from several threads; a board without a terminal shows no tables."""
+class Board(Observer):
+    """What every table is doing now. A board without a terminal shows no tables."""
 
     def __init__(self, stream: TextIO, progress: Progress | None = None) -> None:
         self._stream, self._progress = stream, progress
@@ -30,17 +31,21 @@ class Board:
         self._lines: dict[TableId, TaskID] = {}
         self._lock = threading.Lock()
 
-    def __call__(self, table: TableId, stage: str) -> None:
-        """A table enters a stage of its sync; that it has landed is told by its report."""
-        if stage != "landed":
-            self._tell(table, _STAGES.get(stage, stage))
+    def on_phase(self, table: TableId, phase: str) -> None:
+        """A table enters a phase of its sync; that it has landed is told by its report."""
+        if phase != "landed":
+            self._tell(table, _PHASES.get(phase, phase))
 
     def begin(self, tables: Iterable[TableId]) -> None:
         """These are waiting."""
         for table in tables:
             self._tell(table, "waiting")
 
-    def done(self, report: SyncReport) -> None:
+    def show(self, table: TableId, state: str) -> None:
+        """What a table is doing beside its sync."""
+        self._tell(table, state)
+
+    def on_report(self, report: SyncReport) -> None:
         """A table has ended."""
         rows = report.rows
         told = {

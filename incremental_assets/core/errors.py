@@ -263,3 +263,19 @@ class SchemaChanged(IncrementalAssetsError):
 
 class CheckpointsTooNew(IncrementalAssetsError):
     """The checkpoint table was written by a newer version of this program."""
+
+
+# --- how any error is told ------------------------------------------------------------------------
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one sentence; one that is not of the family names its type, its traceback belongs to the log."""
+    if isinstance(error, IncrementalAssetsError):
+        return str(error)
+    first = next(iter(str(error).strip().splitlines()), "")
+    return f"unexpected {type(error).__name__}" + (f": {first}" if first else "")
+
+
+def sentence_of(table: object, error: BaseException) -> str:
+    """The same, with the table: those of the family name it themselves."""
+    return str(error) if isinstance(error, IncrementalAssetsError) else f"{table}: {sentence(error)}"

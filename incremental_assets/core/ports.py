@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Observation, SyncPlan, Ticket
 from incremental_assets.core.planning.report import RowCounts, SyncReport
 
@@ -315,14 +316,6 @@ class Checkpoints(Protocol):
         """What was last kept of every table."""
 
 
-Progress = Callable[[TableId, str], None]
-"""Told which stage a table enters: plan, read, apply, landed; or which check is made of it."""
-
-
-def silent(table: TableId, stage: str) -> None:
-    """Progress for nobody."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ports:
     """What one sync of one table needs of the outside world."""
@@ -332,4 +325,5 @@ class Ports:
     stage: Stage
     lake: Lake
     checkpoints: Checkpoints
-    progress: Progress = silent
+    observer: Observer = field(default_factory=Observer)
+    """Told what happens; by default nobody is."""

@@ -32,12 +32,12 @@ from incremental_assets.core.syncing.sync_many import as_they_land, listening
 from incremental_assets.core.words import counted
 from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again
+from incremental_assets.defs.compaction import compact_landed
 from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.names import asset_key, plain, pool, source_key, table_of
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
-from incremental_assets.defs.upkeep import keep_up
 from incremental_assets.defs.verdicts import tell_schema
 
 MODE_TAG = "mode"
@@ -90,7 +90,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                         tell_schema(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
                         landed.append(spec)
-            keep_up(context, view, landed, ports, time.monotonic() - begun)
+            compact_landed(context, view, landed, ports, time.monotonic() - begun)
         except IncrementalAssetsError as error:
             failures.append(str(error))
         if failures:
@@ -112,6 +112,7 @@ def _looked_up(
         strategy = terms_of(view.config, table).strategy
         told = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
         record_failure(told, runtime.checkpoints)
+        runtime.observer.on_report(told)
     return chosen, missing
 
 
@@ -159,8 +160,8 @@ def _told(
 
 def _line(report: SyncReport) -> str:
     rows = report.rows
-    stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in report.stages)
+    phases = ", ".join(f"{phase} {seconds:.1f}" for phase, seconds in report.phases)
     return (
         f"{report.table}: {counted(rows.read, 'row')} read, {rows.inserted} inserted, {rows.updated} updated, {rows.unchanged} unchanged "
-        f"in {report.seconds:.1f} s ({stages}); watermark {report.new_watermark or 'none'}"
+        f"in {report.seconds:.1f} s ({phases}); watermark {report.new_watermark or 'none'}"
     )

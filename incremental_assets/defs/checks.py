@@ -20,12 +20,13 @@ from dagster import (
 )
 
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
-from incremental_assets.core.checks.verdict import Check, Verdict, unanswered
+from incremental_assets.core.checks.verdict import unanswered
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.partition import Grid, window_of
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.model.window import Window
 from incremental_assets.defs.assets import selected
 from incremental_assets.defs.names import asset_key, check_pool, plain, table_of

@@ -20,11 +20,10 @@ from dagster import (
     TableSchema,
 )
 
-from incremental_assets.core.checks.verdict import Verdict
-from incremental_assets.core.config.load import Severity
+from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
+from incremental_assets.core.model.verdict import Severity, Verdict
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.syncing.compact import Maintained
 from incremental_assets.defs.names import source_key
 
 Metadata = Mapping[str, Any]
@@ -94,13 +93,13 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
         if report.warnings
         else None,
     }
-    told |= {f"seconds_{stage}": round(seconds, 3) for stage, seconds in report.stages}
+    told |= {f"seconds_{phase}": round(seconds, 3) for phase, seconds in report.phases}
     told |= _columns_of(spec.id, spec.columns, spec.key)
     told["dagster/row_count"] = rows
     return {key: value for key, value in told.items() if value is not None}
 
 
-def of_maintenance(done: Maintained) -> Metadata:
+def of_compaction(done: Compacted) -> Metadata:
     """Files of one copy that were put together."""
     return {
         "maintenance": done.why.reason,

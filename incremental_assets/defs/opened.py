@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.observers import Observer
 from incremental_assets.core.ports import Checkpoints, Ports, Probe
 
 RESOURCE = "runtime"
@@ -23,6 +24,10 @@ class Opened(Protocol):
     @property
     def process(self) -> str:
         """This process, as another one can look for it."""
+
+    @property
+    def observer(self) -> Observer:
+        """Told what happens."""
 
     def has_ended(self, process: str) -> bool:
         """Whether such a process is certainly gone; one that cannot be seen from here may be alive."""

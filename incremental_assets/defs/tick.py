@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from incremental_assets.core.checks.verdict import Verdict, freshness
+from incremental_assets.core.checks.verdict import freshness
 from incremental_assets.core.config.load import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Look, Position, Probe

@@ -17,8 +17,9 @@ from incremental_assets.cli.main import commands
 from incremental_assets.core.config.load import Configuration
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.observers import Observers
 from incremental_assets.core.planning.settled_bound import Bound
-from incremental_assets.core.ports import Ports, Progress, silent
+from incremental_assets.core.ports import Ports
 from tests.fakes import FakeProbe, SimulatedDatabase, World
 from tests.scenario import shop
 
@@ -65,7 +66,7 @@ class FakeRuntime:
     """`resources.runtime.Runtime` as far as the verbs know it."""
 
     def __init__(self, configuration: Configuration, outside: Outside) -> None:
-        self.configuration, self._outside = configuration, outside
+        self.configuration, self._outside, self.observer = configuration, outside, Observers()
         self.checkpoints = SqlCheckpoints(configuration.checkpoints)
 
     @property
@@ -83,10 +84,10 @@ class FakeRuntime:
             raise self._outside.broken
         return Probe(self._outside.world.database)
 
-    def ports(self, source: str, progress: Progress = silent) -> Ports:
+    def ports(self, source: str) -> Ports:
         """Fakes, but for the memory."""
         return replace(
-            self._outside.world.ports(), probe=self.probe(source), checkpoints=self.checkpoints, progress=progress
+            self._outside.world.ports(), probe=self.probe(source), checkpoints=self.checkpoints, observer=self.observer
         )
 
     def specs(self, source: str) -> Resolved:

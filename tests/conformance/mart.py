@@ -77,7 +77,7 @@ class Marts:
         """One whose next run is of this kind, and finds rows to land. Kept only if all went well with it."""
         stand = self.at_work.pop(kind, None) or self.open()
         if kind != "first load":
-            if not stand.reports:
+            if not stand.told.reports:
                 stand.land()
             stand.execute(*CHANGE)
         yield stand

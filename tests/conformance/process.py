@@ -18,9 +18,11 @@ from pathlib import Path
 
 from incremental_assets import load
 from incremental_assets.core.model import compaction as maintenance
+from incremental_assets.core.observers import Observer, Observers
 from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing import first_load
-from incremental_assets.core.syncing.compact import maintain
+from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from tests.conformance.mart import MAINTENANCE, MODES, takes_part, window
@@ -38,11 +40,19 @@ def main(config: str, point: str, table: str, running: str) -> int:
     runtime = Runtime(load(Path(config)))
     if running == MAINTENANCE:
         return _maintain(runtime, Upkeep(point), table)
+    runtime.observer = Observers(Told())
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
     ports = at_points(runtime.ports("shop"), once(Point(point), table, kill))
     request = Request("killed", MODES[running], window(running))
-    sync_many(specs, lambda _: request, ports, parallel=len(specs), on_report=_LOG.warning)
+    sync_many(specs, lambda _: request, ports, parallel=len(specs))
     return 1
+
+
+class Told(Observer):
+    """In the log of the process."""
+
+    def on_report(self, report: SyncReport) -> None:
+        _LOG.warning(report)
 
 
 def kill() -> None:
@@ -57,7 +67,7 @@ def _maintain(runtime: Runtime, point: Upkeep, table: str) -> int:
     ports = at_points(runtime.ports("shop"), once(point, table, fault))
     # Else it would take as many syncs as a table moves in a morning before this pays.
     maintenance.START, maintenance.PER_BYTE = 0.001, 0.0
-    for done in maintain([spec], "killed", ports, seconds=0):
+    for done in compact_all([spec], "killed", ports, seconds=0):
         _LOG.warning("%s", done)
     return 1
 

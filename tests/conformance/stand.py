@@ -19,12 +19,14 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.observers import Observers
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Event, Ports
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
+from tests.fakes.recorder import Recorder
 from tests.shop import Shop
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class Stand:
 
     shop: Shop
     spark: SparkSession
-    reports: list[SyncReport] = field(default_factory=list)
+    told: Recorder = field(default_factory=Recorder)
     """Of every sync so far."""
 
     # --- syncs ------------------------------------------------------------------------------------
@@ -69,6 +71,7 @@ class Stand:
         session: Any = Given(self.spark)
         given: SparkResource = session
         runtime = Runtime(load(self.shop.config), given)
+        runtime.observer = Observers(self.told)
         try:
             yield runtime
         finally:
@@ -94,7 +97,6 @@ class Stand:
                 lambda spec: Request(run_id, mode, window, allow_shrink),
                 through(ports) if through else ports,
                 parallel=4,
-                on_report=self.reports.append,
             )
         return {report.table.name: report for report in reports}
 

@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 
 from incremental_assets import load
+from incremental_assets.core.observers import Observer, Observers
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.sync_many import sync_many
@@ -16,17 +17,21 @@ from resources.runtime import Runtime
 def main(config: str) -> None:
     """Until the end of its process."""
     runtime = Runtime(load(Path(config)))
+    runtime.observer = Observers(Errors())
     ports = runtime.ports("shop")
     while True:
         # As every sync does: the source's catalogue may have changed.
         specs = runtime.specs("shop").specs
         request = Request(str(uuid.uuid4()))
-        sync_many(specs, lambda _, request=request: request, ports, parallel=len(specs), on_report=_tell)
+        sync_many(specs, lambda _, request=request: request, ports, parallel=len(specs))
 
 
-def _tell(report: SyncReport) -> None:
-    if report.error:
-        sys.stderr.write(f"{report.error}\n")
+class Errors(Observer):
+    """On stderr."""
+
+    def on_report(self, report: SyncReport) -> None:
+        if report.error:
+            sys.stderr.write(f"{report.error}\n")
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def test_nothing_is_lost_under_load(stand: OpenStand, record_property: Callable[
         desk.assert_equal(name)
         desk.assert_tidy(name)
     late = {
-        name: sum(report.rows.late for report in desk.reports if report.table.name == name)
+        name: sum(report.rows.late for report in desk.told.reports if report.table.name == name)
         for name in ("orders", "visits", "events", "tickets")
     }
     rows = len(desk.source("SELECT id FROM events"))

@@ -11,7 +11,6 @@ from datetime import date, timedelta
 import pytest
 
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
-from incremental_assets.core.checks.verdict import Check
 from incremental_assets.core.config.load import Freshness, Severity, TableConfig
 from incremental_assets.core.config.settings import Parallel
 from incremental_assets.core.errors import SourceUnreachable
@@ -19,8 +18,10 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Duplicates, Measure
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.model.window import Window
 from tests.fakes import FakeLake, FakeProbe, World
+from tests.fakes.recorder import Recorder
 from tests.scenario import ORDERS, ORDERS_SHAPE, orders, shop
 
 TERMS = TableConfig("public", "orders", Strategy.UPSERT, freshness=Freshness(timedelta(minutes=15), timedelta(hours=1)))
@@ -138,17 +139,17 @@ def test_checks_hold_no_more_connections_than_a_sync_may_and_are_no_more_than_ta
 def test_each_table_is_asked_only_its_own_checks() -> None:
     world, specs = landed(1, 2)
     wanted = {specs[0].id: (Check.SCHEMA,), specs[1].id: (Check.FRESHNESS, Check.DUPLICATES)}
-    begun: list[tuple[str, str]] = []
-    ports = replace(world.ports(), progress=lambda table, stage: begun.append((table.name, stage)))
+    told = Recorder()
 
-    found = list(audit(specs, Scope(1, lambda table: wanted[table]), terms_of, ports))
+    found = list(audit(specs, Scope(1, lambda table: wanted[table]), terms_of, replace(world.ports(), observer=told)))
 
     assert {(verdict.table.name, verdict.check) for verdict in found} == {
         ("t0", Check.SCHEMA),
         ("t1", Check.FRESHNESS),
         ("t1", Check.DUPLICATES),
     }
-    assert sorted(begun) == [("t0", "schema"), ("t1", "duplicates")]
+    assert sorted((table.name, check) for table, check in told.phases) == [("t0", "schema"), ("t1", "duplicates")]
+    assert told.verdicts == found
 
 
 def test_a_check_of_the_drifted_window_that_passes_forgets_its_drift() -> None:

@@ -17,8 +17,7 @@ from incremental_assets.core.interruption import Interruption, this_process
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.sync import attempt
-from incremental_assets.core.syncing.sync_many import sync_many
+from incremental_assets.core.syncing.sync_many import attempt, sync_many
 from tests.core.test_many import request, tables, world
 from tests.fakes import World, ordered
 from tests.scenario import ORDERS, monday, orders, shop
@@ -95,7 +94,7 @@ def test_a_run_that_is_ended_cancels_its_tables_records_that_and_lets_their_leas
     # As a signal strikes the main thread: in the middle of its wait.
     threading.Thread(target=lambda: reading.wait(10) and os.kill(os.getpid(), signal.SIGINT), daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        sync_many(specs, request, made.ports(process), 1, lambda _: None)
+        sync_many(specs, request, made.ports(process), 1)
     failed = [event for event in made.memory.events if event.kind == "failed"]
     assert [event.detail.partition(": ")[2] for event in failed] == [
         "interrupted before it landed; the next sync goes on where this one stopped"

@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request, SyncPlan
-from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import Ports, Snapshot
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.syncing.sync_many import as_they_land, sync_many
 from tests.fakes import World
 from tests.scenario import ORDERS_SHAPE, orders
@@ -44,19 +45,19 @@ def request(spec: TableSpec) -> Request:
 
 def test_every_table_lands_and_the_reports_are_in_the_order_asked_for() -> None:
     specs = tables(1, 3, 2)
-    made, heard = world(specs), []
-    reports = sync_many(specs, request, made.ports(), 2, heard.append)
+    made = world(specs)
+    reports = sync_many(specs, request, made.ports(), 2)
 
     assert [report.table.name for report in reports] == ["t0", "t1", "t2"]
-    assert sorted(report.table.name for report in heard) == ["t0", "t1", "t2"]
+    assert sorted(report.table.name for report in made.observer.reports) == ["t0", "t1", "t2"]
     assert all(len(made.rows(spec.id)) == 1 for spec in specs)
 
 
 def test_the_biggest_is_begun_first() -> None:
     specs = tables(1, 30, 2)
     made = world(specs)
-    sync_many(specs, request, made.ports(), 1, lambda _: None)
-    begun = [table.name for table, stage in made.progress if stage == "plan"]
+    sync_many(specs, request, made.ports(), 1)
+    begun = [table.name for table, stage in made.observer.phases if stage == "plan"]
     assert begun == ["t1", "t2", "t0"]
 
 
@@ -65,7 +66,7 @@ def test_a_failed_table_and_a_busy_one_stop_none_of_the_others() -> None:
     made = world(specs)
     made.database.update(specs[0].id, {"id": 0}, updated_at=None)
     with made.checkpoints.lease(specs[1].id, "another run"):
-        reports = sync_many(specs, request, made.ports(), 3, lambda _: None)
+        reports = sync_many(specs, request, made.ports(), 3)
 
     assert [report.status for report in reports] == [Status.FAILED, Status.BUSY, Status.LANDED]
     assert reports[0].error is not None
@@ -85,7 +86,7 @@ def test_an_error_that_nobody_foresaw_is_one_sentence_and_its_traceback_is_in_th
     specs = tables(1)
     ports = replace(world(specs).ports(), source=Broken())
     with caplog.at_level(logging.ERROR, "incremental_assets.core.syncing.sync_many"):
-        (report,) = sync_many(specs, request, ports, 4, lambda _: None)
+        (report,) = sync_many(specs, request, ports, 4)
 
     assert (report.status, report.error) == (
         Status.FAILED,
@@ -99,14 +100,14 @@ def test_no_more_tables_at_once_than_allowed() -> None:
     made = world(specs)
     inside, most, lock = 0, 0, threading.Lock()
 
-    def counted(table: TableId, stage: str) -> None:
-        nonlocal inside, most
-        with lock:
-            inside += {"plan": 1, "landed": -1}.get(stage, 0)
-            most = max(most, inside)
+    class Counter(Observer):
+        def on_phase(self, table: TableId, phase: str) -> None:
+            nonlocal inside, most
+            with lock:
+                inside += {"plan": 1, "landed": -1}.get(phase, 0)
+                most = max(most, inside)
 
-    ports: Ports = replace(made.ports(), progress=counted)
-    reports = sync_many(specs, request, ports, 3, lambda _: None)
+    reports = sync_many(specs, request, replace(made.ports(), observer=Counter()), 3)
     assert {report.status for report in reports} == {Status.LANDED}
     assert most <= 3
 
@@ -118,13 +119,13 @@ def test_whoever_stops_listening_lets_the_begun_ones_finish_and_begins_no_other(
     next(listening)
     listening.close()  # type: ignore[attr-defined]
 
-    begun = {table for table, stage in made.progress if stage == "plan"}
-    ended = {table for table, stage in made.progress if stage == "landed"}
+    begun = {table for table, stage in made.observer.phases if stage == "plan"}
+    ended = {table for table, stage in made.observer.phases if stage == "landed"}
     assert begun == ended
     assert len(begun) < 20
 
 
 def test_no_table_is_no_report() -> None:
-    heard: list[SyncReport] = []
-    assert sync_many([], request, world(tables(1)).ports(), 4, heard.append) == ()
-    assert heard == []
+    made = world(tables(1))
+    assert sync_many([], request, made.ports(), 4) == ()
+    assert made.observer.reports == []

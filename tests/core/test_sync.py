@@ -21,7 +21,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
-from incremental_assets.core.syncing.sync import attempt
+from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import World, ordered
 from tests.fakes.lake import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, orders, shop, tuesday, wednesday
@@ -591,8 +591,8 @@ def test_the_report_tells_the_whole_sync() -> None:
         target_version=1,
         error=None,
     )
-    assert [stage for stage, _ in report.stages] == ["plan", "read", "apply"]
-    assert [stage for _, stage in world.progress] == ["plan", "read", "apply", "landed"]
+    assert [stage for stage, _ in report.phases] == ["plan", "read", "apply"]
+    assert [stage for _, stage in world.observer.phases] == ["plan", "read", "apply", "landed"]
     assert world.checkpoints.position(ORDERS).last_report == report
 
 

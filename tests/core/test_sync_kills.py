@@ -13,7 +13,8 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.first_load import WORTH_IT
-from incremental_assets.core.syncing.sync import attempt, sync_table
+from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import Killed, Process, World, ordered
 from tests.scenario import ORDERS, monday, order, orders, shop
 

@@ -23,6 +23,7 @@ from incremental_assets.adapters.process import Owner
 from incremental_assets.core.config.load import Configuration, load
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.observers import Observer
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.build import build, views
@@ -64,6 +65,10 @@ class FakeRuntime:
         if self.broken is not None:
             raise self.broken
         return FakeProbe(self.world.database)
+
+    @property
+    def observer(self) -> Observer:
+        return self.world.observer
 
     def ports(self, source: str) -> Ports:
         return self.world.ports()

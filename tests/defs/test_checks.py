@@ -15,6 +15,7 @@ from incremental_assets.defs.checks import check_assets
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
 from tests.fakes.lake import LogEntry
+from tests.fakes.recorder import Recorder
 from tests.scenario import COUNTRIES, ORDERS, monday, order
 
 
@@ -203,10 +204,7 @@ def test_a_run_of_selected_checks_asks_each_table_only_its_own(studio: Studio, m
     synced(studio)
     studio.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
     studio.run("current", tables=[COUNTRIES])
-    asked: list[tuple[str, str]] = []
-    ports = studio.runtime.ports
-    watched = lambda source: replace(ports(source), progress=lambda table, stage: asked.append((table.name, stage)))  # noqa: E731
-    monkeypatch.setattr(studio.runtime, "ports", watched)
+    told = studio.world.observer = Recorder()
     wanted = [("orders", "schema"), ("countries", "duplicates")]
 
     result = materialize(
@@ -219,4 +217,4 @@ def test_a_run_of_selected_checks_asks_each_table_only_its_own(studio: Studio, m
     )
 
     assert result.success
-    assert sorted(asked) == sorted(wanted)
+    assert sorted((table.name, check) for table, check in told.phases) == sorted(wanted)

@@ -18,6 +18,7 @@ from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes.checkpoints import FakeCheckpoints, Memory
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.lake import FakeLake
+from tests.fakes.recorder import Recorder
 from tests.fakes.rows import Row
 from tests.fakes.source import FakeProbe, FakeSource
 from tests.fakes.stage import FakeStage
@@ -152,7 +153,7 @@ class World:
     memory: Memory = field(default_factory=Memory)
     stage: FakeStage = field(default_factory=FakeStage)
     lake: FakeLake = field(init=False)
-    progress: list[tuple[TableId, str]] = field(default_factory=list)
+    observer: Recorder = field(default_factory=Recorder)
 
     def __post_init__(self) -> None:
         self.lake = FakeLake(self.stage, database=self.database)
@@ -185,7 +186,7 @@ class World:
             stage=Watched(stage, process),
             lake=Watched(lake, process),
             checkpoints=Watched(checkpoints, process),
-            progress=lambda table, at: self.progress.append((table, at)),
+            observer=self.observer,
         )
 
     def sync(

@@ -21,14 +21,14 @@ from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import clock_steps as clocks
-from incremental_assets.core.planning import last_read, plan, planner
+from incremental_assets.core.planning import last_read, plan, planner, preflight
 from incremental_assets.core.planning import settled_bound as bound
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.ports import Batch, Commit
 from incremental_assets.core.syncing import compact as maintain
+from incremental_assets.core.syncing import decide, reset, sync
 from incremental_assets.core.syncing import recovery as recover
-from incremental_assets.core.syncing import reset, sync
 from tests.core import test_sync
 from tests.fakes import database, lake, rows, source, stage, world
 
@@ -281,8 +281,8 @@ MUTANTS = [
             sync,
             "_land",
             (
-                'watch.enter("apply")',
-                'lease.record(Event(spec.id, EventKind.LANDED, request.run_id, ticket.seq, ticket.batch_id, ticket.app_id, state)); watch.enter("apply")',
+                'phases.enter("apply")',
+                'lease.record(replace(intent, kind=EventKind.LANDED, state=state)); phases.enter("apply")',
             ),
         ),
     ),
@@ -292,7 +292,7 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("    lease.record(replace(intent, state=decision.noticed))\n", ""),
+            ("    lease.record(replace(intent, state=plan.noticed))\n", ""),
         ),
     ),
     Mutant(
@@ -319,7 +319,7 @@ MUTANTS = [
         "loses what lay between the two snapshots",
         together(
             without_the_thought(
-                sync,
+                decide,
                 "_ticket",
                 ("1 + max(position.last_seq, target.seq if target else -1)", "max(0, position.last_seq)"),
             ),
@@ -331,7 +331,7 @@ MUTANTS = [
         "loses a batch that was skipped without a word",
         together(
             without_the_thought(
-                sync, "_ticket", ("1 + max(position.last_seq, target.seq if target else -1)", "1 + position.last_seq")
+                decide, "_ticket", ("1 + max(position.last_seq, target.seq if target else -1)", "1 + position.last_seq")
             ),
             without_the_thought(recover, "knows_less", ("target.seq > position.last_seq", "False")),
             instead(lake.FakeLake, "apply", _unconfirmed),
@@ -354,7 +354,7 @@ MUTANTS = [
     Mutant(
         "maintenance writes down what an older checkpoint table believes",
         "doubles what landed since in an append, once that is all that is left to rebuild from",
-        without_the_thought(maintain, "maintain_table", (" or knows_less(position, target)", "")),
+        without_the_thought(maintain, "compact_table", (" or knows_less(position, target)", "")),
     ),
     Mutant(
         "a lost checkpoint table is rebuilt without a fence",
@@ -372,10 +372,10 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("ports.stage.discard(spec.id, ticket.batch_id)\n    lease.record", "lease.record"),
+            ("ports.stage.discard(spec.id, ticket.batch_id)\n    where", "where"),
             (
-                '    watch.enter("landed")',
-                '    ports.stage.discard(spec.id, ticket.batch_id)\n    watch.enter("landed")',
+                '    phases.enter("landed")',
+                '    ports.stage.discard(spec.id, ticket.batch_id)\n    phases.enter("landed")',
             ),
         ),
     ),
@@ -392,7 +392,7 @@ MUTANTS = [
     Mutant(
         "a first load is one that nobody remembers",
         "replaces what has landed when the checkpoint table is lost beside a cleaned log",
-        instead(sync, "loads_directly", lambda spec, request, state, target: state is None and spec.shape.bytes > 0),
+        instead(decide, "loads_directly", lambda spec, request, state, target: state is None and spec.shape.bytes > 0),
     ),
     Mutant(
         "a staged batch is added to the rows of a load that died",
@@ -441,7 +441,7 @@ MUTANTS = [
     Mutant(
         "columns are known by their names alone",
         "mixes the values of two columns that exchanged their names",
-        instead(sync, "check_identity", lambda *_: None),
+        instead(preflight, "check_columns_kept", lambda *_: None),
     ),
     Mutant(
         "what goes to quarantine leaves the copy as it is",

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
+from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
@@ -24,7 +25,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.settled_bound import Guarantee, settle
 from incremental_assets.core.ports import EventKind
-from incremental_assets.core.syncing.compact import Maintained, maintain
+from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.core.syncing.first_load import WORTH_IT
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync import sync_table
@@ -364,8 +365,8 @@ class Protocol(RuleBasedStateMachine):
         if moment is not None:
             process.at[moment] = process.kill
         with contextlib.suppress(Killed):
-            for done in maintain([self.spec], "upkeep", self.world.ports(process), seconds=0):
-                assert isinstance(done, Maintained), done
+            for done in compact_all([self.spec], "upkeep", self.world.ports(process), seconds=0):
+                assert isinstance(done, Compacted), done
 
     @rule(lower=st.integers(0, 120), length=st.integers(0, 60))
     def backfill(self, lower: int, length: int) -> None:

@@ -14,9 +14,9 @@ from incremental_assets.core.planning.plan import Mode
 from tests.core import (
     test_bound,
     test_clocks,
+    test_compact,
     test_first_load,
     test_last_read,
-    test_maintain,
     test_parts,
     test_plan,
     test_recover,
@@ -103,7 +103,7 @@ STORIES: dict[str, Callable[[], None]] = {
             APPEND, 3
         )
     ),
-    "maintenance writes down what an older checkpoint table believes": test_maintain.test_what_an_older_checkpoint_table_believes_is_not_written_into_the_lake,
+    "maintenance writes down what an older checkpoint table believes": test_compact.test_what_an_older_checkpoint_table_believes_is_not_written_into_the_lake,
     "a lost checkpoint table is rebuilt without a fence": lambda: (
         test_recover.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
             Mode.SYNC, None

@@ -63,7 +63,7 @@ def report(
         rows=RowCounts(read=6, inserted=3, updated=2, unchanged=1, late=1),
         target_version=seq,
         seconds=2.5,
-        stages=(("plan", 0.25), ("read", 1.5)),
+        phases=(("plan", 0.25), ("read", 1.5)),
         warnings=("one row is stamped 9999-12-31",),
         error="the disk said \x00 no \udcff" if status is Status.FAILED else None,
     )

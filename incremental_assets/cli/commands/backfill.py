@@ -57,7 +57,7 @@ class Wishes:
 def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
     """The verb."""
     begun = time.monotonic()
-    with opened(_gentle(configured(config), wishes)) as runtime, board() as watch:
+    with opened(_gentle(configured(config), wishes)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
         table = the_one(patterns, [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)])
         for trouble in found.troubles:
@@ -81,7 +81,7 @@ def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tu
     from incremental_assets.cli.dagster_runs import DagsterRuns
 
     keys, window = _keys(runtime, spec, wishes)
-    runs = DagsterRuns(runtime, spec.id.source, watch)
+    runs = DagsterRuns(runtime, spec.id.source)
     name = f"{spec.id} {window}"
     landed = frozenset() if wishes.again else runs.landed(name, keys)
     watch.begin([spec.id])
@@ -90,7 +90,7 @@ def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tu
     _, grid = _windowed(source, spec)
     for part in parts(grid, [key for key in keys if key not in landed], source.backfill.windows):
         if done and source.backfill.pause:
-            watch(spec.id, "resting")
+            watch.show(spec.id, "resting")
             rest(source.backfill.pause)
         report = runs.read_again(spec, part, Request(str(uuid.uuid4()), Mode.BACKFILL), name)
         done.append(report)

@@ -14,11 +14,11 @@ from incremental_assets.cli.progress import Board, board
 from incremental_assets.cli.reports import text
 from incremental_assets.cli.selection import Survey, survey, with_problems
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
-from incremental_assets.core.checks.verdict import Check, Verdict, unanswered
-from incremental_assets.core.config.settings import Severity
+from incremental_assets.core.checks.verdict import unanswered
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.words import counted
 
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 def run(config: Path | None, patterns: Sequence[str], *, only_failed: bool = False) -> Answer:
     """The verb."""
-    with opened(configured(config)) as runtime, board() as watch:
+    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
         # Dagster costs a second to import: only once there is something to be checked.
-        from incremental_assets.cli.dagster_checks import reported
+        from incremental_assets.cli.dagster_checks import shown_in_dagster
 
-        verdicts = list(reported(_verdicts(runtime, found, watch), watch.say))
+        with shown_in_dagster(watch.say) as shown, runtime.observer.joined_by(shown):
+            verdicts = list(_verdicts(runtime, found, watch))
     return with_problems(answer(sorted(verdicts, key=_place), only_failed=only_failed), found)
 
 
@@ -78,15 +79,17 @@ def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict
         if not specs:
             continue
         scope, told = Scope(source.parallel.checks), Counter[TableId]()
-        for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name, watch)):
+        for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name)):
             told[verdict.table] += 1
             of = len(applicable(terms_of(source, verdict.table)))
             result = "passed" if verdict.passed else "failed"
-            watch(verdict.table, f"{told[verdict.table]} of {of} checks, {verdict.check} {result}")
+            watch.show(verdict.table, f"{told[verdict.table]} of {of} checks, {verdict.check} {result}")
             yield verdict
     for trouble in found.troubles:
         for check in applicable(trouble.terms):
-            yield unanswered(trouble.table, check, str(trouble.error))
+            verdict = unanswered(trouble.table, check, str(trouble.error))
+            runtime.observer.on_verdict(verdict)
+            yield verdict
 
 
 def _entry(verdict: Verdict) -> dict[str, Any]:

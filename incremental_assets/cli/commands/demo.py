@@ -64,7 +64,7 @@ def run(config: Path | None, wishes: Wishes) -> Answer:
     begun = time.monotonic()
     configuration = configured(config)
     site = Site.of(configuration)
-    with opened(configuration) as runtime, board() as watch:
+    with opened(configuration) as runtime, board() as watch, runtime.observer.joined_by(watch):
         steps = Steps(watch)
         _refuse_while_synced(runtime)
         steps.begin("starting PostgreSQL")

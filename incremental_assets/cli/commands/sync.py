@@ -23,7 +23,6 @@ from incremental_assets.core.ports import Look, Ports, Position
 from incremental_assets.core.syncing.cached_probe import SeenProbe
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.pending import Moved, located, look_over
-from incremental_assets.core.syncing.sync import failed
 from incremental_assets.core.syncing.sync_many import sync_many
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class Wishes:
 def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
     """The verb."""
     begun = time.monotonic()
-    with opened(configured(config)) as runtime, board() as watch:
+    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
         refuse_unless_meant(found, wishes)
         run_id = str(uuid.uuid4())
@@ -88,26 +87,26 @@ def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) ->
 def _sync_source(
     runtime: Runtime, source: str, specs: Sequence[TableSpec], request: Request, watch: Board
 ) -> Sequence[SyncReport]:
-    ports = runtime.ports(source, watch)
+    ports = runtime.ports(source)
     parallel = runtime.configuration.source(source).parallel.tables
     watch.begin(spec.id for spec in specs)
     try:
         moved, seen = moving_of(specs, request, ports)
         moving = located(moved, ports.probe)
     except IncrementalAssetsError as error:
-        reported = [failed(spec, request, error, 0.0) for spec in specs]
+        reported = [SyncReport.failed(spec, request, error) for spec in specs]
         for report in reported:
             record_failure(report, ports.checkpoints)
         return reported
     there = {found.spec.id for found in moving}
     quiet = [spec for spec in specs if spec.id not in there]
     # The look is good for them too: a thousand idle tables are not asked about one by one again.
-    done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel, watch.done)) if quiet else []
+    done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel)) if quiet else []
     if moving:
         # Dagster costs a second to import: only when rows move.
         from incremental_assets.cli.dagster_runs import DagsterRuns
 
-        done += DagsterRuns(runtime, source, watch).sync(moving, request)
+        done += DagsterRuns(runtime, source).sync(moving, request)
     return done
 
 

@@ -6,12 +6,11 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from incremental_assets.core.background import as_they_end
 from incremental_assets.core.checks.reconcile import Drift, reconcile
 from incremental_assets.core.checks.verdict import (
-    Check,
-    Verdict,
     duplicates,
     freshness,
     nothing_landed,
@@ -19,16 +18,16 @@ from incremental_assets.core.checks.verdict import (
     schema,
     unanswered,
 )
-from incremental_assets.core.config.settings import Freshness, Severity, TableConfig
-from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.config.settings import Freshness, TableConfig
+from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import Checkpoints, Look, Ports
 from incremental_assets.core.syncing.foreign_changes import seen_in
-from incremental_assets.core.syncing.retry_once import persist
-from incremental_assets.core.syncing.sync import sentence_of
+from incremental_assets.core.syncing.retry_once import retry_once
 
 _log = logging.getLogger(__name__)
 
@@ -75,8 +74,8 @@ _LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
 def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
     """One verdict per table and check that applies, in the order in which they are reached; what cannot be asked has not passed."""
     asked = {spec.id: _asked(spec, terms_of, scope) for spec in specs}
-    yield from _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
-    yield from as_they_end(
+    fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
+    read = as_they_end(
         (
             partial(_verdict, check, spec, terms_of(spec.id), ports, scope.windows_of)
             for spec in sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
@@ -85,6 +84,9 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
         ),
         scope.parallel,
     )
+    for verdict in chain(fresh, read):
+        ports.observer.on_verdict(verdict)
+        yield verdict
 
 
 def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...]:
@@ -93,9 +95,9 @@ def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...
 
 
 def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows_of: WindowsOf) -> Verdict:
-    ports.progress(spec.id, str(check))
+    ports.observer.on_phase(spec.id, str(check))
     try:
-        return persist(partial(_ask, check, spec, terms, ports, windows_of(spec)))
+        return retry_once(partial(_ask, check, spec, terms, ports, windows_of(spec)), spec.id, ports.observer)
     except IncrementalAssetsError as error:
         return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met

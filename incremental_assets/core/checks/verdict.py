@@ -4,47 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 
 from incremental_assets.core.checks.reconcile import Drift
-from incremental_assets.core.config.settings import Freshness, Severity, TableConfig
+from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.model.window import Window
+from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.planning.settled_bound import Bound
 from incremental_assets.core.words import agreeing, counted
-
-
-class Check(StrEnum):
-    """What is asked of a table that has landed."""
-
-    FRESHNESS = "freshness"
-    DUPLICATES = "duplicates"
-    RECONCILIATION = "reconciliation"
-    SCHEMA = "schema"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One answer. `measured` and `threshold` are seconds for freshness and counts for the rest; None where nothing could be measured."""
-
-    table: TableId
-    check: Check
-    passed: bool
-    severity: Severity
-    detail: str
-    """The numbers in one sentence."""
-    measured: float | None = None
-    threshold: float | None = None
-    window: Window | None = None
-    """What was looked at, where that is not the whole table."""
-    drifted: tuple[Window, ...] = ()
-    samples: tuple[str, ...] = ()
-    """At most ten keys; hashed where the table's key is personal."""
 
 
 def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:

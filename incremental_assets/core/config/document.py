@@ -32,11 +32,12 @@ from incremental_assets.core.config.scalars import (
     TimeOfDay,
     only_present_value,
 )
-from incremental_assets.core.config.settings import Compact, Severity, Tls
+from incremental_assets.core.config.settings import Compact, Tls
 from incremental_assets.core.config.shorthand import Shorthand
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, Strategy
+from incremental_assets.core.model.verdict import Severity
 
 # --- a table --------------------------------------------------------------------------------------
 

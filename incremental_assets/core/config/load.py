@@ -16,7 +16,6 @@ from incremental_assets.core.config.settings import (
     Freshness,
     Parallel,
     Reference,
-    Severity,
     SourceConfig,
     SparkConfig,
     TableConfig,
@@ -25,6 +24,7 @@ from incremental_assets.core.config.settings import (
     unlisted_table,
 )
 from incremental_assets.core.errors import ConfigurationError, Problem
+from incremental_assets.core.model.verdict import Severity
 
 __all__ = [
     "Compact",

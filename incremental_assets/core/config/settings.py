@@ -16,15 +16,9 @@ from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Cursor, FuturePolicy, Strategy, TableId
+from incremental_assets.core.model.verdict import Severity
 
 _MONTHS = TimeGrid(Every.MONTH, date(2000, 1, 1))
-
-
-class Severity(StrEnum):
-    """What a failed reconciliation is."""
-
-    WARN = "warn"
-    ERROR = "error"
 
 
 class Compact(StrEnum):

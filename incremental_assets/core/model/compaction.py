@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from incremental_assets.core.model.table import TableId
+
 SMALL = 16 * 2**20
 """Bytes. A smaller file is taken; a larger one keeps its own range of keys, by which a tick passes over it."""
 TARGET = 64 * 2**20
@@ -55,6 +57,26 @@ class Compaction:
     how: How
     reason: str
     urgency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A copy whose files were put together: why, its files before and after, and the seconds that it took."""
+
+    table: TableId
+    why: Compaction
+    before: Layout
+    after: Layout
+    version: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompacted:
+    """A copy whose files stayed as they were, and why; its rows are right all the same."""
+
+    table: TableId
+    error: str
 
 
 def compaction(layout: Layout) -> Compaction | None:

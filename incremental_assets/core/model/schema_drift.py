@@ -90,7 +90,7 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
         )
 
 
-def check_identity(spec: TableSpec, landed: Mapping[str, str]) -> None:
+def check_columns_kept(spec: TableSpec, landed: Mapping[str, str]) -> None:
     """Raises SchemaChanged where a name belongs to another column than the one that landed under it; `landed` maps names to identities.
 
     Two columns of one type that exchange their names look as they did, and rows that did not move would go on to show the one's values

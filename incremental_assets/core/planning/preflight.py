@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from incremental_assets.core.errors import SourceExchanged, TermsChanged
+from incremental_assets.core.errors import CursorIsNull, Refused, SourceExchanged, TermsChanged
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import Fingerprint, State
-from incremental_assets.core.model.table import Strategy, TableSpec, Terms
+from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec, Terms
 from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound, new_timeline
+from incremental_assets.core.words import counted
 
 _LONGEST_LAG = timedelta(hours=1)
 
@@ -161,3 +163,26 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
         f"or say with `start` that they are not wanted"
     )
     return (told,)
+
+
+def check_same_columns(plan: SyncPlan) -> None:
+    """Stop where a column's name stands for another column than the one that landed, unless everything is read again."""
+    if plan.previous is not None and not plan.overwrites:
+        check_columns_kept(plan.spec, dict(plan.previous.columns))
+
+
+def check_nulls(plan: SyncPlan, nulls: int) -> None:
+    """Stop where rows have no cursor and the configuration says so."""
+    cursor = plan.spec.cursor
+    if nulls and cursor is not None and plan.spec.is_incremental and cursor.nulls is NullPolicy.FAIL:
+        raise CursorIsNull(plan.spec.id, cursor.column, nulls)
+
+
+def check_shrink(plan: SyncPlan, rows: int) -> None:
+    """Stop where half of the rows are gone: that is more likely an accident in the source than the truth."""
+    before, table = plan.previous.rows if plan.previous else None, plan.spec.id
+    if plan.overwrites and before and rows < before / 2 and not plan.request.allow_shrink:
+        raise Refused(
+            f"{table}: the source shows {counted(rows, 'row')} where the last whole read had {before}, so the copy was left as it is; "
+            f"if that is right, run `incremental-assets sync --select {table} --allow-shrink --yes`"
+        )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Self
 
-from incremental_assets.core.errors import Busy, Refused
+from incremental_assets.core.errors import Busy, Refused, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.table import Strategy, TableId
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.plan import Mode, Nothing, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Guarantee
 
 
@@ -44,7 +45,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """One sync of one table, from request to landed. `seconds` is the whole, `stages` its parts in order."""
+    """One sync of one table, from request to landed. `seconds` is the whole, `phases` its parts in order."""
 
     table: TableId
     run_id: str
@@ -63,8 +64,70 @@ class SyncReport:
     lag: float | None = None
     """Seconds that the new watermark lies behind the source's clock at the bound; None for integers and for tables without a cursor."""
     seconds: float = 0.0
-    stages: tuple[tuple[str, float], ...] = ()
+    phases: tuple[tuple[str, float], ...] = ()
     warnings: tuple[str, ...] = ()
     reason: str = ""
     """Why nothing was read, for an idle table."""
     error: str | None = None
+
+    @classmethod
+    def of(cls, spec: TableSpec, request: Request, status: Status) -> Self:
+        """Only what was asked for, and how it ended."""
+        return cls(spec.id, request.run_id, spec.strategy, request.mode, status)
+
+    @classmethod
+    def landed(
+        cls,
+        plan: SyncPlan,
+        watermark: CursorValue | None,
+        rows: RowCounts,
+        version: int | None,
+        warnings: tuple[str, ...],
+    ) -> Self:
+        """Of a plan that was carried out; `warnings` are those that came up beside the plan's own."""
+        return replace(
+            cls.of(plan.spec, plan.request, Status.LANDED),
+            guarantee=plan.settled.guarantee,
+            guarantee_reason=plan.settled.reason,
+            window=plan.window,
+            settled=plan.settled.value,
+            previous_watermark=plan.previous_watermark,
+            new_watermark=watermark,
+            seq=plan.ticket.seq,
+            rows=rows,
+            target_version=version,
+            lag=plan.lag,
+            warnings=(*plan.warnings, *warnings),
+        )
+
+    @classmethod
+    def idle(cls, spec: TableSpec, request: Request, nothing: Nothing) -> Self:
+        """Of a sync that found nothing to read."""
+        return replace(
+            cls.of(spec, request, Status.IDLE),
+            guarantee=nothing.guarantee,
+            guarantee_reason=nothing.guarantee_reason,
+            settled=nothing.settled,
+            previous_watermark=nothing.previous_watermark,
+            new_watermark=nothing.state.watermark if nothing.state else nothing.previous_watermark,
+            warnings=nothing.warnings,
+            reason=nothing.reason,
+        )
+
+    @classmethod
+    def failed(cls, spec: TableSpec, request: Request, error: BaseException, seconds: float = 0.0) -> Self:
+        """Of a sync that ended in an error."""
+        return replace(cls.of(spec, request, Status.of(error)), seconds=seconds, error=sentence_of(spec.id, error))
+
+    def instead_of(self, idle: Self) -> Self:
+        """What a dead run had committed, told by the run that found it, which itself came to `idle`."""
+        return replace(
+            self,
+            guarantee=idle.guarantee,
+            guarantee_reason=idle.guarantee_reason,
+            settled=idle.settled,
+            new_watermark=idle.new_watermark,
+            seconds=idle.seconds,
+            phases=idle.phases,
+            warnings=idle.warnings,
+        )

@@ -5,64 +5,52 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from incremental_assets.core.errors import Busy
-from incremental_assets.core.model.compaction import Compaction, Layout, compaction
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.errors import Busy, sentence
+from incremental_assets.core.model.compaction import Compacted, Compaction, NotCompacted, compaction
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less
-from incremental_assets.core.syncing.sync import sentence
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Maintained:
-    """A copy whose files were put together: why, its files before and after, and the seconds that it took."""
-
-    table: TableId
-    why: Compaction
-    before: Layout
-    after: Layout
-    version: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Neglected:
-    """A copy whose files stayed as they were, and why; its rows are right all the same."""
-
-    table: TableId
-    error: str
-
-
-def maintain(specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float) -> Iterator[Maintained | Neglected]:
+def compact_all(
+    specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float
+) -> Iterator[Compacted | NotCompacted]:
     """The most urgent first, and as many as begin within so many seconds, but one at least: however long syncs take, each has its turn."""
+    for done in _compacted(specs, run_id, ports, seconds):
+        ports.observer.on_compaction(done)
+        yield done
+
+
+def _compacted(
+    specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float
+) -> Iterator[Compacted | NotCompacted]:
     ends = time.monotonic() + seconds
     urgent: list[tuple[float, TableSpec]] = []
     for spec in specs:
         try:
             found = _look(spec, ports)
         except Exception as error:  # noqa: BLE001 - as below
-            yield _neglected(spec, error)
+            yield _not_compacted(spec, error)
         else:
             urgent += [(found.urgency, spec)] if found else []
     for number, (_, spec) in enumerate(sorted(urgent, key=lambda each: each[0], reverse=True)):
         if number and time.monotonic() >= ends:
             return
         try:
-            done = maintain_table(spec, run_id, ports)
+            done = compact_table(spec, run_id, ports)
         except Busy:
             continue
         except Exception as error:  # noqa: BLE001 - its sync has landed and been told: whatever this is, it is no failure of that
-            yield _neglected(spec, error)
+            yield _not_compacted(spec, error)
         else:
             if done is not None:
                 yield done
 
 
-def maintain_table(spec: TableSpec, run_id: str, ports: Ports) -> Maintained | None:
+def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | None:
     """Put one copy's files together. None where that does not pay, and where the next sync has to look at the table first. Raises Busy."""
     begun = time.monotonic()
     with ports.checkpoints.lease(spec.id, run_id):
@@ -79,7 +67,7 @@ def maintain_table(spec: TableSpec, run_id: str, ports: Ports) -> Maintained | N
         if why is None:
             return None
         version = ports.lake.compact(spec, why.how, run_id, position.state)
-        return Maintained(spec.id, why, before, ports.lake.layout(spec), version, time.monotonic() - begun)
+        return Compacted(spec.id, why, before, ports.lake.layout(spec), version, time.monotonic() - begun)
 
 
 def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
@@ -87,9 +75,9 @@ def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
     return compaction(ports.lake.layout(spec)) if spec.is_incremental else None
 
 
-def _neglected(spec: TableSpec, error: Exception) -> Neglected:
+def _not_compacted(spec: TableSpec, error: Exception) -> NotCompacted:
     _log.debug("%s: its files were not put together", spec.id, exc_info=error)
-    return Neglected(
+    return NotCompacted(
         spec.id,
         f"{spec.id}: its small files were not put together, which is tried again after the next sync: {sentence(error)}",
     )

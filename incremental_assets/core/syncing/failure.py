@@ -1,18 +1,54 @@
-"""Syncs that failed before they began: each attempt is a row of the checkpoint table, as those that failed on the way are.
+"""What a sync that fails leaves behind: a row of the checkpoint table that says why, and no staged rows.
 
 An attempt is a sync that was asked for, by hand or by a run. A look of a sensor is none: a source that is away for a weekend leaves no rows.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
-from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.errors import IncrementalAssetsError, Interrupted, sentence_of
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Checkpoints, Event, EventKind
+from incremental_assets.core.ports import Checkpoints, Event, EventKind, Lease, Stage
+from incremental_assets.core.syncing.phases import Phases
+
+
+@contextmanager
+def recorded_on_failure(spec: TableSpec, request: Request, lease: Lease, phases: Phases) -> Iterator[None]:
+    """Record why the block failed and raise it on; Interrupted in its place where this process is told to end."""
+    try:
+        yield
+    except BaseException as met:
+        # Of what was cancelled, any port may say anything.
+        error = Interrupted(spec.id) if this_process.asked else met
+        report = SyncReport.failed(spec, request, error, phases.seconds)
+        # A staged intent stays open: its commit may be on its way, and the next run looks.
+        with suppress(IncrementalAssetsError):
+            lease.record(
+                Event(spec.id, EventKind.FAILED, request.run_id, report=report, detail=sentence_of(spec.id, error))
+            )
+        if error is met:
+            raise
+        raise error from None
+
+
+@contextmanager
+def discarded_on_failure(plan: SyncPlan, stage: Stage) -> Iterator[None]:
+    """Remove what the block staged if it fails."""
+    try:
+        yield
+    except BaseException:
+        # What is left, the next run sweeps away; why this one ends is the news.
+        with suppress(Exception):
+            stage.discard(plan.spec.id, plan.ticket.batch_id)
+        raise
 
 
 def record_failure(report: SyncReport, checkpoints: Checkpoints) -> None:
-    """Append the failure. Nothing is recorded of a table that another run is syncing, nor where the checkpoint table does not answer."""
+    """Append a failure of before the sync began. Nothing of a table that another run is syncing, nor where the checkpoint table does not answer."""
     with suppress(IncrementalAssetsError), checkpoints.lease(report.table, report.run_id) as lease:
         lease.record(Event(report.table, EventKind.FAILED, report.run_id, report=report, detail=report.error or ""))

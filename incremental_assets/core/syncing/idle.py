@@ -16,8 +16,8 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Nothing, Observation, Request
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Checkpoints, Event, EventKind
-from incremental_assets.core.syncing.sync import idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +46,5 @@ def keep(tables: Iterable[Still], checkpoints: Checkpoints) -> None:
         with suppress(IncrementalAssetsError), checkpoints.lease(table, request.run_id) as lease:
             position = checkpoints.position(table)
             if position.state == each.before and position.open is None:
-                report = idle(each.spec, request, each.found)
+                report = SyncReport.idle(each.spec, request, each.found)
                 lease.record(Event(table, EventKind.IDLE, request.run_id, state=each.found.state, report=report))

@@ -27,6 +27,14 @@ def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Po
     return position
 
 
+def unreported(request: Request, position: Position) -> SyncReport | None:
+    """The landing of a dead run that this one has found and nobody was told of yet; what this run lands itself is told in its place."""
+    found = position.last_report
+    if request.mode is not Mode.SYNC or found is None:
+        return None
+    return found if (found.run_id, found.status) == (request.run_id, Status.LANDED) else None
+
+
 def agree(
     spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports
 ) -> tuple[Position, Target | None]:
@@ -105,12 +113,8 @@ def _closing(spec: TableSpec, request: Request, position: Position, left: OpenIn
     names = Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id)
     if commit is None or commit.state is None:
         return replace(names, detail="its run ended before it landed")
-    report = SyncReport(
-        table=spec.id,
-        run_id=request.run_id,
-        strategy=spec.strategy,
-        mode=request.mode,
-        status=Status.LANDED,
+    report = replace(
+        SyncReport.of(spec, request, Status.LANDED),
         previous_watermark=position.state.watermark if position.state else None,
         new_watermark=commit.state.watermark,
         seq=left.seq,

@@ -6,16 +6,19 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from incremental_assets.core.errors import EngineLost, Overtaken
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.observers import Observer
 
 Answer = TypeVar("Answer")
 
 
-def persist(work: Callable[[], Answer]) -> Answer:
+def retry_once(work: Callable[[], Answer], table: TableId, observer: Observer) -> Answer:
     """Do it, and once more should the engine be lost on the way, or another commit come between: work that died half done is found.
 
     Once is enough. An engine ends once. And a run that was killed leaves an engine one operation of a table to end, which commits once.
     """
     try:
         return work()
-    except (EngineLost, Overtaken):
+    except (EngineLost, Overtaken) as error:
+        observer.on_retry(table, error)
         return work()

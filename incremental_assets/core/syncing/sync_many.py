@@ -9,12 +9,14 @@ from contextlib import closing, contextmanager
 from functools import partial
 
 from incremental_assets.core.background import as_they_end
+from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.sync import attempt, failed
+from incremental_assets.core.syncing.retry_once import retry_once
+from incremental_assets.core.syncing.sync import sync_table
 
 _log = logging.getLogger(__name__)
 
@@ -22,18 +24,11 @@ RequestFor = Callable[[TableSpec], Request]
 
 
 def sync_many(
-    specs: Sequence[TableSpec],
-    request_for: RequestFor,
-    ports: Ports,
-    parallel: int,
-    on_report: Callable[[SyncReport], None],
+    specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
 ) -> tuple[SyncReport, ...]:
-    """Sync every table, `parallel` at a time. `on_report` is called in the caller's own thread; the reports come back in the order of `specs`."""
-    reports = {}
+    """Sync every table, `parallel` at a time. The observer hears each report as it lands; they come back in the order of `specs`."""
     with listening(as_they_land(specs, request_for, ports, parallel)) as landing:
-        for report in landing:
-            on_report(report)
-            reports[report.table] = report
+        reports = {report.table: report for report in landing}
     return tuple(reports[spec.id] for spec in specs)
 
 
@@ -45,7 +40,7 @@ def as_they_land(
     ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
     # Not in a pool: a process that is told to end would wait for its threads, whatever they wait for.
     yield from as_they_end(
-        [partial(_told, spec, request_for, ports) for spec in ordered], parallel, this_process.see_out
+        [partial(attempt, spec, request_for(spec), ports) for spec in ordered], parallel, this_process.see_out
     )
 
 
@@ -64,12 +59,14 @@ def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
             raise
 
 
-def _told(spec: TableSpec, request_for: RequestFor, ports: Ports) -> SyncReport:
-    """A report whatever happens: an error that nobody foresaw is one sentence there, and its traceback is in the log."""
+def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
+    """`sync_table`, with a report whatever happens: an error that nobody foresaw is one sentence there, and its traceback is in the log."""
     begun = time.monotonic()
-    request = request_for(spec)
     try:
-        return attempt(spec, request, ports)
+        report = retry_once(lambda: sync_table(spec, request, ports), spec.id, ports.observer)
     except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
-        _log.exception("%s: the sync ended in an error that is not of this program's own", spec.id)
-        return failed(spec, request, error, time.monotonic() - begun)
+        if not isinstance(error, IncrementalAssetsError):
+            _log.exception("%s: the sync ended in an error that is not of this program's own", spec.id)
+        report = SyncReport.failed(spec, request, error, time.monotonic() - begun)
+    ports.observer.on_report(report)
+    return report

@@ -1,4 +1,4 @@
-"""Upkeep at the end of a sync's run, in its session, once every table has been told: no session and no run of its own."""
+"""Compaction at the end of a sync's run, in its session, once every table has been told: no session and no run of its own."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from dagster import AssetExecutionContext, AssetObservation
 
 from incremental_assets.core.config.load import Compact
 from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.compact import Maintained, maintain
+from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View
 
 
-def keep_up(
+def compact_landed(
     context: AssetExecutionContext, view: View, landed: Sequence[TableSpec], ports: Ports, seconds: float
 ) -> None:
     """Put small files together where that pays; `seconds` is what the syncs have taken. What fails here is a warning."""
     wanted = [spec for spec in landed if terms_of(view.config, spec.id).compact is Compact.AUTO]
     # The sensor asks for no other run before this one ends, so that it ends before the next look where it can.
     spare = min(seconds, view.config.every.total_seconds() - seconds)
-    for done in maintain(wanted, context.run.run_id, ports, spare):
-        if isinstance(done, Maintained):
+    for done in compact_all(wanted, context.run.run_id, ports, spare):
+        if isinstance(done, Compacted):
             context.log.info(_line(done))
-            context.log_event(AssetObservation(asset_key(done.table), metadata=metadata.of_maintenance(done)))
+            context.log_event(AssetObservation(asset_key(done.table), metadata=metadata.of_compaction(done)))
         else:
             context.log.warning("%s", done.error)
 
 
-def _line(done: Maintained) -> str:
+def _line(done: Compacted) -> str:
     return f"{done.table}: {done.why.reason}: {len(done.before.sizes)} files are now {len(done.after.sizes)}, in {done.seconds:.1f} s"

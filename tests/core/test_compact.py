@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.model.compaction import Compacted, NotCompacted
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.planning.plan import Ticket
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Event, EventKind
-from incremental_assets.core.syncing.compact import Maintained, Neglected, maintain
+from incremental_assets.core.syncing.compact import compact_all
 from tests.fakes import Killed, Memory, Process, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop
 
@@ -35,8 +36,8 @@ def world() -> World:
     return found
 
 
-def kept_up(world: World, process: Process | None = None) -> list[Maintained | Neglected]:
-    return list(maintain([UPSERT], "run", world.ports(process), seconds=60))
+def kept_up(world: World, process: Process | None = None) -> list[Compacted | NotCompacted]:
+    return list(compact_all([UPSERT], "run", world.ports(process), seconds=60))
 
 
 def one_more_sync_is_equal(world: World) -> None:
@@ -48,7 +49,7 @@ def one_more_sync_is_equal(world: World) -> None:
 
 def test_many_small_files_become_one_and_syncs_go_on(world: World) -> None:
     (done,) = kept_up(world)
-    assert isinstance(done, Maintained)
+    assert isinstance(done, Compacted)
     assert (len(done.before.sizes), len(done.after.sizes), done.version) == (80, 1, 5)
     assert kept_up(world) == [], "a second time finds nothing worth it"
     one_more_sync_is_equal(world)
@@ -63,7 +64,7 @@ def test_nothing_is_done_for_few_files() -> None:
 
 
 def test_nothing_is_done_for_a_copy_that_is_overwritten_whole(world: World) -> None:
-    assert list(maintain([orders(Strategy.FULL_REFRESH)], "run", world.ports(), seconds=60)) == []
+    assert list(compact_all([orders(Strategy.FULL_REFRESH)], "run", world.ports(), seconds=60)) == []
 
 
 def test_a_lost_checkpoint_table_is_rebuilt_from_the_commit_that_put_files_together(world: World) -> None:
@@ -82,7 +83,7 @@ def test_what_an_older_checkpoint_table_believes_is_not_written_into_the_lake() 
     known = len(world.memory.events)
     moved(world, append, times=2)
     del world.memory.events[known:]
-    assert list(maintain([append], "run", world.ports(), seconds=60)) == []
+    assert list(compact_all([append], "run", world.ports(), seconds=60)) == []
     world.memory.events.clear()
     order(world.database, "ada", "2024-01-29T09:00:00Z")
     world.database.tick(60)
@@ -117,7 +118,7 @@ def test_a_failure_is_a_sentence_and_the_next_sync_lands(world: World) -> None:
     process = world.process()
     process.at["before compact"] = full
     (done,) = kept_up(world, process)
-    assert isinstance(done, Neglected)
+    assert isinstance(done, NotCompacted)
     assert done.error == (
         "shop.public.orders: its small files were not put together, which is tried again after the next sync: unexpected OSError: no space left"
     )
@@ -152,7 +153,7 @@ def test_the_most_urgent_has_its_turn_even_when_there_is_no_time() -> None:
     world = World.of(*(spec.shape for spec in specs))
     moved(world, specs[0], 4)
     moved(world, specs[1], 8)
-    first = list(maintain(specs, "run", world.ports(), seconds=0))
+    first = list(compact_all(specs, "run", world.ports(), seconds=0))
     assert [done.table.name for done in first] == ["many"]
-    second = list(maintain(specs, "run", world.ports(), seconds=0))
+    second = list(compact_all(specs, "run", world.ports(), seconds=0))
     assert [done.table.name for done in second] == ["few"]

@@ -1,0 +1,44 @@
+"""What a check answers. Values alone: `core/checks` asks and decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.window import Window
+
+
+class Severity(StrEnum):
+    """What a failed reconciliation is."""
+
+    WARN = "warn"
+    ERROR = "error"
+
+
+class Check(StrEnum):
+    """What is asked of a table that has landed."""
+
+    FRESHNESS = "freshness"
+    DUPLICATES = "duplicates"
+    RECONCILIATION = "reconciliation"
+    SCHEMA = "schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One answer. `measured` and `threshold` are seconds for freshness and counts for the rest; None where nothing could be measured."""
+
+    table: TableId
+    check: Check
+    passed: bool
+    severity: Severity
+    detail: str
+    """The numbers in one sentence."""
+    measured: float | None = None
+    threshold: float | None = None
+    window: Window | None = None
+    """What was looked at, where that is not the whole table."""
+    drifted: tuple[Window, ...] = ()
+    samples: tuple[str, ...] = ()
+    """At most ten keys; hashed where the table's key is personal."""

@@ -1,0 +1,36 @@
+"""The phases of one sync and their seconds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.observers import Observer
+from incremental_assets.core.planning.report import SyncReport
+
+
+class Phases:
+    """Plan, read, apply: told to the observer as they begin, timed until the next one does."""
+
+    def __init__(self, table: TableId, observer: Observer) -> None:
+        self._table, self._observer = table, observer
+        self._begun = time.monotonic()
+        self._marks: list[tuple[str, float]] = []
+
+    def enter(self, phase: str) -> None:
+        """The next phase begins now."""
+        self._marks.append((phase, time.monotonic()))
+        self._observer.on_phase(self._table, phase)
+
+    @property
+    def seconds(self) -> float:
+        """Since the sync began."""
+        return time.monotonic() - self._begun
+
+    def timed(self, report: SyncReport) -> SyncReport:
+        """The report with the seconds so far: of the whole, and of each phase that was entered."""
+        now = time.monotonic()
+        ends = [begun for _, begun in self._marks[1:]] + [now]
+        phases = tuple((phase, end - begun) for (phase, begun), end in zip(self._marks, ends, strict=True))
+        return replace(report, seconds=now - self._begun, phases=phases)
