@@ -10,7 +10,7 @@ Contenders that no target depends on were measured once."""
 HOW = """\
 ## How it was measured
 
-* **Same work for all.** One PostgreSQL on this machine. Before each round of a tick, rows are changed once, and every contender updates its own
+* **Same work for all.** One PostgreSQL on this machine. A *tick* on this page is one sync after a small change. Before each round of a tick, rows are changed once, and every contender updates its own
   copy, in rotating order. The load average is given for each workload; only ratios within one workload are meaningful.
 * **No time without proof.** DuckDB counts and hashes the copy and the output of PostgreSQL's `COPY`, as the source's types and without
   regard to order: after each round of a tick, and after the last round of a first load and of growth, whose earlier rounds count only

@@ -85,6 +85,17 @@ def test_a_configuration_of_a_page_is_without_a_mistake(page: str, block: str, t
     assert load(tmp_path / "sources.yaml").sources
 
 
+def test_the_configuration_of_the_deployment_is_without_a_mistake() -> None:
+    (source,) = load(DOCS / "deployment" / "sources.yaml").sources
+    assert source.name == "shop"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_program_of_a_page_is_one_that_python_reads(page: Path) -> None:
+    for block in blocks(page, "python"):
+        ast.parse(block)
+
+
 def typed() -> list[tuple[str, str]]:
     """Page and words of each `incremental-assets …` that a page has in a block or in a sentence."""
     found = []

@@ -124,7 +124,7 @@ def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
 
     assert f"{verdicts.count('met')} of {len(TARGETS)} targets are met" in told
     assert f"{times('F1', OURS, DLT):.1f} times in a first load of six million rows" in told
-    assert f"{times('I1', OURS, DLT):.0f} times in a tick of one table" in told
+    assert f"{times('I1', OURS, DLT):.0f} times in a small sync of one table" in told
     assert f"{times('I4', OURS, DLT):.0f} times in one of fifty small tables" in told
     assert f"takes {seconds(ENGINE)} in place of {seconds(OURS)}" in told
     assert f"and dlt is {times('I1', ENGINE, DLT):.1f} times faster" in told
