@@ -137,7 +137,7 @@ def main() -> None:
         importlib.import_module("incremental_assets.cli.commands.sync")
     with timeline.part("imports: Dagster"):
         importlib.import_module("incremental_assets.cli.dagster_runs")
-    with timeline.part("imports: pyspark and the engine"):
+    with timeline.part("imports: pyspark and the adapters"):
         for module in dict.fromkeys(module for module, *_ in (*PARTS, *SESSIONS)):
             importlib.import_module(module)
     for part in PARTS:

@@ -84,10 +84,10 @@ def test_the_document_says_why_a_contender_failed() -> None:
     assert f"| {DLT} |" not in page
 
 
-def test_the_document_says_that_some_were_played_once() -> None:
+def test_the_document_says_that_some_were_measured_once() -> None:
     slow = results(result("F1", Played(OURS, rounds(20.0, 20.0, 20.0)), Played(DLT, rounds(99.0))))
-    assert "played once" in document(slow, PICTURE)
-    assert "played once" not in document(LOADED, PICTURE)
+    assert "measured once" in document(slow, PICTURE)
+    assert "measured once" not in document(LOADED, PICTURE)
 
 
 def test_the_last_tick_of_a_row_is_held_against_the_fifth() -> None:
