@@ -190,6 +190,21 @@ def test_a_full_refresh_of_an_append_table_is_refused_by_name(call: Call, config
     assert meant.tables["public.orders"]["mode"] == "full_refresh"
 
 
+def test_a_full_refresh_of_a_table_that_was_append_when_it_landed_is_refused_as_well(call: Call, config: Path) -> None:
+    """Its versions go as well, whatever the configuration calls it by now; the printed cure works as it is printed."""
+    config.write_text(CONFIG.replace("upsert", "append"))
+    call("sync")
+    config.write_text(CONFIG)
+
+    stopped = call("sync", "--json").tables["public.orders"]
+    refused = call("sync", "--select", "shop.public.orders", "--full-refresh", "--json")
+
+    assert "sync --select shop.public.orders --full-refresh --yes`" in stopped["error"]
+    assert refused.code == 3
+    assert call("sync", "--select", "shop.public.orders", "--full-refresh", "--yes", "--json").code == 0
+    assert call("sync", "--select", "shop.public.orders", "--full-refresh", "--json").code == 0
+
+
 def test_shrinking_must_be_meant(call: Call) -> None:
     assert call("sync", "--allow-shrink").code == 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import Board, board
 from incremental_assets.cli.selection import Survey, survey, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
@@ -48,18 +48,18 @@ def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
     begun = time.monotonic()
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
-        refuse_unless_meant(found, wishes)
+        refuse_unless_meant(found, wishes, runtime.checkpoints.positions())
         run_id = str(uuid.uuid4())
         done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
         told = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(told, found)
 
 
-def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
+def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableId, Position]) -> None:
     """Raises Refused where rows that only the copy holds would go, before anything is touched."""
     if wishes.yes:
         return
-    kept = [str(spec.id) for spec in found.specs if spec.strategy is Strategy.APPEND]
+    kept = [str(spec.id) for spec in found.specs if Strategy.APPEND in (spec.strategy, _landed_by(spec, positions))]
     if wishes.full_refresh and kept:
         raise Refused(
             f"a full refresh replaces tables that keep every version of a row, and versions that the source no longer shows would be lost: {', '.join(kept)}; "
@@ -69,6 +69,12 @@ def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
         raise Refused(
             "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes if that is meant"
         )
+
+
+def _landed_by(spec: TableSpec, positions: Mapping[TableId, Position]) -> Strategy | None:
+    """The strategy of the rows that are there, which the configuration may have changed since."""
+    state = positions.get(spec.id, Position()).state
+    return state.terms.strategy if state else None
 
 
 def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) -> tuple[SyncReport, ...]:

@@ -8,9 +8,13 @@ from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 
 
-def full_refresh(spec: TableSpec) -> str:
-    """Read everything again and replace the copy; `--yes` where versions of rows that only the copy holds would go."""
-    return f"`incremental-assets sync --select {_quoted(spec.id)} --full-refresh{' --yes' if spec.strategy is Strategy.APPEND else ''}`"
+def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
+    """Read everything again and replace the copy; `--yes` where versions of rows that only the copy holds would go.
+
+    `landed_by`: the strategy of the rows that are there; None where it is the one of now.
+    """
+    meant = " --yes" if Strategy.APPEND in (spec.strategy, landed_by) else ""
+    return f"`incremental-assets sync --select {_quoted(spec.id)} --full-refresh{meant}`"
 
 
 def reset(spec: TableSpec) -> str:

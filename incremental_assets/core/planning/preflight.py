@@ -74,7 +74,7 @@ def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
     other = f", or start over with {reset(spec)}" if keys_stay_single(was, now) else ""
     raise TermsChanged(
         f"{spec.id}: what landed was synced on other terms ({'; '.join(changes)}): put them back, or read everything again with "
-        f"{full_refresh(spec)}{other}"
+        f"{full_refresh(spec, landed_by=was.strategy)}{other}"
     )
 
 
