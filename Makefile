@@ -13,7 +13,7 @@ MINUTES ?= 30
 # the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help setup demo dev test check conformance soak bench thousand lock jars screenshots clean
+.PHONY: help setup demo dev unit test acceptance durations check conformance soak bench thousand lock jars screenshots clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +27,17 @@ demo: setup ## sync a real PostgreSQL into Delta twice and prove it equal (SCALE
 dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C
 	@$(BIN)/incremental-assets dev $(ARGS)
 
-test: setup check ## everything that must hold: make check, then pytest (ARGS="-k window")
-	$(BIN)/pytest $(WORKERS) $(ARGS)
+unit: setup ## the pure tests: no PostgreSQL, no Spark, no command as a whole (ARGS="-k window")
+	$(BIN)/pytest $(WORKERS) -m "not (postgres or spark or e2e or acceptance)" $(ARGS)
+
+test: setup check ## make check, the pure tests, PostgreSQL, Spark, and the commands from end to end (ARGS="-k window")
+	$(BIN)/pytest $(WORKERS) -m "not acceptance" $(ARGS)
+
+acceptance: setup ## what takes longer: Dagster's UI, daemon, deployment, component, cluster, faults, known-bad variants (TESTS=all for minutes each)
+	$(BIN)/pytest $(WORKERS) -m acceptance $(ARGS)
+
+durations: setup ## play all tests and write how long each took; the result is docs/durations.md
+	$(BIN)/pytest $(WORKERS) -p tests.durations --durations-table docs/durations.md $(ARGS)
 
 check: setup ## style, types, and who may import whom
 	$(BIN)/ruff check .

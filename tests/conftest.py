@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = itertools.count(1)
+_E2E = Path(__file__).parent / "e2e"
 
 
 def pytest_configure() -> None:
@@ -26,13 +27,26 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole commands first: with two workers, one long story begun last would be told alone at the end."""
+    """What a test opens marks it, so that `-m` knows it; and whole commands go first: one long story begun last would be told alone at the end."""
+    for item in items:
+        for name in _marks(item):
+            item.add_marker(name)
     items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
     if os.environ.get("TESTS") != "all":
         for item in items:
             if item.get_closest_marker("long") is not None:
                 item.add_marker(pytest.mark.skip(reason="takes minutes: TESTS=all"))
+
+
+def _marks(item: pytest.Item) -> Iterator[str]:
+    opened = set(getattr(item, "fixturenames", ()))
+    yield from (name for name in ("spark", "postgres") if name in opened)
+    if _E2E in item.path.parents:
+        yield "e2e"
+    if item.get_closest_marker("scenario") is not None:
+        yield "acceptance"
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,6 @@ def keys(schema: Any) -> Iterator[str]:
             yield from keys(below)
 
 
-@pytest.mark.spark
 def test_the_first_selects_of_readme_and_reference_find_the_rows(tmp_path: Path) -> None:
     rows = pa.table({"id": [1, 2], "updated_at": [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)]})
     write_deltalake(str(tmp_path / "lake" / "shop" / "public" / "orders"), rows)

@@ -202,7 +202,6 @@ def test_set_up_is_told_in_one_line_why_there_is_none(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.spark
 def test_the_training_run_goes_all_its_way(spark: SparkSession, tmp_path: Path) -> None:
     training.train(spark, str(tmp_path))
     assert spark.read.format("delta").load(str(tmp_path / "training/public/orders")).count() == 2
@@ -293,7 +292,6 @@ open_session(SparkSettings(conf=(("spark.driver.extraJavaOptions", f"-Xlog:class
 """
 
 
-@pytest.mark.spark
 def test_the_jvm_takes_its_classes_from_it_and_says_nothing(tmp_path: Path) -> None:
     if archive.find_archive(require_java()).driver is None:
         pytest.skip("this checkout has no archive; .ci/set-up.sh makes one")

@@ -10,15 +10,12 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg
-import pytest
 
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, settle
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 from tests.conformance.soak.line import slow_line
-
-pytestmark = pytest.mark.postgres
 
 ORDERS = "CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"
 

@@ -11,8 +11,6 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.connect import driver_arguments
 from incremental_assets.demo.postgres import EmbeddedPostgres
 
-pytestmark = pytest.mark.postgres
-
 ELSEWHERE = "127.0.0.2"
 """Nobody listens there."""
 

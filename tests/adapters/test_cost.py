@@ -14,8 +14,6 @@ from tests.conformance.test_idle import jobs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 COLUMNS = "id bigint, note string, at bigint"
 ORDERS = table(COLUMNS)
 EVENTS = table(COLUMNS, Strategy.APPEND)

@@ -12,8 +12,6 @@ from incremental_assets.core.model.table import Cursor, TableId
 from incremental_assets.core.planning.doubts import of_numbers
 from tests.adapters.source import READER, Source
 
-pytestmark = pytest.mark.postgres
-
 WANTED = (
     Wanted(TableId("shop", "sales", "orders"), ("updated_at", "created_at")),
     Wanted(TableId("shop", "public", "events"), ("id",)),

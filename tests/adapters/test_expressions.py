@@ -12,8 +12,6 @@ from incremental_assets.adapters.spark.expressions import alike, column
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
-
 
 def _rows(spark: SparkSession, wide: int, last: str, zero: float = 0.0) -> DataFrame:
     """Five rows of NULLs and texts in turn; `last` is SQL, and `zero` is the number in row 2."""

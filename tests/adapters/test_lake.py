@@ -29,8 +29,6 @@ from tests.adapters.batches import APP, Desk, table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 ORDERS = table("id bigint, note string, at bigint")
 EVENTS = table("id bigint, note string, at bigint", Strategy.APPEND, key=(), enforced=False)
 COUNTRIES = table("code string, name string", Strategy.FULL_REFRESH, key=("code",), cursor="")

@@ -19,8 +19,6 @@ from tests.adapters.batches import APP, Desk, Row, table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 ORDERS = table("id bigint, note string, at bigint")
 EVENTS = table("id bigint, note string, at bigint", Strategy.APPEND, key=(), enforced=False)
 BOTH = pytest.mark.parametrize("spec", [ORDERS, EVENTS], ids=["upsert", "append"])

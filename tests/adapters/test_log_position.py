@@ -27,7 +27,6 @@ def test_the_header_of_a_page_that_is_not_begun_does_not_count(next_record: int,
     assert written(next_record, PAGE, FILE) == end
 
 
-@pytest.mark.postgres
 def test_numbers_settle_at_once_on_a_quiet_source_wherever_its_log_ends(source: Source) -> None:
     source.execute("CREATE TABLE events (id bigserial PRIMARY KEY)", "INSERT INTO events DEFAULT VALUES")
     probe, by_id = source.open(), Cursor("id", CursorType.INTEGER)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy
 from tests.adapters.source import UPDATED, Source
-
-pytestmark = pytest.mark.postgres
 
 
 def test_the_smallest_cursor_of_each_table_and_none_of_those_that_cannot_say(source: Source) -> None:

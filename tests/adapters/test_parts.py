@@ -17,8 +17,6 @@ from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.ports import Look
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 
-pytestmark = pytest.mark.postgres
-
 COLUMNS = "id bigint, updated_at timestamptz NOT NULL DEFAULT now()"
 YEARS = (
     f"CREATE TABLE orders ({COLUMNS}) PARTITION BY RANGE (updated_at)",

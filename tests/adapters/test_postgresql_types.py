@@ -45,7 +45,6 @@ def test_what_is_not_known_to_fit_travels_as_text(text: str, spark: str, fidelit
     assert spark_type(SourceType(text, "b", "whatever")) == (spark, fidelity)
 
 
-@pytest.mark.postgres
 def test_domains_are_what_they_stand_for(source: Source) -> None:
     source.execute(AWKWARD)
     types = {column.name: (column.source_type, column.spark_type) for column in source.shape("everything").columns}
@@ -54,8 +53,6 @@ def test_domains_are_what_they_stand_for(source: Source) -> None:
     assert types["ds"] == ("timestamp with time zone", "timestamp")
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_both_sides_count_and_hash_every_type_alike(source: Source, spark: SparkSession) -> None:
     from tests.adapters.reading import DIALECT, loaded, measured, rows_of
 
@@ -92,8 +89,6 @@ def test_both_sides_count_and_hash_every_type_alike(source: Source, spark: Spark
     assert (whole.rows, int(whole.digest)) == (309, sum(here.values()))
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_values_are_those_that_postgresql_shows(source: Source, spark: SparkSession) -> None:
     from tests.adapters.reading import rows_of
 
@@ -115,8 +110,6 @@ def test_values_are_those_that_postgresql_shows(source: Source, spark: SparkSess
     assert frame.where("id = 2").selectExpr("unix_micros(tsz)").collect()[0][0] == 2**63 - 2
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_what_spark_cannot_hold_is_flagged_with_the_whole_row_as_text(source: Source, spark: SparkSession) -> None:
     from tests.adapters.reading import measured, rows_of
 

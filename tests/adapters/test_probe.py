@@ -16,8 +16,6 @@ from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.ports import Look
 from tests.adapters.source import UPDATED, Source, observe, planned, synced
 
-pytestmark = pytest.mark.postgres
-
 ORDERS = (
     "CREATE TABLE orders (id int PRIMARY KEY, updated_at timestamptz, created_at timestamptz, note text)",
     "INSERT INTO orders SELECT g, now() - g * interval '1 hour', now() - g * interval '2 hours', 'n' FROM generate_series(0, 9) AS g",

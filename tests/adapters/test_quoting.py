@@ -45,7 +45,6 @@ def test_a_value_is_bound_or_cast_from_its_canonical_text() -> None:
         CursorValue(CursorType.DATE, "2024-01-01' OR '1'='1")
 
 
-@pytest.mark.postgres
 def test_literals_mean_what_they_say_under_either_setting(source: Source) -> None:
     connection = source.connect()
     for setting in ("on", "off"):
@@ -54,8 +53,6 @@ def test_literals_mean_what_they_say_under_either_setting(source: Source) -> Non
             assert connection.execute(f"SELECT {literal(name)}".encode()).fetchone() == (name,)
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_a_table_of_hostile_names_is_read_counted_and_hashed(source: Source, spark: SparkSession) -> None:
     from tests.adapters.reading import measured, rows_of
 
@@ -72,7 +69,6 @@ def test_a_table_of_hostile_names_is_read_counted_and_hashed(source: Source, spa
     assert (frame.count(), _canary(source)) == (2, 1)
 
 
-@pytest.mark.postgres
 def test_tables_of_hostile_names_are_looked_at_together(source: Source) -> None:
     tables = _hostile_tables(source, HOSTILE)
     probe = source.open()

@@ -18,8 +18,6 @@ from tests.adapters.source import UPDATED, Source, planned, synced
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.postgres
-
 ORDERS = (
     "CREATE TABLE orders (id int PRIMARY KEY, updated_at timestamptz, created_at timestamptz)",
     "INSERT INTO orders VALUES (1, '2024-01-01', NULL), (2, '2024-01-02', NULL), (3, NULL, '2024-01-01'), (4, NULL, NULL), (5, '2999-01-01', NULL), (6, 'infinity', NULL)",
@@ -130,7 +128,6 @@ def test_a_table_of_a_thousand_columns_is_read(source: Source) -> None:
     assert source.open().measure(spec, (Window(None, None),))[0].rows == 0
 
 
-@pytest.mark.spark
 def test_parts_read_by_spark_share_one_snapshot(source: Source, spark: SparkSession) -> None:
     from tests.adapters.reading import DIALECT, loaded
 

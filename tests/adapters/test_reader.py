@@ -94,8 +94,6 @@ def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
         read()
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_the_server_sees_who_reads_and_that_it_only_reads(source: Source, spark: SparkSession) -> None:
     source.execute(
         "CREATE VIEW seen AS SELECT current_setting('application_name') AS name, current_setting('transaction_read_only') AS reads"
@@ -140,8 +138,6 @@ def number(value: int) -> CursorValue:
     return CursorValue(CursorType.INTEGER, str(value))
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_every_type_and_name_arrives_as_it_is_and_hashes_the_same_on_both_sides(copy: Copy, source: Source) -> None:
     source.execute(
         'CREATE TABLE "we""ird; drop table x--.Tbl" ("a b" bigint PRIMARY KEY, "select" text, "ünïcode" varchar(9), "x.y" char(5), "q`t" numeric(20,6), '
@@ -178,8 +174,6 @@ def parts(frame: DataFrame) -> int:
     return frame.select(sf.spark_partition_id()).distinct().count()
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_all_parts_of_a_read_share_one_snapshot(copy: Copy, source: Source) -> None:
     source.execute(
         "CREATE TABLE events (id bigint PRIMARY KEY, n int, filler text)",
@@ -207,8 +201,6 @@ def test_all_parts_of_a_read_share_one_snapshot(copy: Copy, source: Source) -> N
     assert batch.lower == number(1)
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> None:
     source.execute(
         "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t SELECT g, g FROM generate_series(1, 20) AS g"
@@ -226,8 +218,6 @@ def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> No
         copy.lake.compare(spec, [Window(None, None)])
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_each_row_counts_in_the_one_window_that_it_lies_in_and_in_no_gap_between_them(
     copy: Copy, source: Source
 ) -> None:
@@ -247,8 +237,6 @@ def test_each_row_counts_in_the_one_window_that_it_lies_in_and_in_no_gap_between
     assert copy.lake.count(spec, windows) == (2, 1, 0, 3, 1, 2, 0)
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_an_append_is_measured_by_the_last_version_of_each_row_and_compared_by_all(copy: Copy, source: Source) -> None:
     source.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 10), (2, 20)")
     spec = source.spec("t", NUMBER, strategy=Strategy.APPEND, key=("id",), key_enforced=True)
@@ -262,8 +250,6 @@ def test_an_append_is_measured_by_the_last_version_of_each_row_and_compared_by_a
     assert copy.lake.duplicates(spec) == Duplicates(1, 1, ("1",))
 
 
-@pytest.mark.postgres
-@pytest.mark.spark
 def test_a_measure_is_of_the_version_that_was_there_when_it_was_asked_for(copy: Copy, source: Source) -> None:
     source.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 10), (2, 20)")
     spec = source.spec("t", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True)

@@ -15,7 +15,7 @@ from incremental_assets.adapters.spark import connect_server as server
 from incremental_assets.adapters.spark.server_record import Announced, read
 from tests.adapters.source import Source
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,7 +97,6 @@ print(session.read.jdbc(dialect.jdbc_url(address), query, properties=dialect.jdb
 """
 
 
-@pytest.mark.postgres
 def test_a_reader_of_the_engines_is_known_as_one_of_ours(folder: Path, source: Source) -> None:
     """Else it would be taken for the oldest transaction, which is what it is."""
     here = source.address()

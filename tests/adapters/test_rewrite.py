@@ -18,8 +18,6 @@ from tests.adapters.batches import Desk, Row, table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 ORDERS = table("id bigint, note string, at bigint")
 FIRST: list[Row] = [(1, "a", 10), (2, "b", 20), (3, None, 30), (4, "d", 40)]
 

@@ -21,8 +21,6 @@ from tests.adapters.source import READER, UPDATED, Source, observe, planned
 from tests.conformance.proxy import proxy
 from tests.shop import wait_for
 
-pytestmark = pytest.mark.postgres
-
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, updated_at timestamptz)"
 QUICK = timedelta(seconds=2)
 

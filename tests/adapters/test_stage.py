@@ -18,8 +18,6 @@ from tests.adapters.batches import Desk, table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 ORDERS = table("id bigint, a b string, at bigint")
 ROWS = [(1, "a", 10), (2, None, 7), (3, "c", 30)]
 

@@ -63,7 +63,6 @@ def newest(desk: Desk, spec: TableSpec) -> dict[str, Any]:
     return next(json.loads(line["add"]["stats"]) for line in lines if "add" in line)
 
 
-@pytest.mark.spark
 def test_a_file_says_how_many_rows_it_has_and_what_lies_in_it(desk: Desk) -> None:
     spec = table("it`s a.b bigint, note string, at bigint", key=["it`s a.b"])
     desk.land(spec, [(7, "a", 10)])
@@ -75,7 +74,6 @@ def test_a_file_says_how_many_rows_it_has_and_what_lies_in_it(desk: Desk) -> Non
         assert "a" not in found[side].values()
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("strategy", [Strategy.FULL_REFRESH, Strategy.UPSERT])
 def test_a_column_that_an_overwrite_takes_away_or_retypes_takes_its_statistics_along(
     desk: Desk, strategy: Strategy
@@ -90,7 +88,6 @@ def test_a_column_that_an_overwrite_takes_away_or_retypes_takes_its_statistics_a
     assert sorted(newest(desk, after)["minValues"]) == ["_sync_at", "_sync_seq", "at", "id"]
 
 
-@pytest.mark.spark
 def test_what_somebody_has_set_stays(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", None, True, None, 10)])
     desk.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'id,note')", ORDERS)

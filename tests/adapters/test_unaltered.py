@@ -12,8 +12,6 @@ from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.table import Strategy
 from tests.adapters.source import READER, UPDATED, Source, planned
 
-pytestmark = pytest.mark.postgres
-
 ORDERS = (
     "CREATE TABLE orders (id int PRIMARY KEY, price numeric(8,2) NOT NULL, placed timestamp, note text, updated_at timestamptz NOT NULL)",
     "INSERT INTO orders VALUES (1, 1.25, '2024-01-01T12:00:00', 'a', '2024-01-01'), (2, 2.5, NULL, 'b', '2024-01-02')",

@@ -18,8 +18,6 @@ from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, set
 from tests.adapters.source import UPDATED, Source, synced
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 
-pytestmark = pytest.mark.postgres
-
 ORDERS = "CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"
 INSERT = "INSERT INTO orders DEFAULT VALUES"
 

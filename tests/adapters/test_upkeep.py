@@ -22,8 +22,6 @@ from tests.adapters.batches import APP, Desk, table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 ORDERS = table("id bigint, note string, at bigint")
 
 

@@ -14,8 +14,6 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
 from tests.adapters.source import UPDATED, Source, planned
 
-pytestmark = pytest.mark.postgres
-
 ORDERS = "CREATE TABLE orders (id bigint PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"
 
 

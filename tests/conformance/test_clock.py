@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 
 from tests.conformance.clock import Clock, ClockedPostgres
-
-pytestmark = pytest.mark.postgres
 
 SOON = timedelta(seconds=5)
 

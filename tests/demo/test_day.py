@@ -12,8 +12,6 @@ from incremental_assets.demo.day import FUTURE, LateTransaction, live_a_day
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.tpch import DATABASE, READER, TABLES, prepare_shop
 
-pytestmark = pytest.mark.postgres
-
 SCALE = Decimal("0.01")
 
 

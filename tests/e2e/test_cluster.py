@@ -15,7 +15,7 @@ from tests.shop import THREE_STRATEGIES, Shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 QUERIES = {
     "orders": "SELECT id, note, due, updated_at AT TIME ZONE 'UTC' FROM orders",

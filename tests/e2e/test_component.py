@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 SNIPPETS = dict(

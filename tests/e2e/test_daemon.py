@@ -25,7 +25,7 @@ from tests.shop import Shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 TABLES = """
 - "public.orders:updated_at:timestamp!upsert"

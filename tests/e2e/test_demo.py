@@ -23,7 +23,7 @@ import pytest
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.tpch import READER, TABLES
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 SHIPPED = Path(__file__).parents[2] / "incremental_assets" / "sources.yaml"
 

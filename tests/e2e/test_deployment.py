@@ -16,7 +16,7 @@ from deltalake import DeltaTable, QueryBuilder
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.e2e.stand import COMMANDS, DOCS, PAGE, PROCESSES, Stand, command
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 RUNS = "{ runsOrError(limit: 20) { ... on Runs { results { runId status assetCheckSelection { name } tags { key value } } } } }"
 LAST_WORDS = """

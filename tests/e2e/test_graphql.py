@@ -30,7 +30,7 @@ from tests.shop import PASSWORD, Shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 KINDS = kinds(now_utc())
 INCREMENTAL = [name for name, kind in KINDS.items() if kind.cursor]

@@ -16,8 +16,6 @@ from tests.shop import MAKE_THREE, THREE_STRATEGIES, Shop, kill, wait_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.e2e
-
 MOMENTS = {
     "as soon as the intent is written": ("intent", 1),
     "when the second table has announced itself": ("intent", 2),

@@ -5,15 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.shop import Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.e2e
 
 TABLES = """
 - "public.orders:updated_at:timestamp!upsert"

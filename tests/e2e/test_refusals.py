@@ -13,8 +13,6 @@ from tests.shop import PASSWORD, Shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.e2e
-
 TABLES = """
 - "public.orders:updated_at:timestamp!upsert"
 - "public.ordres:updated_at:timestamp!upsert"

@@ -27,6 +27,8 @@ from tests.model.mutants import MUTANTS, Mutant
 from tests.model.protocol import Protocol
 from tests.scenario import orders
 
+pytestmark = pytest.mark.acceptance
+
 SEARCH = settings(
     max_examples=60,
     stateful_step_count=40,

@@ -193,7 +193,6 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         record(f"sqlite:///{tmp_path}/file/checkpoints.db", 0)
 
 
-@pytest.mark.postgres
 @pytest.mark.parametrize(
     "place", ["{user}:{secret}@{host}:{port}/{database}", "{user}@{host}:{port}/{database}?password={secret}"]
 )
@@ -224,7 +223,6 @@ def test_another_kind_of_database_is_refused_when_it_is_opened(url: str) -> None
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.postgres
 def test_a_connection_that_broke_is_replaced(postgres: EmbeddedPostgres, database: str) -> None:
     url = f"postgresql://{postgres.user}:{postgres.password}@{postgres.host}:{postgres.port}/{database}"
     checkpoints = SqlCheckpoints(url)

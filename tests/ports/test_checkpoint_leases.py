@@ -198,7 +198,6 @@ def test_threads_of_one_process_exclude_each_other(checkpoints: SqlCheckpoints) 
     assert (len(won), len(lost)) == (1, 5)
 
 
-@pytest.mark.postgres
 def test_on_postgresql_the_second_waits_for_the_row_and_then_sees_the_first(
     postgres: EmbeddedPostgres, database: str
 ) -> None:
