@@ -119,9 +119,12 @@ class Desk:
         mode: Mode = Mode.SYNC,
         late: Sequence[object] = (),
         bad: Sequence[object] = (),
+        window: tuple[int | None, int | None] = (None, None),
     ) -> Commit:
-        """Stage and apply, as a sync does."""
+        """Stage and apply, as a sync does that reads the window `[lower, upper)`."""
         plan, shown = self.plan(spec, mode), self.show(spec, rows, late, bad)
+        lower, upper = (None if end is None else CursorValue(CursorType.INTEGER, str(end)) for end in window)
+        plan = replace(plan, window=Window(lower, upper))
         return self.apply(plan, self.stage.write(plan, shown), shown)
 
     def apply(self, plan: SyncPlan, batch: Batch, shown: Shown) -> Commit:

@@ -281,13 +281,41 @@ def test_a_retyped_column_is_refused_before_anything_is_written(desk: Desk) -> N
 # --- keys that the source does not enforce, rows that cannot land -------------------------------------
 
 
-def test_of_a_declared_key_the_largest_cursor_lands_and_an_older_one_never_overwrites_it(desk: Desk) -> None:
-    spec = replace(ORDERS, key_enforced=False)
-    first = desk.land(spec, [(1, "old", 10), (1, "new", 12), (1, "mid", 11), (2, "b", 5)])
+DECLARED = replace(ORDERS, key_enforced=False)
+
+
+def test_of_a_declared_key_the_largest_cursor_lands_and_none_from_below_it_overwrites_it(desk: Desk) -> None:
+    first = desk.land(DECLARED, [(1, "old", 10), (1, "new", 12), (1, "mid", 11), (2, "b", 5)])
     assert first.rows == RowCounts(read=4, inserted=2)
-    second = desk.land(spec, [(1, "older", 9), (2, "B", 5), (2, "A", 5)])
+    # The row with 12 may still be there: nobody has looked above 10.
+    second = desk.land(DECLARED, [(1, "older", 9), (2, "B", 5), (2, "A", 5)], window=(None, 10))
     assert second.rows == RowCounts(read=3, updated=1, unchanged=1)
-    assert desk.rows(spec) == [(1, "new", 12), (2, "B", 5)]
+    assert desk.rows(DECLARED) == [(1, "new", 12), (2, "B", 5)]
+
+
+def test_a_row_of_a_declared_key_whose_cursor_got_smaller_is_the_newer_one_where_all_above_it_was_read(
+    desk: Desk,
+) -> None:
+    """A transaction that began at 8 overwrites what another one wrote at 10: the source has one row, and its stamp went back."""
+    desk.land(DECLARED, [(1, "by the other one", 10), (2, "b", 11), (3, "c", 12)])
+    second = desk.land(
+        DECLARED, [(1, "the last word", 8), (2, "b", 11), (3, "without a stamp", None)], window=(8, None)
+    )
+    assert second.rows == RowCounts(read=3, updated=2, unchanged=1)
+    assert desk.rows(DECLARED) == [(1, "the last word", 8), (2, "b", 11), (3, "without a stamp", None)]
+
+
+def test_a_row_of_a_declared_key_that_cannot_land_any_more_leaves_the_copy_though_its_cursor_got_smaller(
+    desk: Desk,
+) -> None:
+    desk.land(DECLARED, [(1, "a", 10), (2, "b", 11)])
+    assert desk.land(DECLARED, [(1, "broken", 8)], bad=["broken"], window=(8, None)).rows == RowCounts(
+        read=1, deleted=1, quarantined=1
+    )
+    assert desk.rows(DECLARED) == [(2, "b", 11)]
+    # Below the row that landed it may be another one with the same key.
+    desk.land(DECLARED, [(2, "broken", 7)], bad=["broken"], window=(None, 9))
+    assert desk.rows(DECLARED) == [(2, "b", 11)]
 
 
 def test_a_row_without_a_whole_key_goes_to_quarantine_once_and_the_others_land(desk: Desk) -> None:
@@ -388,7 +416,7 @@ def test_all_rows_of_a_key_that_the_copy_holds_twice_leave_it(desk: Desk) -> Non
 def test_of_a_declared_key_a_row_that_lands_keeps_its_place_whatever_else_has_that_key(desk: Desk) -> None:
     spec = table("id bigint, note string, at bigint", enforced=False)
     desk.land(spec, [(1, "a", 10), (2, "b", 20)])
-    desk.land(spec, [(1, "new", 12), (1, "bad", 11), (2, "bad", 15)], bad=["bad"])
+    desk.land(spec, [(1, "new", 12), (1, "bad", 11), (2, "bad", 15)], bad=["bad"], window=(11, 16))
     assert desk.rows(spec) == [(1, "new", 12), (2, "b", 20)]
 
 

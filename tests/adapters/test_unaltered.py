@@ -111,6 +111,16 @@ def test_a_table_that_is_rewritten_while_the_snapshot_waits_for_it_is_refused(
         (("CREATE POLICY everything ON orders FOR SELECT TO plain_reader USING (true)",), False),
         (("CREATE POLICY everything ON orders FOR UPDATE USING (true)",), True),
         (("CREATE POLICY everything ON orders TO pg_monitor USING (true)",), True),
+        # Without USING a permissive policy shows no row, and a restrictive one takes none away.
+        (("CREATE POLICY nobody ON orders FOR SELECT",), True),
+        (("CREATE POLICY writers ON orders FOR ALL WITH CHECK (true)",), True),
+        (
+            (
+                "CREATE POLICY everything ON orders USING (true)",
+                "CREATE POLICY careful ON orders AS RESTRICTIVE FOR ALL WITH CHECK (id > 1)",
+            ),
+            False,
+        ),
         (
             (
                 "CREATE POLICY everything ON orders USING (true)",
@@ -129,3 +139,18 @@ def test_row_level_security_hides_rows_unless_a_policy_shows_every_one(
     assert shape.filtered is hides
     assert not source.shape("orders").filtered
     assert source.spec("orders", strategy=Strategy.FULL_REFRESH).id.name == "orders"
+
+
+def test_a_column_may_be_null_where_it_may_be_in_one_of_the_children(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE orders (id int, at timestamptz NOT NULL DEFAULT now())",
+        "CREATE TABLE archive () INHERITS (orders)",
+        "CREATE TABLE others () INHERITS (orders)",
+    )
+    assert [column.nullable for column in source.shape("orders").columns] == [True, False]
+    source.execute(
+        "ALTER TABLE orders ALTER at DROP NOT NULL",
+        "ALTER TABLE ONLY orders ADD CONSTRAINT ours NOT NULL at NO INHERIT",
+    )
+    source.execute("INSERT INTO archive VALUES (2, NULL)")
+    assert [column.nullable for column in source.shape("orders").columns] == [True, True]

@@ -91,6 +91,38 @@ def test_numbers_that_a_crash_gives_out_again(
 
 @scenario(
     "T3",
+    "A row lands that is not on disk yet, the source crashes, and the next row gets its number, its transaction's number and its place",
+    holds="the row lands; what tells versions of rows apart counts for one start of the server",
+    long=True,
+)
+def test_a_crash_gives_number_transaction_and_place_to_another_row(
+    clocked: ClockedPostgres, tmp_path: Path, spark: SparkSession
+) -> None:
+    desk = _opened(clocked, tmp_path, spark, "append", EVENTS, ORDERS)
+    desk.execute("INSERT INTO events (what) VALUES ('first')")
+    desk.land("events")
+    # From here on the next number is written to the log again.
+    with desk.shop.connect() as admin:
+        admin.autocommit = True
+        admin.execute("CHECKPOINT")
+    with _nothing_reaches_the_disk(clocked, desk):
+        _fill(desk, "lost", 1)
+        lost = desk.source("SELECT id, xmin::text, ctid::text FROM events WHERE what = 'lost'")
+        desk.land("events")
+        clocked.stop("immediate")
+    clocked.start()
+    with desk.shop.connect() as writer:
+        for name in ("events", "orders"):
+            writer.execute(f"INSERT INTO {name} (what) VALUES ('again')".encode())
+    again = desk.source("SELECT id, xmin::text, ctid::text FROM events WHERE what = 'again'")
+    desk.sync("events")
+
+    assert again == lost, "the story needs a row that nothing tells from the lost one"
+    assert (2, "again") in desk.copy("events", "id", "what")
+
+
+@scenario(
+    "T3",
     "A table with a number as its cursor is UNLOGGED, and the source crashes: it is empty, and its sequence begins again",
     holds="every run says `best_effort` and names the sequence, as the rows that come then may be missed; a stamp as the cursor is `settled` and loses none",
     long=True,

@@ -11,6 +11,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.conformance.conftest import OpenStand
 from tests.conformance.mart import stamp
 from tests.conformance.scenario import scenario
@@ -51,6 +52,34 @@ def test_the_last_writer_has_the_older_stamp(stand: OpenStand) -> None:
     assert (second.rows.updated, third.rows.updated, third.rows.late) == (1, 1, 1)
     assert desk.copy("stock", "pieces", "by") == [(8, "A")]
     desk.assert_equal("stock")
+
+
+@scenario(
+    "T13",
+    "The same of a table in partitions, whose `primary_key` is a part of the enforced one: A writes last, under the older stamp, and another row can no longer land",
+    holds="the row is as A left it, and the one that cannot land is in quarantine and no longer in the copy: what a snapshot was read for and does not show is no more",
+)
+def test_the_last_writer_of_a_declared_key_has_the_older_stamp(stand: OpenStand) -> None:
+    desk = stand(
+        "- {table: public.stock, cursor: {column: updated_at, type: timestamp}, strategy: upsert, primary_key: [id]}",
+        "CREATE TABLE stock (id int, day date DEFAULT '2026-01-01', by text, price numeric(10, 2), updated_at timestamptz NOT NULL DEFAULT now(), "
+        "PRIMARY KEY (id, day)) PARTITION BY RANGE (day)",
+        "CREATE TABLE stock_rest PARTITION OF stock DEFAULT",
+        "INSERT INTO stock (id, by, price) VALUES (1, 'nobody', 1), (2, 'nobody', 1), (3, 'nobody', 1)",
+    )
+    desk.land()
+    with desk.shop.connect() as a:
+        a.execute("SELECT now()")
+        desk.execute("UPDATE stock SET by = 'B', updated_at = now()")
+        desk.land()
+        a.execute("UPDATE stock SET by = 'A', updated_at = now() WHERE id = 1")
+        a.execute("UPDATE stock SET price = 'NaN', updated_at = now() WHERE id = 2")
+        a.commit()
+    last = desk.land()["stock"]
+
+    assert last.guarantee is Guarantee.SETTLED
+    assert (last.rows.updated, last.rows.deleted, last.rows.quarantined) == (1, 1, 1)
+    assert desk.copy("stock", "id", "by") == [(1, "A"), (3, "B")]
 
 
 @scenario(

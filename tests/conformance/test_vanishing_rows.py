@@ -41,6 +41,29 @@ def test_a_whole_table_shrinks_to_nothing(stand: OpenStand) -> None:
 
 @scenario(
     "T23",
+    "Row-level security is enabled with a policy that has no condition: to the sync's role it shows no row at all",
+    holds="the table fails by name instead of standing still under `settled`, and what was hidden lands once it may be seen",
+)
+def test_a_policy_without_a_condition_shows_nothing(stand: OpenStand) -> None:
+    desk = stand(
+        '- "public.orders:at:timestamp!upsert"', f"CREATE TABLE orders ({COLUMNS})", "INSERT INTO orders VALUES (1)"
+    )
+    desk.land()
+    desk.execute(
+        "ALTER TABLE orders ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY writers ON orders FOR ALL WITH CHECK (true)",
+        "INSERT INTO orders VALUES (2)",
+    )
+    with desk.runtime() as runtime:
+        (problem,) = runtime.specs("shop").problems
+    assert "row-level security hides rows" in str(problem.error)
+    desk.execute("ALTER TABLE orders DISABLE ROW LEVEL SECURITY")
+    desk.land()
+    desk.assert_equal("orders")
+
+
+@scenario(
+    "T23",
     "Tables are dropped in the source and made anew with other rows: one with a stamp as its cursor, one with numbers that begin at 1 again",
     holds="the rows of the new table land beside those that had landed; where its numbers are below the watermark, the run warns that they are not read",
 )

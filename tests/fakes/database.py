@@ -147,7 +147,18 @@ class Transaction:
         self.written_by[place] = self.within or self.xid
 
 
-Saved = tuple[dict[TableId, Table], dict[str, int], int, int]
+@dataclass
+class Count:
+    """Numbers that are given out once, unless a server goes back to an older state of itself."""
+
+    given: int = 0
+
+    def __next__(self) -> int:
+        self.given += 1
+        return self.given
+
+
+Saved = tuple[dict[TableId, Table], dict[str, int], int, int, tuple[int, int]]
 
 
 class SimulatedDatabase:
@@ -171,7 +182,8 @@ class SimulatedDatabase:
         self.durable: Saved | None = None
         """What is on disk, where commits do not wait for it."""
         self.started = clock
-        self.identities, self.versions = itertools.count(1), itertools.count(1)
+        self.identities, self.versions = Count(), Count()
+        self.starts = itertools.count(1)
         self.xid, self._numbers = 700, itertools.count(100)
 
     # --- what its users do --------------------------------------------------------------------------
@@ -276,28 +288,32 @@ class SimulatedDatabase:
 
     def backup(self) -> Saved:
         """A copy of what is committed, to be restored later."""
-        return copy.deepcopy(self.tables), dict(self.sequences), self.position, self.xid
+        counts = self.identities.given, self.versions.given
+        return copy.deepcopy(self.tables), dict(self.sequences), self.position, self.xid, counts
 
     def write_to_disk(self) -> None:
         """All that is committed. From now on commits do not wait until they are."""
         self.durable = self.backup()
 
     def crash(self) -> None:
-        """It starts again with what is on disk, and goes on in the same log."""
+        """It starts again with what is on disk, and goes on in the same log. What it had given out since, it gives out again."""
         if self.durable is not None:
-            tables, sequences, self.position, self.xid = self.durable
-            self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
+            self._go_back(self.durable)
         self.open.clear()
         self.statements.clear()
-        self.started = self.clock + timedelta(microseconds=next(self.versions))
+        self.started = self.clock + timedelta(microseconds=next(self.starts))
 
     def restore(self, saved: Saved) -> None:
         """Put an older copy back: every open transaction is gone, the log is where it was, on a new timeline."""
-        tables, sequences, self.position, self.xid = saved
-        self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
+        self._go_back(saved)
         self.open.clear()
         self.statements.clear()
         self.timeline += 1
+        self.started = self.clock + timedelta(microseconds=next(self.starts))
+
+    def _go_back(self, saved: Saved) -> None:
+        tables, sequences, self.position, self.xid, (self.identities.given, self.versions.given) = saved
+        self.tables, self.sequences = copy.deepcopy(tables), dict(sequences)
 
     def exchange(self, system: str = "7002") -> None:
         """Another database answers at the same address."""

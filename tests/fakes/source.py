@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -21,7 +22,7 @@ from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, is_fit, reads_nulls, rejected, version_digest
 
 
-def fingerprint(spec: TableSpec, window: Window, table: dict[int, Stored]) -> Fingerprint:
+def fingerprint(spec: TableSpec, window: Window, table: dict[int, Stored], started: datetime) -> Fingerprint:
     """Count, maximum and sum of row versions in a window."""
     nulls = reads_nulls(spec)
     found = {number: stored for number, stored in table.items() if inside(spec, window, stored.values, nulls=nulls)}
@@ -31,6 +32,7 @@ def fingerprint(spec: TableSpec, window: Window, table: dict[int, Stored]) -> Fi
         rows=len(found),
         highest=highest.text if highest else None,
         digest=version_digest((number, stored.version) for number, stored in found.items()),
+        started=started if found else None,
     )
 
 
@@ -79,14 +81,17 @@ class FakeProbe:
         if kept is None or not look.spec.is_incremental:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
-        return fingerprint(look.spec, Window(kept.lower, None).clamp_upper(upper), self._table(look.spec))
+        return self._fingerprint(look.spec, Window(kept.lower, None).clamp_upper(upper))
 
     def _narrowed(self, look: Look, seen: Observation) -> Fingerprint | None:
         lower = narrower(look.spec, look.state)
         if lower is None:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
-        return fingerprint(look.spec, Window(lower, None).clamp_upper(upper), self._table(look.spec))
+        return self._fingerprint(look.spec, Window(lower, None).clamp_upper(upper))
+
+    def _fingerprint(self, spec: TableSpec, window: Window) -> Fingerprint:
+        return fingerprint(spec, window, self._table(spec), self._database.started)
 
     def _parts(self, look: Look) -> Parts | None:
         if look.spec.id not in self._database.tables:
@@ -172,7 +177,9 @@ class FakeSource:
         if spec.is_incremental:
             lower, upper = plan.fingerprint_lower, plan.window.upper
             empty = lower is not None and upper is not None and upper < lower
-            marks = fingerprint(spec, Window(lower, lower) if empty else Window(lower, upper), table)
+            marks = fingerprint(
+                spec, Window(lower, lower) if empty else Window(lower, upper), table, self._database.started
+            )
         return FakeSnapshot(
             rows=len(rows),
             rejected=sum(1 for row in rows if rejected(plan, row)),

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.stage import trusts_key
-from incremental_assets.adapters.spark.expressions import alike, all_of, column, comparable, cursor_column, from_on
+from incremental_assets.adapters.spark.expressions import (
+    alike,
+    all_of,
+    column,
+    comparable,
+    cursor_column,
+    from_on,
+    spark_value,
+)
 from incremental_assets.adapters.spark.own_names import BATCH, COPY, LATE, REJECT_REASON, SEQ, TARGET, key_part
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
@@ -44,7 +52,7 @@ def writable(session: SparkSession, plan: SyncPlan, batch: Batch, staged: str, p
 
 
 def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
-    """The rows that the target does not hold as they are, and, of a key that only the configuration declares, does not hold newer."""
+    """The rows that the target does not hold as they are, less those of a declared key for which it may hold a newer row of the source."""
     spec = plan.spec
     target = session.read.format("delta").load(present.path)
     if present.overlap is not None:
@@ -54,14 +62,14 @@ def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Pres
             else _without_present(plan, rows, target, present)
         )
     if spec.strategy is Strategy.UPSERT and trusts_key(spec) and spec.cursor is not None:
-        rows = _without_older(spec, rows, target)
+        rows = _without_older(plan, rows, target)
     return rows
 
 
 def withdrawn(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> DataFrame:
     """Keys of the target's rows whose row in the source cannot land any more, under names of our own, one per row of the target.
 
-    Not those of a key that only the configuration declares where another row with it lands, or where the target holds a newer one.
+    Not those of a key that only the configuration declares where another row with it lands, or where the target may hold a newer one.
     """
     spec, batch = plan.spec, read_staged(session, staged, plan.spec)
     lands, target = column(REJECT_REASON).isNull(), session.read.format("delta").load(path)
@@ -70,11 +78,9 @@ def withdrawn(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> 
     rejected = (
         batch.where(~lands & whole).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
     )
-    older = matches
     if trusts_key(spec) and spec.cursor is not None:
-        ours, theirs = cursor_column(spec, BATCH), cursor_column(spec, TARGET)
-        older = matches & (theirs.isNull() | (theirs <= ours))
-    gone = target.alias(TARGET).join(rejected.alias(BATCH), on=older, how="left_semi")
+        matches = matches & ~_may_be_newer(plan)
+    gone = target.alias(TARGET).join(rejected.alias(BATCH), on=matches, how="left_semi")
     return gone.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
 
 
@@ -138,11 +144,26 @@ def _without_equal(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: 
     return rows.alias(BATCH).join(_reachable(plan, target, present).alias(TARGET), on=equal, how="left_anti")
 
 
-def _without_older(spec: TableSpec, rows: DataFrame, target: DataFrame) -> DataFrame:
-    ours, theirs = cursor_column(spec, BATCH), cursor_column(spec, TARGET)
-    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
-    newer = theirs.isNotNull() & (ours.isNull() | (theirs > ours))
-    return rows.alias(BATCH).join(target.alias(TARGET), on=matches & newer, how="left_anti")
+def _without_older(plan: SyncPlan, rows: DataFrame, target: DataFrame) -> DataFrame:
+    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in plan.spec.key)
+    return rows.alias(BATCH).join(target.alias(TARGET), on=matches & _may_be_newer(plan), how="left_anti")
+
+
+def _may_be_newer(plan: SyncPlan) -> Column:
+    """Whether the target's row may stand for a row of the source that this snapshot was not read for, and whose cursor is larger.
+
+    A key that only the configuration declares may repeat, and then the largest cursor decides. What lies in the window and is not in the
+    batch is no more: the row has been updated since, and by a transaction that began earlier its cursor got smaller.
+    """
+    ours, theirs = cursor_column(plan.spec, BATCH), cursor_column(plan.spec, TARGET)
+    lower, upper = (spark_value(end) if end is not None else None for end in (plan.window.lower, plan.window.upper))
+    within = sf.lit(True)  # noqa: FBT003
+    if lower is not None:
+        within = within & (theirs >= lower)
+    if upper is not None:
+        within = within & (theirs < upper)
+    larger = ours.isNotNull() & theirs.isNotNull() & (theirs > ours)
+    return larger & ~within
 
 
 def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:

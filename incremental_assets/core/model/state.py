@@ -27,6 +27,9 @@ class Fingerprint:
     rows: int
     highest: str | None
     digest: str
+    started: datetime | None = None
+    """When the server was started that gave these versions their numbers: after a crash it may give them out again. None where there are
+    no rows, or where the digest is of what they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,7 @@ class State:
                 "rows": self.fingerprint.rows,
                 "highest": self.fingerprint.highest,
                 "digest": self.fingerprint.digest,
+                "started": self.fingerprint.started and self.fingerprint.started.isoformat(),
             },
             "identity": self.identity
             and {
@@ -243,10 +247,7 @@ class State:
             max_cursor_read=_load(document["max_cursor_read"]),
             settling=settling
             and Settling(_some(settling["highest"]), _clock(settling["clock"]), settling.get("written")),
-            fingerprint=fingerprint
-            and Fingerprint(
-                _load(fingerprint["lower"]), fingerprint["rows"], fingerprint["highest"], fingerprint["digest"]
-            ),
+            fingerprint=_load_fingerprint(fingerprint),
             identity=identity and Identity(**identity),
             clock=document["clock"] and _clock(document["clock"]),
             reading=_load_reading(document.get("reading")),
@@ -296,6 +297,13 @@ def _load_put_back(kept: Any) -> PutBack | None:
     if kept is None:
         return None
     return PutBack(kept["low"] and _clock(kept["low"]), _clock(kept["high"]), proven=kept["proven"])
+
+
+def _load_fingerprint(kept: Any) -> Fingerprint | None:
+    if kept is None:
+        return None
+    started = kept.get("started")
+    return Fingerprint(_load(kept["lower"]), kept["rows"], kept["highest"], kept["digest"], started and _clock(started))
 
 
 def _dump_last_read(read: LastRead) -> dict[str, Any]:

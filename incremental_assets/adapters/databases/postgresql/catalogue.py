@@ -12,10 +12,11 @@ from incremental_assets.adapters.databases.postgresql.types import SourceType, s
 from incremental_assets.core.model.table import Arrival, Column, RoleZone, Sequence, TableId, TableShape
 
 # Partitions are read through their parent, whose size is theirs. A table whose columns are granted one by one shows no ctid and no xmin.
-# Row-level security filters nothing where one policy shows every row and none takes some away.
+# Row-level security filters nothing where one policy shows every row and none takes some away. Without an expression a restrictive policy takes none
+# away, and a permissive one shows none.
 _TABLES = """
 WITH policies AS (
-    SELECT p.polrelid, p.polpermissive, coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') = 'true' AS shows_all
+    SELECT p.polrelid, p.polpermissive, coalesce(pg_get_expr(p.polqual, p.polrelid) = 'true', NOT p.polpermissive) AS shows_all
     FROM pg_policy AS p
     WHERE p.polcmd IN ('r', '*') AND EXISTS (SELECT FROM unnest(p.polroles) AS r (role) WHERE r.role = 0 OR pg_has_role(r.role, 'USAGE'))
 )
@@ -88,7 +89,8 @@ ORDER BY r.rolname
 """
 
 # A domain stands for its base type, however many domains lie between; its own NOT NULL is left out, as PostgreSQL lets a NULL slip past it.
-# Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing.
+# Since PostgreSQL 18 a NOT NULL may not be valid yet, and then it proves nothing; nor does one that children need not keep, or that nobody enforces
+# on the other server of a foreign table.
 _COLUMNS = """
 WITH RECURSIVE bases AS (
     SELECT t.oid AS domain, t.typbasetype AS type, t.typtypmod AS typmod FROM pg_type AS t WHERE t.typtype = 'd'
@@ -97,12 +99,19 @@ WITH RECURSIVE bases AS (
     FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
 ), resolved AS (
     SELECT b.* FROM bases AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype <> 'd'
+), branches (root, relid) AS (
+    SELECT o, o FROM unnest($1::oid[]) AS o
+    UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
+), nullable AS (
+    SELECT DISTINCT b.root, k.attname
+    FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid JOIN pg_attribute AS k ON k.attrelid = b.relid
+    WHERE k.attnum > 0 AND NOT k.attisdropped AND (NOT k.attnotnull OR c.relkind = 'f' OR EXISTS (
+        SELECT FROM pg_constraint AS x WHERE x.conrelid = b.relid AND x.contype = 'n' AND NOT x.convalidated AND k.attnum = ANY(x.conkey)))
 )
-SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname,
-       NOT a.attnotnull OR EXISTS (
-           SELECT FROM pg_constraint AS x WHERE x.conrelid = a.attrelid AND x.contype = 'n' AND NOT x.convalidated AND a.attnum = ANY(x.conkey)),
+SELECT a.attrelid, a.attname, format_type(t.oid, coalesce(r.typmod, a.atttypmod)), t.typtype::text, t.typname, n.attname IS NOT NULL,
        coalesce(col_description(a.attrelid, a.attnum), ''), a.attrelid || '.' || a.attnum
 FROM pg_attribute AS a LEFT JOIN resolved AS r ON r.domain = a.atttypid JOIN pg_type AS t ON t.oid = coalesce(r.type, a.atttypid)
+LEFT JOIN nullable AS n ON n.root = a.attrelid AND n.attname = a.attname
 WHERE a.attrelid = ANY($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 ORDER BY a.attrelid, a.attnum
 """

@@ -44,8 +44,10 @@ def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Obser
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
     partial = [Observation(bound, highest) for highest in maxima]
     # The narrower ones before the kept ones: an equal kept one then vouches for what they have seen.
-    narrowed = _fingerprints(asked, looks, [_narrowed_window(*pair) for pair in zip(looks, partial, strict=True)])
-    marks = _fingerprints(asked, looks, [_kept_window(*pair) for pair in zip(looks, partial, strict=True)])
+    narrowed = _fingerprints(
+        asked, looks, bound, [_narrowed_window(*pair) for pair in zip(looks, partial, strict=True)]
+    )
+    marks = _fingerprints(asked, looks, bound, [_kept_window(*pair) for pair in zip(looks, partial, strict=True)])
     made_of = parts(asked, looks, before)
     return tuple(
         Observation(bound, seen.highest, mark, less, made)
@@ -103,13 +105,13 @@ def _highest_question(spec: TableSpec) -> Question:
 
 
 def _fingerprints(
-    asked: psycopg.RawCursor[Any], looks: Sequence[Look], wanted: Sequence[Window | None]
+    asked: psycopg.RawCursor[Any], looks: Sequence[Look], bound: Bound, wanted: Sequence[Window | None]
 ) -> list[Fingerprint | None]:
     windows = {index: window for index, window in enumerate(wanted) if window is not None}
     questions = {index: _fingerprint_question(looks[index].spec, window) for index, window in windows.items()}
     found = answers(asked, questions, alone=len(looks) == 1)
     return [
-        fingerprint(look.spec, windows[index].lower, found[index]) if index in found else None
+        fingerprint(look.spec, windows[index].lower, found[index], bound) if index in found else None
         for index, look in enumerate(looks)
     ]
 

@@ -32,6 +32,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.last_read import read_already
 from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.settled_bound import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSess
         highest=parse_cursor(spec, highest),
         lowest=parse_cursor(spec, lowest),
         due=parse_cursor(spec, due),
-        fingerprint=fingerprint(spec, plan.fingerprint_lower, marks) if marks[0] is not None else None,
+        fingerprint=fingerprint(spec, plan.fingerprint_lower, marks, plan.bound) if marks[0] is not None else None,
         visible=visible,
         since=since,
     )
@@ -114,11 +115,15 @@ def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters, members
     )
 
 
-def fingerprint(spec: TableSpec, lower: CursorValue | None, row: Sequence[Any]) -> Fingerprint:
-    """From the row of `fingerprint_sql`."""
+def fingerprint(spec: TableSpec, lower: CursorValue | None, row: Sequence[Any], bound: Bound) -> Fingerprint:
+    """From the row of `fingerprint_sql`.
+
+    A replica never shows what its primary could still lose, and several behind one address have been started at several times.
+    """
     count, highest, digest = row
     value = parse_cursor(spec, highest)
-    return Fingerprint(lower=lower, rows=count, highest=value.text if value else None, digest=digest)
+    started = bound.started if count and spec.shape.row_versions and not bound.replica else None
+    return Fingerprint(lower, count, value.text if value else None, digest, started)
 
 
 def highest_sql(spec: TableSpec) -> str:
