@@ -40,5 +40,5 @@ def assert_told(report: SyncReport, *words: str, status: Status = Status.FAILED,
     assert error is not None
     assert "\n" not in error
     assert "Traceback" not in error
-    assert error.startswith("unexpected") is not foreseen, error
+    assert (": unexpected " in error) is not foreseen, error
     assert [word for word in words if word not in error] == [], error
