@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incremental_assets.core.config.addresses import checked_host
 from incremental_assets.core.config.load import Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 
@@ -37,15 +39,18 @@ def address(source: SourceConfig, file: Path) -> Address:
             return ""
 
     host, port, database, user, password = (text(value) for value in _located(source))
-    if not problems and not (port.isdecimal() and 0 < int(port) < 65536):
+    # What a reference led to may be a secret by mistake, so that only the reference is shown.
+    if not problems and not (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
         problems.append(
             Problem(
-                str(file),
-                source.line,
-                str(source.port),
-                f"{port!r} is not a port; write a number from 1 to 65535 there",
+                str(file), source.line, str(source.port), "what is there is not a port; write a number from 1 to 65535"
             )
         )
+    if not problems and isinstance(source.host, Reference):
+        try:
+            checked_host(host)
+        except ValueError as error:
+            problems.append(Problem(str(file), source.line, str(source.host), f"what is there is not a host: {error}"))
     if problems:
         raise ConfigurationError(tuple(problems))
     return Address(
@@ -78,6 +83,8 @@ def _look_up(reference: Reference) -> str:
             raise LookupError(
                 f"the environment variable {reference.name} is not set; export it where this program runs"
             )
+        if not _is_text(value):
+            raise LookupError(f"the environment variable {reference.name} is not UTF-8 text; export it as UTF-8")
         return value
     try:
         # Editors and `echo` end a file with a newline, which is no part of a secret.
@@ -90,4 +97,11 @@ def _look_up(reference: Reference) -> str:
         raise LookupError(f"the file cannot be read ({error.strerror}); check its permissions") from None
     if not value:
         raise LookupError("the file is empty; write the value into it")
+    if not _is_text(value):
+        raise LookupError("the file holds a NUL, which no value does; remove it")
     return value
+
+
+def _is_text(value: str) -> bool:
+    """Whether a database can be handed it: bytes that are none of UTF-8 arrive from the environment as halves of characters."""
+    return not re.search(r"[\x00\ud800-\udfff]", value)

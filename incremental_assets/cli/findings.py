@@ -9,6 +9,7 @@ from enum import StrEnum
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableSpec
+from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_logins, of_numbers, of_roles
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.words import counted, with_article
@@ -153,12 +154,19 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             f"neither a default nor a trigger of the database sets {cursor.column}: an application's clock does, which may lag",
             "let the database stamp it, or set a `lookback` as wide as those clocks and their transactions may lag",
         )
-    if cursor.is_zoneless:
+    zone = cursor.zone or source.zone
+    if cursor.is_zoneless and time_zone(zone) is None:
+        fits = False
+        cure = "name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
+        yield Finding(
+            name, "zone", Health.FAIL, f"{cursor.column} is read in {zone}, which is not in the IANA database", cure
+        )
+    elif cursor.is_zoneless:
         yield Finding(
             name,
             "zone",
             Health.OK,
-            f"{cursor.column} is read in {cursor.zone or source.zone}: no session that writes may set another TimeZone",
+            f"{cursor.column} is read in {zone}: no session that writes may set another TimeZone",
         )
     if spec.key and not spec.key_enforced:
         fits = False

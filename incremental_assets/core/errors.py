@@ -6,7 +6,7 @@ IncrementalAssetsError
 ├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, CheckpointsUnreachable,
 │                       LeaseLost, EngineLost, SparkEnded                        exit 1
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
-│                       CursorIsNull, NoPrimaryKey, NameRefused                  exit 1
+│                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown     exit 1
 ├── look at the data    StageBroken, CommitMissing                               exit 1
 └── stop and decide     Refused (exit 3), SourceExchanged, TargetChanged,
                         TermsChanged, SchemaChanged, CheckpointsTooNew           exit 1
@@ -215,6 +215,16 @@ class NoPrimaryKey(IncrementalAssetsError):
 
 class NameRefused(IncrementalAssetsError):
     """A name that the lake cannot hold."""
+
+
+class ZoneUnknown(IncrementalAssetsError):
+    """Stamps without a zone, in a zone that only the database knows."""
+
+    def __init__(self, table: object, column: str, zone: str) -> None:
+        super().__init__(
+            f"{table}: the cursor {column!r} has no time zone and is read in the database's own, {zone!r}, which is not in the IANA time zone database; "
+            "name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
+        )
 
 
 # --- look at the data -----------------------------------------------------------------------------

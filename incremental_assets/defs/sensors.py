@@ -20,7 +20,7 @@ from dagster import (
 )
 
 from incremental_assets.core.config.resolve import gone
-from incremental_assets.core.errors import IncrementalAssetsError, TooManyPartitions
+from incremental_assets.core.errors import IncrementalAssetsError, sentence
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.syncing.pending import Moved, Stopped, new_keys, partition_keys
@@ -111,8 +111,8 @@ def run_requests(
         try:
             keys = partition_keys(scheme.grid, each, now, known)
             added = new_keys(scheme.grid, keys, known)
-        except TooManyPartitions as error:
-            stopped.append(Stopped(table, f"{table}: {error}"))
+        except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+            stopped.append(Stopped(table, f"{table}: {sentence(error)}"))
             continue
         if not keys:
             stopped.append(Stopped(table, f"{table}: its partitions begin in the future; begin earlier with `from`"))

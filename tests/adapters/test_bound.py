@@ -10,10 +10,14 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg
+import pytest
 
+from incremental_assets.core.errors import ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, settle
+from incremental_assets.core.ports import Look, Position
+from incremental_assets.core.syncing.pending import located, look_over
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 from tests.conformance.soak.line import slow_line
 
@@ -301,3 +305,62 @@ def _until(source: Source, condition: str, writer: psycopg.Connection[Any]) -> N
 def _login(source: Source) -> str:
     source.postgres.create_login("someone_else")
     return "someone_else"
+
+
+# --- the database's own time zone -----------------------------------------------------------------
+
+LOCAL = "CREATE TABLE local (id int PRIMARY KEY, updated_at timestamp NOT NULL DEFAULT localtimestamp)"
+
+
+@pytest.mark.parametrize(
+    ("written", "zone"),
+    [
+        ("europe/paris", "Europe/Paris"),
+        ("utc", "UTC"),
+        ("Asia/Kathmandu", "Asia/Kathmandu"),
+        ("<+03>-03", "Etc/GMT-3"),
+        ("5", "5"),
+        ("<+05:30>-05:30", "<+05:30>-05:30"),
+        ("<+17>-17", "<+17>-17"),
+        ("EST5EDT4,M3.2.0,M11.1.0", "EST5EDT4,M3.2.0,M11.1.0"),
+    ],
+)
+def test_a_zone_is_told_in_its_own_spelling_and_one_that_only_the_database_knows_as_it_is(
+    source: Source, written: str, zone: str
+) -> None:
+    source.execute(f"ALTER DATABASE {source.database} SET TimeZone = '{written}'")
+    assert source.open().bound().zone == zone
+
+
+def test_a_zone_that_only_the_database_knows_stops_the_table_that_is_read_in_it_and_no_other(source: Source) -> None:
+    source.execute(LOCAL, "INSERT INTO local VALUES (1)", ORDERS, "INSERT INTO orders DEFAULT VALUES")
+    probe = source.open()
+    local, orders = source.spec("local", Cursor("updated_at", CursorType.DATETIME)), source.spec("orders", UPDATED)
+    before = {local.id: synced(probe, local), orders.id: synced(probe, orders)}
+    source.execute(
+        f"ALTER DATABASE {source.database} SET TimeZone = '<+05:30>-05:30'",
+        "INSERT INTO local VALUES (2)",
+        "INSERT INTO orders DEFAULT VALUES",
+    )
+    probe = source.open()
+    looks = [Look(spec, before[spec.id]) for spec in (local, orders)]
+    positions = {spec.id: Position(state=before[spec.id]) for spec in (local, orders)}
+    moved, stopped, _ = look_over([local, orders], positions, probe.observe(looks))
+    assert [each.spec.id for each in located(moved, probe)] == [orders.id]
+    assert [each.table for each in stopped] == [local.id]
+    assert "read in the database's own, '<+05:30>-05:30'" in stopped[0].sentence
+    assert probe.lag(looks)[1] > 0
+    with pytest.raises(ZoneUnknown):
+        planned(probe, local, before[local.id])
+
+
+def test_a_stamp_that_no_plan_can_hold_is_left_to_its_own_table(source: Source) -> None:
+    days = ("CREATE TABLE days (id int PRIMARY KEY, day date NOT NULL)", "INSERT INTO days VALUES (1, current_date)")
+    source.execute(*days, ORDERS, "INSERT INTO orders DEFAULT VALUES")
+    probe = source.open()
+    far, orders = source.spec("days", Cursor("day", CursorType.DATE)), source.spec("orders", UPDATED)
+    looks = [Look(spec, synced(probe, spec)) for spec in (far, orders)]
+    source.execute("INSERT INTO days VALUES (2, '5874897-12-31')")
+    first, second = probe.observe(looks)
+    assert first.fingerprint is None
+    assert second.fingerprint is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.doctor import missing_sql
@@ -290,6 +292,16 @@ def test_a_role_that_writes_in_another_zone_than_the_databases_is_named(source: 
         source.execute(
             "DROP OWNED BY clerk_of_tokyo", "ALTER ROLE clerk_of_tokyo RESET ALL", "DROP ROLE clerk_of_tokyo"
         )
+
+
+def test_a_zone_that_only_the_database_knows_is_named(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE stamps (at timestamp NOT NULL DEFAULT now())",
+        f"ALTER DATABASE {source.database} SET TimeZone = 5",
+    )
+    local = Cursor("at", CursorType.DATETIME)
+    assert "at is read in 5, which is not in the IANA database" in found(source, "stamps", local)
+    assert "read in Asia/Karachi: no" in found(source, "stamps", replace(local, zone="Asia/Karachi"))
 
 
 def found(source: Source, name: str, cursor: Cursor) -> str:

@@ -330,6 +330,41 @@ def test_a_row_without_a_whole_key_goes_to_quarantine_once_and_the_others_land(d
     assert {row["_sync_reason"] for row in kept} == {"a part of the key is NULL"}
 
 
+def test_rows_of_one_key_and_cursor_that_cannot_land_are_all_in_quarantine_and_once(desk: Desk) -> None:
+    first = [(None, "ann", 11), (None, "bob", 11), (7, "unfit", 11)]
+    assert desk.land(ORDERS, first, bad=["unfit"]).rows == RowCounts(read=3, quarantined=3)
+    desk.land(ORDERS, first, bad=["unfit"])
+    assert texts(desk) == [("7", "unfit", "11", 1), (None, "ann", "11", 1), (None, "bob", "11", 1)]
+    desk.land(ORDERS, [*first, (None, "cyd", 11), (7, "worse", 11)], bad=["unfit", "worse"])
+    assert texts(desk)[3:] == [("7", "worse", "11", 3), (None, "cyd", "11", 3)]
+
+
+def test_rows_without_a_key_that_are_alike_in_everything_are_as_many_in_quarantine(desk: Desk) -> None:
+    desk.land(ORDERS, [(None, "ann", 11)])
+    desk.land(ORDERS, [(None, "ann", 11), (None, "ann", 11), (None, None, 11), (None, "null", 11)])
+    assert [each[1:] for each in texts(desk)] == [
+        ("ann", "11", 1),
+        ("ann", "11", 2),
+        ("null", "11", 2),
+        (None, "11", 2),
+    ]
+
+
+def test_a_row_that_cannot_land_is_known_again_in_a_table_that_has_gained_a_column(desk: Desk) -> None:
+    desk.land(ORDERS, [(None, "ann", 11)])
+    wider = table("id bigint, note string, at bigint, more string")
+    desk.land(wider, [(None, "ann", 11, None), (None, "ann", 11, "new")])
+    kept = {each["_sync_seq"]: (each["note"], each["more"]) for each in desk.quarantined(wider)}
+    assert kept == {1: ("ann", None), 2: ("ann", "new")}
+    assert len(desk.quarantined(wider)) == 2
+
+
+def texts(desk: Desk) -> list[tuple[object, ...]]:
+    """Of each row in quarantine its values, and the sequence with which it came."""
+    rows = [(row["id"], row["note"], row["at"], row["_sync_seq"]) for row in desk.quarantined(ORDERS)]
+    return sorted(rows, key=lambda row: (row[-1], str(row)))
+
+
 # --- other hands ----------------------------------------------------------------------------------------
 
 

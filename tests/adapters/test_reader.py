@@ -282,7 +282,7 @@ def test_parallel_readers_have_their_settings_in_the_shared_snapshot_without_plp
     source: Source, spark: SparkSession
 ) -> None:
     source.execute("DROP EXTENSION plpgsql", "CREATE TABLE orders (id int PRIMARY KEY, n int)")
-    sql = "SELECT current_setting('client_connection_check_interval') AS looks, (SELECT count(*) FROM orders) AS rows"
+    sql = "SELECT current_setting('client_connection_check_interval') AS looks, (SELECT count(*) FROM public.orders) AS rows"
     with source.open().snapshot(planned(source.open(), source.spec("orders", NUMBER))) as snapshot:
         source.execute("INSERT INTO orders VALUES (1, 1)")
         (row,) = loaded(spark, source, sql, snapshot_id=snapshot.snapshot_id).collect()

@@ -114,7 +114,7 @@ def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(sour
         "from incremental_assets.adapters.databases.postgresql import connect as ours\n"
         "with psycopg.connect(sys.argv[1], application_name=ours.READER, autocommit=True) as asked:\n"
         "    asked.execute(ours.settings(timedelta(minutes=10)))\n"
-        "    asked.execute('SELECT * FROM slow')\n"
+        "    asked.execute('SELECT * FROM public.slow')\n"
     )
     where = source.address()
     dsn = psycopg.conninfo.make_conninfo(host=where.host, port=where.port, dbname=where.database, user=where.user)
@@ -133,7 +133,7 @@ def test_a_question_of_a_process_that_was_killed_ends_in_the_source_as_well(sour
 
 def _asked(watching: psycopg.Connection[Any]) -> int:
     found = watching.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT * FROM slow' AND state = 'active' AND datname = current_database()"
+        "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT * FROM public.slow' AND state = 'active' AND datname = current_database()"
     ).fetchone()
     assert found is not None
     return int(found[0])

@@ -14,7 +14,7 @@ from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import EventKind
-from tests.cli.conftest import CONFIG, Call, Outside
+from tests.cli.conftest import CONFIG, Call, Outside, Probe
 from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order
 
@@ -115,6 +115,23 @@ def test_a_source_that_never_answered_still_has_its_listed_tables(call: Call, ou
     outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
 
     assert set(call("sync", "--json").tables) == {"public.orders"}
+
+
+def test_a_look_that_fails_unforeseen_ends_in_a_report_of_each_table_and_not_the_command(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lowest(*_: object) -> None:
+        raise KeyError("Mars/Olympus")
+
+    monkeypatch.setattr(Probe, "lowest", lowest)
+
+    said = call("sync", "--json")
+
+    assert said.code == 1
+    assert {name: entry["error"] for name, entry in said.tables.items()} == {
+        "public.orders": "shop.public.orders: unexpected KeyError: 'Mars/Olympus'",
+        "public.countries": "shop.public.countries: unexpected KeyError: 'Mars/Olympus'",
+    }
 
 
 def test_busy_is_4_when_nothing_worse_happened(call: Call, config: Path, outside: Outside) -> None:

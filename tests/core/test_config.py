@@ -297,7 +297,7 @@ def test_a_host_by_reference_is_judged_when_it_is_known(tmp_path: Path) -> None:
     read = loaded(tmp_path, text)
     assert read.source("shop").require_tls("127.0.0.1", read.path) is Tls.DISABLE
     with pytest.raises(
-        ConfigurationError, match=r"sources.yaml:5: 'db.example.com': a host that is not loopback needs TLS"
+        ConfigurationError, match=r"sources.yaml:5: '{env: SHOP_HOST}': a host that is not loopback needs TLS"
     ):
         read.source("shop").require_tls("db.example.com", read.path)
 

@@ -122,6 +122,24 @@ TABLE_MISTAKES = [
     ),
     ("table: public.a\nstart: 2024-01-01 #!\ncursor: {column: x, type: integer}", "2024-01-01", "not a whole number"),
     ("table: public.a\nstart: -infinity #!\n" + CURSOR, "-infinity", "write a finite value"),
+    ("table: public.a\nstart: 0000-01-01 #!\n" + CURSOR, "0000-01-01", "has the year 0, which is none"),
+    (
+        "table: public.a\nstart: 0001-01-01T00:00:00+14:00 #!\n" + CURSOR,
+        "0001-01-01T00:00:00+14:00",
+        "must be written in UTC",
+    ),
+    (
+        "table: public.a\nstart: 2024-01-01T00:00:00+99:99 #!\n" + CURSOR,
+        "2024-01-01T00:00:00+99:99",
+        "'+99:99' is no offset from UTC",
+    ),
+    (
+        "public.a:at:timestamp@2024-01-01T00:00:00-15:60 #!",
+        "public.a:at:timestamp@2024-01-01T00:00:00-15:60",
+        "'-15:60' is no offset from UTC",
+    ),
+    ("public.a:at:date@0000-02-29 BC #!", "public.a:at:date@0000-02-29 BC", "has the year 0"),
+    ('table: "public.a\\0b" #!\n' + CURSOR, "public.a\0b", "a NUL, or half of a character, is no text"),
     ("table: public.a\npartitions: {size: 1000} #!\n" + CURSOR, "partitions", "`size` is for integer cursors"),
     (
         "table: public.a\npartitions: {every: day} #!\ncursor: {column: x, type: integer}",
@@ -439,6 +457,29 @@ def test_a_secret_in_the_file_is_refused_and_never_shown(tmp_path: Path, snippet
 
 def test_a_long_text_is_cut(tmp_path: Path) -> None:
     assert len(only_problem(tmp_path, in_source(f"unlisted: {'x' * 500} #!")).text) == 80
+
+
+@pytest.mark.parametrize(
+    "host", ["a" * 64 + ".example.com", "a" * 300, "db..example.com", "\N{LATIN SMALL LETTER E WITH ACUTE}" * 63]
+)
+def test_a_host_that_no_driver_can_ask_for_is_refused(tmp_path: Path, host: str) -> None:
+    problem = only_problem(tmp_path, in_source("tls: require").replace("host: localhost", f"host: {host} #!"))
+    assert problem.cure.startswith("a host's name has up to 63 letters between two dots")
+
+
+@pytest.mark.parametrize("value", [r"a\0b", r"\ud800"])
+@pytest.mark.parametrize("key", ["lake", "checkpoints"])
+def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: str, value: str) -> None:
+    text = re.sub(f"^{key}: .*$", lambda _: f'{key}: "{value}" #!', in_source("every: 1m"), flags=re.MULTILINE)
+    assert "a NUL, or half of a character, is no text" in str(problems(tmp_path, text)[0])
+    assert problems(tmp_path, text)[0].line == 1 + (key == "checkpoints")
+
+
+@pytest.mark.parametrize("deep", ["[" * 3000 + "]" * 3000, "{a: " * 3000 + "b" + "}" * 3000, "[" * 3000])
+def test_what_stands_too_deep_is_one_mistake_in_its_line(tmp_path: Path, deep: str) -> None:
+    (problem,) = problems(tmp_path, in_source(f"every: {deep}"))
+    assert (problem.line, problem.text) == (9, "")
+    assert problem.cure == "this stands inside too many brackets or indents; write what it holds without them"
 
 
 def test_every_cure_is_a_sentence_and_names_no_library(tmp_path: Path) -> None:

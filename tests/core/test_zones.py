@@ -10,17 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incremental_assets.core.errors import ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint, State
-from incremental_assets.core.model.table import Cursor, TableSpec
-from incremental_assets.core.planning.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.model.table import Cursor, TableId, TableSpec
+from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, lowest_reading
 from incremental_assets.core.planning.zones import rezoned
-from tests.scenario import orders
+from incremental_assets.core.ports import Position
+from incremental_assets.core.syncing.pending import look_over
+from tests.scenario import COUNTRIES, ORDERS, countries, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 ZONES = ["UTC", "America/New_York", "Europe/Paris", "Asia/Tokyo", "Pacific/Apia", "Australia/Lord_Howe"]
+OTHER = TableId("shop", "public", "returns")
 LOCAL = Cursor("updated_at", CursorType.DATETIME)
 
 
@@ -116,3 +120,39 @@ def test_nothing_stamped_later_in_either_zone_lies_below_what_is_read(
     for zone in (was, now):
         stamp = (settled + later).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
         assert found.watermark <= CursorValue.of(kind, stamp)
+
+
+# --- zones that only the database knows -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("zone", ["5", "<+05:30>-05:30", "EST5EDT4,M3.2.0,M11.1.0", "localtime", "Europe"])
+@pytest.mark.parametrize("kind", [CursorType.DATE, CursorType.DATETIME])
+@pytest.mark.parametrize("mode", [Mode.SYNC, Mode.FULL_REFRESH])
+def test_a_zone_that_only_the_database_knows_stops_the_table_in_one_sentence(
+    zone: str, kind: CursorType, mode: Mode
+) -> None:
+    with pytest.raises(ZoneUnknown) as refused:
+        plan(spec(kind), Request("run", mode), None, Ticket("app", 0, "n"), Observation(bound(zone)))
+    assert str(refused.value) == (
+        f"shop.public.orders: the cursor 'updated_at' has no time zone and is read in the database's own, {zone!r}, which is not in the IANA time "
+        "zone database; name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
+    )
+
+
+def test_it_is_nothing_to_tables_that_do_not_need_it() -> None:
+    found = Observation(bound("5"))
+    for table in (orders(), spec(zone="Europe/Paris"), countries()):
+        decision = plan(table, Request("run"), None, Ticket("app", 0, "n"), found)
+        assert isinstance(decision, SyncPlan), table
+
+
+def test_a_table_whose_plan_fails_for_whatever_reason_ends_the_look_at_no_other() -> None:
+    unforeseen = landed(local("2024-01-31T11:59:58"), ("Mars/Olympus",))
+    tables = [spec(zone="UTC"), replace(spec(), shape=replace(spec().shape, id=OTHER)), countries()]
+    positions = {ORDERS: Position(state=unforeseen)}
+    moved, stopped, still = look_over(tables, positions, [Observation(bound("5"))] * 3)
+    assert [each.spec.id for each in moved] == [COUNTRIES]
+    assert [each.table for each in stopped] == [ORDERS, OTHER]
+    assert stopped[0].sentence.startswith("shop.public.orders: unexpected ZoneInfoNotFoundError: ")
+    assert stopped[1].sentence.startswith("shop.public.returns: the cursor 'updated_at' has no time zone")
+    assert still == ()

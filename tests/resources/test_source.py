@@ -84,7 +84,7 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest
 def test_a_port_behind_a_reference_must_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     (tmp_path / "port").write_text("five\n")
-    assert "'five' is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
+    assert "what is there is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
     (tmp_path / "port").write_text("5433\n")
     assert address(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))), FILE).port == 5433
 
@@ -94,6 +94,26 @@ def test_a_host_behind_a_reference_that_is_not_loopback_needs_tls(monkeypatch: p
     monkeypatch.setenv("SHOP_HOST", "db.example.org")
     assert "needs TLS" in sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST")))
     assert address(replace(SOURCE, host=Reference("env", "SHOP_HOST"), tls=Tls.REQUIRE), FILE).tls == "require"
+
+
+@pytest.mark.parametrize("value", ["hunter2SECRET", "hunter2/SECRET", "hunter2" * 20, "hunter2\u0664"])
+@pytest.mark.parametrize("key", ["port", "host"])
+def test_what_a_reference_leads_to_is_never_shown(monkeypatch: pytest.MonkeyPatch, key: str, value: str) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", value)
+    told = sentence(replace(SOURCE, **{key: Reference("env", "SHOP_PASSWORD")}))
+    assert told.startswith("/etc/sources.yaml:7: '{env: SHOP_PASSWORD}': ")
+    assert "hunter2" not in told
+
+
+def test_a_value_that_no_driver_takes_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("hunter2\0")
+    monkeypatch.setenv("SHOP_HOST", "hunter2\udcff")
+    in_file = sentence(replace(SOURCE, password=Reference("file", str(tmp_path / "password"))))
+    assert in_file.endswith("the file holds a NUL, which no value does; remove it")
+    monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
+    assert sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST"))).endswith(
+        "the environment variable SHOP_HOST is not UTF-8 text; export it as UTF-8"
+    )
 
 
 def test_the_schemas_of_listed_tables_are_looked_through_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit import Write, write
 from incremental_assets.adapters.delta.commit_metadata import Kind, Note
 from incremental_assets.adapters.delta.target_table import opened, prepare
 from incremental_assets.adapters.delta.transaction_log import TableLog, open_log
-from incremental_assets.adapters.spark.expressions import alike, column
+from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import (
     AT,
     BATCH,
@@ -26,17 +27,21 @@ from incremental_assets.adapters.spark.own_names import (
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.paths import quarantine_path
-from incremental_assets.core.model.table import Column, Fidelity, TableSpec
+from incremental_assets.core.model.table import Column as SourceColumn
+from incremental_assets.core.model.table import Fidelity, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch
 
 _SUFFIX = "/quarantine"
 """After the table's own app id."""
 _TEXTS = own("texts")
+_CONTENT = own("content")
+_COPY = own("copy")
+_KEPT = own("kept")
 
 
 def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged: str) -> None:
-    """Add the batch's rejected rows, but for those that are there already with the same key, cursor and reason."""
+    """Add the batch's rejected rows, but for those that are there already, value by value and as often: what is read again is not added again."""
     spec, ticket = plan.spec, plan.ticket
     path, columns = quarantine_path(lake, spec.id), _as_texts(spec)
     app_id, seq = _names(open_log(path), ticket)
@@ -44,12 +49,7 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
     prepare(session, path, log, columns)
     there = {found.name.lower(): found.name for found in log.columns()}
     rows = _rejected(session, staged, spec, there)
-    target = session.read.format("delta").load(path)
-    identity = [there[name.lower()] for name in _identity(spec) if name.lower() in there]
-    known = alike(
-        [(column(name, BATCH), column(name, TARGET), "string") for name in (*identity, REJECT_REASON, REJECT_COLUMN)]
-    )
-    fresh = rows.alias(BATCH).join(target.alias(TARGET), on=known, how="left_anti")
+    fresh = _fresh(rows, session.read.format("delta").load(path))
     note = Note(Kind.QUARANTINE, app_id, seq, ticket.batch_id, plan.request.run_id, log.version, rows=batch.rejected)
     marked = fresh.select(
         *(column(name) for name in rows.columns),
@@ -87,15 +87,23 @@ def _rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[s
     return texts.select(*values, column(REJECT_REASON), column(REJECT_COLUMN))
 
 
-def _identity(spec: TableSpec) -> tuple[str, ...]:
-    """Key and cursor, or every column where there is no key."""
-    if not spec.key:
-        return spec.shape.names
-    cursor = (spec.cursor.column,) if spec.cursor is not None and spec.cursor.column not in spec.key else ()
-    return (*spec.key, *cursor)
+def _fresh(rows: DataFrame, target: DataFrame) -> DataFrame:
+    """The rows that the target does not hold, each as often as it holds too few of it: two rows of one key, or of none, are two."""
+    alone = Window.partitionBy(_CONTENT).orderBy(sf.lit(0))
+    batch = rows.withColumn(_CONTENT, _content(rows.columns, rows)).withColumn(_COPY, sf.row_number().over(alone))
+    kept = target.groupBy(_content(rows.columns, target).alias(_CONTENT)).agg(sf.count("*").alias(_KEPT))
+    held = (column(_CONTENT, BATCH) == column(_CONTENT, TARGET)) & (column(_COPY, BATCH) <= column(_KEPT, TARGET))
+    return batch.alias(BATCH).join(kept.alias(TARGET), on=held, how="left_anti")
 
 
-def _as_texts(spec: TableSpec) -> tuple[Column, ...]:
+def _content(names: Sequence[str], frame: DataFrame) -> Column:
+    """One text of all these values, which are texts themselves; a column that the frame does not have yet is NULL in every row of it."""
+    there = {name.lower() for name in frame.columns}
+    values = (column(name) if name.lower() in there else sf.lit(None).cast("string") for name in names)
+    return sf.sha2(sf.to_json(sf.array(*values)), 256)
+
+
+def _as_texts(spec: TableSpec) -> tuple[SourceColumn, ...]:
     flags = (REJECT_REASON, REJECT_COLUMN)
-    texts = [Column(found.name, found.source_type, "string", Fidelity.TEXT) for found in spec.columns]
-    return (*texts, *(Column(name, "text", "string", Fidelity.TEXT) for name in flags))
+    texts = [SourceColumn(found.name, found.source_type, "string", Fidelity.TEXT) for found in spec.columns]
+    return (*texts, *(SourceColumn(name, "text", "string", Fidelity.TEXT) for name in flags))

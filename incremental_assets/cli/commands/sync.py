@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ from incremental_assets.core.syncing.sync_many import sync_many
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,9 @@ def _sync_source(
     try:
         moved, seen = moving_of(specs, request, ports)
         moving = located(moved, ports.probe)
-    except IncrementalAssetsError as error:
+    except Exception as error:  # noqa: BLE001 - the tables of other sources go on
+        if not isinstance(error, IncrementalAssetsError):
+            _log.exception("%s: the look ended in an error that is not of this program's own", source)
         reported = [SyncReport.failed(spec, request, error) for spec in specs]
         for report in reported:
             record_failure(report, ports.checkpoints)

@@ -15,6 +15,13 @@ def checked_host(name: str) -> str:
     """A host's name or address, and nothing that could smuggle more into a connection string."""
     if not re.fullmatch(r"[\w.:%-]+", name):
         raise ValueError("write the host's name or address alone; port, database and user have keys of their own")
+    try:
+        # As the drivers will ask for it.
+        name.encode("idna")
+    except UnicodeError:
+        raise ValueError(
+            "a host's name has up to 63 letters between two dots; write the name that the network knows"
+        ) from None
     return name
 
 

@@ -24,6 +24,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.words import with_article
 
 Mistake = tuple[Path, str]
@@ -133,18 +134,10 @@ def _column_mistakes(cursor: CursorDocument) -> Iterator[Mistake]:
             ("cursor", "zone"),
             "a cursor of type timestamp carries its zone; `zone` is for date and datetime, remove it",
         )
-    elif not _is_zone(cursor.zone):
+    elif time_zone(cursor.zone) is None:
         near = difflib.get_close_matches(cursor.zone, zoneinfo.available_timezones(), n=1)
         hint = f"did you mean `{near[0]}`?" if near else "write one like Europe/Paris or UTC"
         yield ("cursor", "zone"), f"there is no such zone; {hint}"
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder of the database, such as `Europe`
-        return False
-    return True
 
 
 def _span_mistakes(table: TableDocument, kind: CursorType, defaults: DefaultsDocument) -> Iterator[Mistake]:

@@ -160,9 +160,9 @@ class SourceConfig:
     line: int = 0
 
     def require_tls(self, host: str, file: Path) -> Tls:
-        """The protection for `host` as a reference turned out; ConfigurationError when a host that is not loopback would have none."""
+        """The protection for `host` as a reference turned out; ConfigurationError, without it, when a host that is not loopback would have none."""
         if self.tls is Tls.DISABLE and not is_loopback(host):
-            raise ConfigurationError((Problem(str(file), self.line, host, NO_TLS),))
+            raise ConfigurationError((Problem(str(file), self.line, str(self.host), NO_TLS),))
         return self.tls
 
 

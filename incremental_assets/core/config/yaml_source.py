@@ -26,6 +26,10 @@ _IN_QUOTES = re.compile(r"""'(?!\\(?:.|x..|u....)')[^']{2,}'""")
 """More than one character of the file, which may be of a secret; an escape such as `\\t` is one character."""
 _TAB = r"character '\t'"
 _LONGEST = 80
+_DEEPEST = 20
+"""Mappings and lists inside each other; a configuration has half as many."""
+_NO_TEXT = re.compile(r"[\x00\ud800-\udfff]")
+"""What YAML can write by an escape, and no path, name or database takes: NUL, and halves of characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,24 @@ def read(text: str, file: str, number: int = 0) -> tuple[Document, list[Problem]
 
     Of a Dagster component's `defs.yaml`, which may hold several components, it is the `attributes` of that number.
     """
+    try:
+        return _read(text, file, number)
+    except RecursionError:
+        cure = "this stands inside too many brackets or indents; write what it holds without them"
+        return Document(file, None, None), [Problem(file, _deepest(text), "", cure)]
+
+
+def _deepest(text: str) -> int:
+    """The line on which more begins inside each other than any configuration has."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            return event.start_mark.line + 1 if event.start_mark else 1
+    return 1
+
+
+def _read(text: str, file: str, number: int) -> tuple[Document, list[Problem]]:
     try:
         roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
@@ -139,7 +161,9 @@ def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
         return _mapping(walk.under(node), node, path)
     if isinstance(node, yaml.SequenceNode):
         return [_plain(walk.under(node), item, (*path, index)) for index, item in enumerate(node.value)]
-    return None if node.tag == "tag:yaml.org,2002:null" else str(node.value)
+    if _NO_TEXT.search(node.value):
+        walk.refuse(path, "a NUL, or half of a character, is no text; remove the escape that stands for it")
+    return None if node.tag == "tag:yaml.org,2002:null" else _NO_TEXT.sub("", node.value)
 
 
 def _mapping(walk: _Walk, node: yaml.MappingNode, path: Path) -> Data:

@@ -37,6 +37,8 @@ _TIME = re.compile(
     r"\s*(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?(?P<era> BC)?",
 )
 
+_LARGEST_OFFSET = 15
+"""Hours: what PostgreSQL takes."""
 _INTEGER = re.compile(r"[+-]?\d{1,39}")
 _INFINITE = {"infinity": 1, "-infinity": -1}
 
@@ -135,6 +137,8 @@ _EXAMPLES = {
 
 def _checked_day(match: re.Match[str]) -> str:
     year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
+    if not year:
+        raise ValueError(f"{match.group()!r} has the year 0, which is none: 0001 BC comes before 0001")
     # A year that Python cannot hold is checked by its place in the 400-year cycle.
     astronomical = 1 - year if match["era"] else year
     date(astronomical % 400 + 2000, month, day)
@@ -153,7 +157,10 @@ def _clock_text(kind: CursorType, match: re.Match[str]) -> str:
     if offset:
         if match["era"] or int(match["year"]) > 9998:
             raise ValueError(f"{match.group()!r} must be written in UTC")
-        moved = datetime.fromisoformat(f"{day}T{hour:02d}:{minute:02d}:{second:02d}") - offset
+        try:
+            moved = datetime.fromisoformat(f"{day}T{hour:02d}:{minute:02d}:{second:02d}") - offset
+        except OverflowError:
+            raise ValueError(f"{match.group()!r} must be written in UTC") from None
         day, hour, minute, second = f"{moved.year:04d}-{moved:%m-%d}", moved.hour, moved.minute, moved.second
     return f"{day}T{hour:02d}:{minute:02d}:{second:02d}{'.' + fraction if fraction else ''}{suffix}"
 
@@ -162,7 +169,10 @@ def _offset(zone: str) -> timedelta:
     if zone == "Z":
         return timedelta()
     digits = zone[1:].replace(":", "").ljust(4, "0")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > _LARGEST_OFFSET or minutes > 59:
+        raise ValueError(f"{zone!r} is no offset from UTC, which are written from -15:59 to +15:59")
+    offset = timedelta(hours=hours, minutes=minutes)
     return -offset if zone[0] == "-" else offset
 
 

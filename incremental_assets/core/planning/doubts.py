@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
+from incremental_assets.core.model.time_zones import time_zone
 
 _ARRIVALS = {
     Arrival.SUBSCRIPTION: "its rows come by a logical subscription, with the stamps and numbers of another server, which commits them later",
@@ -96,13 +96,12 @@ def alike(one: str, other: str, clock: datetime) -> bool:
     """Whether two zones read the same all year, such as UTC and Etc/UTC: a day of the last and the next year at a time."""
     if one == other:
         return True
-    try:
-        zones = ZoneInfo(one), ZoneInfo(other)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    first, second = time_zone(one), time_zone(other)
+    if first is None or second is None:
         return False
     noon = clock.astimezone(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
     days = [noon + timedelta(days=day) for day in range(-366, 367)]
-    return all(len({day.astimezone(zone).utcoffset() for zone in zones}) == 1 for day in days)
+    return all(len({day.astimezone(zone).utcoffset() for zone in (first, second)}) == 1 for day in days)
 
 
 def _stamped(spec: TableSpec, cursor: Cursor) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Re
 from incremental_assets.core.planning.preflight import (
     check_identity,
     check_terms,
+    check_zone,
     clock_went_back,
     highest_fell,
     identity_hidden,
@@ -44,6 +45,7 @@ def plan(
     bound, cursor = observation.bound, spec.cursor
     check_identity(spec, request, landed, bound)
     check_terms(spec, request, landed)
+    check_zone(spec, bound)
     state = rezoned(spec, landed, bound)
     if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
         mark = state.watermark if state else None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from incremental_assets.core.errors import CursorIsNull, Refused, SourceExchanged, TermsChanged
+from incremental_assets.core.errors import CursorIsNull, Refused, SourceExchanged, TermsChanged, ZoneUnknown
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec, Terms
+from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Bound, new_timeline
+from incremental_assets.core.planning.settled_bound import Bound, new_timeline, zone_of
 from incremental_assets.core.words import counted
 
 _LONGEST_LAG = timedelta(hours=1)
@@ -55,6 +56,16 @@ def lags_behind(state: State | None, bound: Bound) -> str:
         f"the replica that answers has yet to replay {kept.position - found.position:,} bytes of the log that the last sync had seen, "
         "as replicas behind one address do: nothing is read from it before that"
     )
+
+
+def check_zone(spec: TableSpec, bound: Bound) -> None:
+    """Stop if stamps are to be read in a zone that only the database knows: by an offset or a rule of its own, or from a file of its machine."""
+    cursor = spec.cursor
+    if cursor is None or not spec.is_incremental or not cursor.is_zoneless:
+        return
+    zone = zone_of(cursor, bound)
+    if time_zone(zone) is None:
+        raise ZoneUnknown(spec.id, cursor.column, zone)
 
 
 def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:

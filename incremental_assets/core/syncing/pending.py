@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.partition import (
     CURRENT,
@@ -25,6 +26,8 @@ from incremental_assets.core.planning.plan import Nothing, Observation, Request,
 from incremental_assets.core.planning.planner import plan, reading
 from incremental_assets.core.ports import Position, Probe
 from incremental_assets.core.syncing.idle import Still, is_news
+
+_log = logging.getLogger(__name__)
 
 _UNUSED = Ticket("", 0, "")
 _REQUEST = Request(run_id="")
@@ -72,23 +75,32 @@ def look_over(
     moved, stopped, still = [], [], []
     for spec, seen in zip(specs, observations, strict=True):
         position = positions.get(spec.id, Position())
-        state = position.state
         try:
-            decision = plan(spec, _REQUEST, state, _UNUSED, seen)
-        except IncrementalAssetsError as error:
-            stopped.append(Stopped(spec.id, str(error)))
+            found, news = _looked(spec, position, seen, is_changed=spec.id in changed)
+        except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+            if not isinstance(error, IncrementalAssetsError):
+                _log.exception("%s: the look ended in an error that is not of this program's own", spec.id)
+            stopped.append(Stopped(spec.id, sentence_of(spec.id, error)))
             continue
-        if isinstance(decision, SyncPlan):
-            moved.append(Moved(spec, decision.window, seen, reached=_reached(state)))
-            if decision.noticed is not None:
-                still.append(Still(spec, state, _put_back(decision)))
-        elif position.open is not None or spec.id in changed:
-            # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
-            window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
-            moved.append(Moved(spec, window, seen, reached=_reached(state)))
-        elif is_news(spec, seen, decision):
-            still.append(Still(spec, state, decision))
+        moved += [found] if found else []
+        still += [news] if news else []
     return tuple(moved), tuple(stopped), tuple(still)
+
+
+def _looked(
+    spec: TableSpec, position: Position, seen: Observation, *, is_changed: bool
+) -> tuple[Moved | None, Still | None]:
+    """What one look says of one table: whether it has something to read, and whether there is news to keep."""
+    state = position.state
+    decision = plan(spec, _REQUEST, state, _UNUSED, seen)
+    if isinstance(decision, SyncPlan):
+        news = None if decision.noticed is None else Still(spec, state, _put_back(decision))
+        return Moved(spec, decision.window, seen, reached=_reached(state)), news
+    if position.open is not None or is_changed:
+        # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
+        window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
+        return Moved(spec, window, seen, reached=_reached(state)), None
+    return None, Still(spec, state, decision) if is_news(spec, seen, decision) else None
 
 
 def _put_back(decision: SyncPlan) -> Nothing:

@@ -39,7 +39,7 @@ def answers(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question], *,
             chunk = {number: questions[number] for number in numbers[start : start + _AT_ONCE]}
             try:
                 found |= _ask(asked, chunk)
-            except psycopg.Error as error:
+            except Exception as error:  # noqa: BLE001 - a question that cannot even be put is one table's, too
                 _raise_if_lost(asked, error)
                 found |= _one_by_one(asked, chunk)
     return found
@@ -59,12 +59,12 @@ def _one_by_one(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]
     for number, question in questions.items():
         try:
             found |= _ask(asked, {number: question})
-        except psycopg.Error as error:
+        except Exception as error:  # noqa: BLE001 - its table is then synced, which says what is wrong
             _raise_if_lost(asked, error)
     return found
 
 
-def _raise_if_lost(asked: psycopg.RawCursor[Any], error: psycopg.Error) -> None:
+def _raise_if_lost(asked: psycopg.RawCursor[Any], error: Exception) -> None:
     if asked.connection.broken or asked.connection.closed:
         raise error
 

@@ -12,7 +12,6 @@ import re
 import time
 from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import psycopg
 
@@ -22,6 +21,7 @@ from incremental_assets.adapters.databases.postgresql.connect import READER
 from incremental_assets.adapters.databases.postgresql.log import FLUSHED, WRITTEN, written
 from incremental_assets.adapters.databases.postgresql.unshown import PATIENCE, holder, unshown
 from incremental_assets.core.model.state import Identity
+from incremental_assets.core.model.time_zones import proper_name
 from incremental_assets.core.planning.settled_bound import Bound
 
 _CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
@@ -178,10 +178,6 @@ def database_zone(asked: psycopg.RawCursor[Any]) -> str:
 
 
 def known_zone(name: str) -> str:
-    """A zone as Python knows it; PostgreSQL writes a fixed offset as `<+03>-03`."""
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        offset = _FIXED_OFFSET.fullmatch(name)
-        return f"Etc/GMT{offset[1]}{offset[2]}" if offset else name
-    return name
+    """A zone as Python knows it, where it does: PostgreSQL takes names in any case, and writes a fixed offset as `<+03>-03`."""
+    offset = _FIXED_OFFSET.fullmatch(name)
+    return proper_name(f"Etc/GMT{offset[1]}{offset[2]}" if offset else name) or name

@@ -36,13 +36,18 @@ _WHERE_THEY_EXIST = (
     "WHEN name = 'client_connection_check_interval' AND version() LIKE '%-linux%' THEN set_config(name, '5s', false) END = 'never'; "
     "EXECUTE incremental_assets_settings; DEALLOCATE incremental_assets_settings"
 )
+# First of all: what a role's own path names before the catalogue, such as a monitoring view called pg_stat_activity, would answer in its place.
+# Tables are named with their schema, and what types do is not looked up by name.
+_CATALOGUE_ALONE = "SET search_path = pg_catalog, pg_temp"
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 
 
 def settings(statement_timeout: timedelta) -> str:
     """The statements that every session of ours begins with."""
     known = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
-    return f"{known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {_WHERE_THEY_EXIST}"
+    return (
+        f"{_CATALOGUE_ALONE}; {known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {_WHERE_THEY_EXIST}"
+    )
 
 
 def session_init(snapshot_id: str | None, statement_timeout: timedelta) -> str:

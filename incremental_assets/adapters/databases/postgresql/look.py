@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -35,6 +37,9 @@ from incremental_assets.core.planning.planner import narrower, reading
 from incremental_assets.core.planning.settled_bound import Bound, highest_reading
 from incremental_assets.core.ports import Look
 
+_log = logging.getLogger(__name__)
+_Found = TypeVar("_Found")
+
 
 def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Observation, ...]:
     """One observation per look, in their order."""
@@ -44,10 +49,8 @@ def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Obser
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
     partial = [Observation(bound, highest) for highest in maxima]
     # The narrower ones before the kept ones: an equal kept one then vouches for what they have seen.
-    narrowed = _fingerprints(
-        asked, looks, bound, [_narrowed_window(*pair) for pair in zip(looks, partial, strict=True)]
-    )
-    marks = _fingerprints(asked, looks, bound, [_kept_window(*pair) for pair in zip(looks, partial, strict=True)])
+    narrowed = _fingerprints(asked, looks, bound, _windows(_narrowed_window, looks, partial))
+    marks = _fingerprints(asked, looks, bound, _windows(_kept_window, looks, partial))
     made_of = parts(asked, looks, before)
     return tuple(
         Observation(bound, seen.highest, mark, less, made)
@@ -69,7 +72,8 @@ def lag(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[float, ..
             and cursor.type.is_time
             and (look.state is None or lags[index] > 0)
         ):
-            questions[index] = _oldest_unread(look, seen.bound)
+            question = _apart(look.spec, partial(_oldest_unread, look, seen.bound))
+            questions |= {index: question} if question else {}
     for index, (seconds,) in answers(asked, questions, alone=len(looks) == 1).items():
         if seconds is not None:
             lags[index] = max(0.0, float(seconds))
@@ -80,7 +84,7 @@ def lowest(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -> tuple[C
     """The smallest cursor per table. It only tells where a table begins, so that one which is slow to say goes without."""
     questions = {index: _lowest_question(spec) for index, spec in enumerate(specs) if spec.is_incremental}
     found = answers(asked, questions, alone=False)
-    return tuple(parse_cursor(spec, found[index][0]) if index in found else None for index, spec in enumerate(specs))
+    return tuple(_parsed(spec, found.get(index)) for index, spec in enumerate(specs))
 
 
 # --- the three questions ------------------------------------------------------------------------------
@@ -93,7 +97,7 @@ def _maxima(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> list[Cursor
         if look.spec.is_incremental and cursor_of(look.spec).type is CursorType.INTEGER
     }
     found = answers(asked, numbered, alone=len(looks) == 1)
-    return [parse_cursor(look.spec, found[index][0]) if index in found else None for index, look in enumerate(looks)]
+    return [_parsed(look.spec, found.get(index)) for index, look in enumerate(looks)]
 
 
 def _lowest_question(spec: TableSpec) -> Question:
@@ -111,9 +115,32 @@ def _fingerprints(
     questions = {index: _fingerprint_question(looks[index].spec, window) for index, window in windows.items()}
     found = answers(asked, questions, alone=len(looks) == 1)
     return [
-        fingerprint(look.spec, windows[index].lower, found[index], bound) if index in found else None
+        _apart(look.spec, partial(fingerprint, look.spec, windows[index].lower, found[index], bound))
+        if index in found
+        else None
         for index, look in enumerate(looks)
     ]
+
+
+def _windows(
+    window_of: Callable[[Look, Observation], Window | None], looks: Sequence[Look], seen: Iterable[Observation]
+) -> list[Window | None]:
+    return [
+        _apart(look.spec, partial(window_of, look, observation)) for look, observation in zip(looks, seen, strict=True)
+    ]
+
+
+def _parsed(spec: TableSpec, answer: tuple[Any, ...] | None) -> CursorValue | None:
+    return None if answer is None else _apart(spec, partial(parse_cursor, spec, answer[0]))
+
+
+def _apart(spec: TableSpec, work: Callable[[], _Found]) -> _Found | None:
+    """What is made of one table, or nothing where that fails: the other tables go on, and its own sync meets the error again and says it."""
+    try:
+        return work()
+    except Exception:  # noqa: BLE001 - whatever it was
+        _log.debug("%s: left out of a look", spec.id, exc_info=True)
+        return None
 
 
 def _kept_window(look: Look, seen: Observation) -> Window | None:

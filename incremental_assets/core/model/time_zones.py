@@ -1,0 +1,29 @@
+"""Time zones by name: those of the IANA database, which are the same on every machine."""
+
+from __future__ import annotations
+
+from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+_OF_ONE_MACHINE = frozenset({"localtime", "posixrules"})
+"""Files beside the database's own, which say something else on the machine of the source than on this one."""
+
+
+def time_zone(name: str) -> ZoneInfo | None:
+    """The zone; None where there is none of that name."""
+    if name in _OF_ONE_MACHINE:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder of the database, such as `Europe`
+        return None
+
+
+def proper_name(name: str) -> str | None:
+    """The name in its own spelling, as databases take it in any case; None where there is no such zone."""
+    return name if time_zone(name) is not None else _spellings().get(name.lower())
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    return {name.lower(): name for name in available_timezones() - _OF_ONE_MACHINE}
