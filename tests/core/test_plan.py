@@ -110,6 +110,46 @@ def test_start_is_never_read_below_although_the_source_has_not_settled_that_far(
     assert planned(spec, state, seen()).window.lower == moment("10:00:00")
 
 
+@pytest.mark.parametrize("seq", [1, 2], ids=["its first sync", "one after it"])
+def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_asked_for(seq: int) -> None:
+    typed, meant = orders(start="2062-01-01T00:00:00Z"), orders(start="2024-01-31T10:00:00Z")
+    first = planned(typed, None, seen())
+    state = first.landed(0, None, marks(first.fingerprint_lower))
+    if seq == 2:
+        state = planned(typed, state, seen(fingerprint=marks(None))).landed(0, None, marks(first.fingerprint_lower))
+    assert (first.new_watermark, state.watermark, state.coverage) == (None, None, ())
+    (told,) = first.warnings
+    assert told.startswith("`start` is 2062-01-01T00:00:00Z, and the source is at 2024-01-31T12:00:00Z: no row is read")
+
+    found = planned(meant, state, seen(fingerprint=state.fingerprint))
+    assert (found.window.lower, found.new_watermark, found.warnings) == (
+        moment("10:00:00"),
+        moment("11:59:58"),
+        (),
+    )
+
+
+def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_that_was_asked_for() -> None:
+    typed, meant = orders(cursor="id", start="1000"), orders(cursor="id", start="1")
+    first = planned(typed, None, seen(highest=2))
+    assert (first.new_watermark, ["`start` is 1000" in told for told in first.warnings]) == (None, [True])
+    state = first.landed(0, None, marks(number(1000)))
+    later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.fingerprint)
+    idle = nothing(typed, state, later)
+    assert (idle.state and idle.state.watermark, ["`start` is 1000" in told for told in idle.warnings]) == (
+        None,
+        [True],
+    )
+    assert planned(meant, idle.state or state, later).window.lower == number(1)
+    assert planned(typed, None, seen(highest=1000)).warnings == ()
+
+
+def test_a_start_that_was_raised_into_the_future_leaves_the_watermark_where_it_is() -> None:
+    spec = orders(start="2062-01-01T00:00:00Z")
+    found = planned(spec, landed(spec, moment("11:00:00")), seen())
+    assert (found.window.lower, found.new_watermark, found.warnings) == (moment("11:00:00"), moment("11:59:58"), ())
+
+
 def test_a_watermark_reset_below_start_goes_below_start() -> None:
     spec = orders(start="2024-01-31T10:00:00Z")
     assert planned(spec, landed(spec, moment("09:00:00")), seen()).window.lower == moment("09:00:00")

@@ -10,6 +10,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec, Terms
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound, new_timeline
@@ -161,6 +162,18 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     told = (
         f"rows whose {spec.cursor.column!r} is below {hole.upper} were never read: read them with {reset(spec)}, "
         f"or say with `start` that they are not wanted"
+    )
+    return (told,)
+
+
+def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) -> tuple[str, ...]:
+    """A `start` that the source has not come to, which may be a slip of the pen. `reached`: its clock, or the highest number."""
+    start = spec.start
+    if spec.cursor is None or start is None or window.lower != start or reached is None or start <= reached:
+        return ()
+    told = (
+        f"`start` is {start}, and the source is at {reached}: no row is read before its {spec.cursor.column!r} has come to `start`; "
+        "should that be a slip, lower it, and the next sync reads from there"
     )
     return (told,)
 
