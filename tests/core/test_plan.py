@@ -274,7 +274,8 @@ def test_numbers_that_settle_while_nothing_moves_are_kept_as_settled() -> None:
 
 def test_a_highest_number_below_what_was_read_is_warned_about_whether_anything_moved_or_not() -> None:
     spec, mark = orders(Strategy.APPEND, cursor="id"), marks(number(31))
-    state = landed(spec, number(31), fingerprint=mark, max_cursor_read=number(40))
+    covered = (Window(None, number(31)),)
+    state = landed(spec, number(31), fingerprint=mark, max_cursor_read=number(40), coverage=covered)
     told = nothing(spec, state, seen(highest=5, fingerprint=mark)).warnings
     assert len(told) == 1
     assert re.search(
@@ -287,7 +288,8 @@ def test_a_highest_number_below_what_was_read_is_warned_about_whether_anything_m
 
 def test_another_timeline_of_the_same_source_is_warned_about_and_goes_on() -> None:
     mark, promoted = marks(moment("10:00:00")), replace(SHOP, timeline=2, position=2000)
-    state = landed(orders(), moment("10:00:00"), fingerprint=mark)
+    covered = (Window(None, moment("10:00:00")),)
+    state = landed(orders(), moment("10:00:00"), fingerprint=mark, coverage=covered)
     told = nothing(orders(), state, seen(fingerprint=mark, identity=promoted)).warnings
     assert len(told) == 1
     assert "from timeline 1 to 2" in told[0]
@@ -411,6 +413,30 @@ def test_a_start_that_was_lowered_is_told_until_the_rows_are_read(start: str | N
     (told,) = planned(lowered, state, seen()).warnings
     assert "is below 2024-01-31T10:00:00Z were never read: read them with `incremental-assets reset" in told
     assert planned(lowered, state.rewound(lowered.terms, None), seen()).warnings == ()
+
+
+def test_every_hole_that_a_backfill_leaves_below_the_watermark_is_told() -> None:
+    spec = orders(start="2024-01-31T06:00:00Z")
+    state = landed(spec, moment("10:30:00"), coverage=(Window(moment("10:00:00"), moment("10:30:00")),))
+    part = planned(spec, state, seen(), backfill("06:00:00", "08:00:00")).landed(5, moment("07:59:00"), None)
+    (told,) = planned(spec, part, seen()).warnings
+    assert "is from 2024-01-31T08:00:00Z to below 2024-01-31T10:00:00Z were never read" in told
+
+    more = planned(spec, state, seen(), backfill("07:00:00", "08:00:00")).landed(5, moment("07:59:00"), None)
+    (told,) = planned(spec, more, seen()).warnings
+    assert (
+        "is below 2024-01-31T07:00:00Z or from 2024-01-31T08:00:00Z to below 2024-01-31T10:00:00Z were never read"
+        in told
+    )
+
+    rest = planned(spec, part, seen(), backfill("08:00:00", "10:00:00")).landed(5, moment("09:59:00"), None)
+    assert planned(spec, rest, seen()).warnings == ()
+
+
+def test_a_watermark_below_which_nothing_was_covered_is_told() -> None:
+    spec = orders(start="2024-01-31T06:00:00Z")
+    (told,) = planned(spec, landed(spec, moment("10:30:00")), seen()).warnings
+    assert "is below 2024-01-31T10:30:00Z were never read" in told
 
 
 def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_known_of_it_is_kept() -> None:

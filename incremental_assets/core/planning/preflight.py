@@ -17,6 +17,7 @@ from incremental_assets.core.planning.settled_bound import Bound, new_timeline
 from incremental_assets.core.words import counted
 
 _LONGEST_LAG = timedelta(hours=1)
+_NAMED = 3
 
 
 def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
@@ -154,13 +155,18 @@ def identity_hidden(bound: Bound) -> tuple[str, ...]:
 
 def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
-    if spec.cursor is None or state is None or state.watermark is None or not state.coverage:
+    if spec.cursor is None or state is None or state.watermark is None:
         return ()
-    hole = next(iter(state.unread(spec.start, state.watermark)), None)
-    if hole is None or hole.lower != spec.start:
+    holes = state.unread(spec.start, state.watermark)
+    if not holes:
         return ()
+    spans = [
+        f"below {hole.upper}" if hole.lower == spec.start else f"from {hole.lower} to below {hole.upper}"
+        for hole in holes[:_NAMED]
+    ]
+    more = [f"in {len(holes) - _NAMED} more windows"] if len(holes) > _NAMED else []
     told = (
-        f"rows whose {spec.cursor.column!r} is below {hole.upper} were never read: read them with {reset(spec)}, "
+        f"rows whose {spec.cursor.column!r} is {' or '.join([*spans, *more])} were never read: read them with {reset(spec)}, "
         f"or say with `start` that they are not wanted"
     )
     return (told,)
