@@ -139,7 +139,7 @@ class State:
 
         An append looks for its rows among those that landed, so `max_cursor_read` stays, unless it belongs to another cursor.
         """
-        same = self.terms.cursor == terms.cursor
+        same = self.terms.same_cursor(terms)
         covered = tuple(window.clamp_upper(watermark) for window in self.coverage if same and watermark is not None)
         return replace(
             self,
@@ -180,7 +180,12 @@ class State:
             "app_id": self.app_id,
             "seq": self.seq,
             "batch_id": self.batch_id,
-            "terms": {"strategy": self.terms.strategy, "key": list(self.terms.key), "cursor": self.terms.cursor},
+            "terms": {
+                "strategy": self.terms.strategy,
+                "key": list(self.terms.key),
+                "cursor": self.terms.cursor,
+                "fallback": self.terms.fallback,
+            },
             "watermark": _dump(self.watermark),
             "max_cursor_read": _dump(self.max_cursor_read),
             "settling": self.settling
@@ -238,7 +243,7 @@ class State:
             app_id=document["app_id"],
             seq=document["seq"],
             batch_id=document["batch_id"],
-            terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"]),
+            terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"], terms.get("fallback")),
             watermark=_load(document["watermark"]),
             max_cursor_read=_load(document["max_cursor_read"]),
             settling=settling

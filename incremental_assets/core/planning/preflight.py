@@ -61,14 +61,17 @@ def lags_behind(state: State | None, bound: Bound) -> str:
 
 def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
     """Stop if landed rows were synced under other terms, unless everything is read again."""
-    if state is None or state.terms == spec.terms or request.mode is Mode.FULL_REFRESH:
+    if state is None or request.mode is Mode.FULL_REFRESH:
         return
     was, now = state.terms, spec.terms
+    if (was.strategy, was.key) == (now.strategy, now.key) and was.same_cursor(now):
+        return
     changes = [
         f"{name} {before or 'none'} -> {after or 'none'}"
         for name, before, after in (
             ("strategy", str(was.strategy), str(now.strategy)),
             ("cursor", was.cursor, now.cursor),
+            ("fallback", now.fallback if was.fallback is None else was.fallback, now.fallback),
             ("key", ", ".join(was.key), ", ".join(now.key)),
         )
         if before != after
