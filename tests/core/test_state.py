@@ -65,6 +65,7 @@ def states(draw: st.DrawFn) -> State:
             st.sampled_from([(), (Window(None, ends[0]),), (Window(ends[0], ends[1]), Window(ends[1], None))])
         ),
         columns=tuple(draw(st.dictionaries(texts, texts, max_size=3)).items()),
+        absent=tuple(draw(st.lists(texts, max_size=2))),
         last_read=draw(st.none() | st.builds(LastRead, some, texts, moments, texts)),
     )
 

@@ -126,7 +126,9 @@ class State:
     """In which zone stamps without one are read, and behind it every other in which they were since the last reset."""
 
     columns: tuple[tuple[str, str], ...] = ()
-    """Every column that landed, by name, and the source's identity of it; see `Column.identity`."""
+    """Every column that landed, by name, and the source's identity of it (empty where it has none); see `Column.identity`."""
+    absent: tuple[str, ...] = ()
+    """Those of them that the source did not show when something landed last: renamed, dropped, or not granted."""
     last_read: LastRead | None = None
     """What the next sync need not read again; None where it must read all from the watermark on."""
 
@@ -156,7 +158,10 @@ class State:
             rows=None,
             coverage=merge(covered),
             zones=(),
-            columns=(),
+            # The copy still has them, whichever columns the source has under these names now.
+            columns=tuple((name, "") for name, _ in self.columns),
+            # From another watermark on, rows below it still show what they showed.
+            absent=self.absent if watermark is not None else (),
             last_read=None,
         )
 
@@ -222,6 +227,7 @@ class State:
             "members": None if self.members is None else list(self.members),
             "zones": list(self.zones),
             "columns": dict(self.columns),
+            "absent": list(self.absent),
             "last_read": self.last_read and _dump_last_read(self.last_read),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
@@ -262,6 +268,7 @@ class State:
             members=None if document.get("members") is None else tuple(document["members"]),
             zones=tuple(document.get("zones", ())),
             columns=tuple(document.get("columns", {}).items()),
+            absent=tuple(document.get("absent", ())),
             last_read=_load_last_read(document.get("last_read")),
         )
 

@@ -16,6 +16,7 @@ from incremental_assets.core.planning.preflight import (
     check_identity,
     check_terms,
     clock_went_back,
+    columns_returned,
     highest_fell,
     identity_hidden,
     lags_behind,
@@ -68,6 +69,7 @@ def plan(
         *identity_hidden(bound),
         *never_read(spec, known),
         *start_ahead(spec, window, future if cursor.type.is_time else observation.highest),
+        *columns_returned(spec, known),
         *rezoned_warning(spec, landed, state),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )

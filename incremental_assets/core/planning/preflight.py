@@ -175,6 +175,17 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     return (told,)
 
 
+def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """Columns that syncs could not read for a while: renamed and named back, or not granted. What was written meanwhile is below the watermark."""
+    absent = {name.lower() for name in state.absent} if state else set()
+    names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
+    told = (
+        f"columns ({names}) are back that the source had not shown for a while; rows that were written meanwhile and do not move again keep "
+        f"what the copy held there before, or NULL: read everything again with {reset(spec)}"
+    )
+    return (told,) if names else ()
+
+
 def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) -> tuple[str, ...]:
     """A `start` that the source has not come to, which may be a slip of the pen. `reached`: its clock, or the highest number."""
     start = spec.start
