@@ -110,6 +110,46 @@ def test_start_is_never_read_below_although_the_source_has_not_settled_that_far(
     assert planned(spec, state, seen()).window.lower == moment("10:00:00")
 
 
+@pytest.mark.parametrize("seq", [1, 2], ids=["its first sync", "one after it"])
+def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_asked_for(seq: int) -> None:
+    typed, meant = orders(start="2062-01-01T00:00:00Z"), orders(start="2024-01-31T10:00:00Z")
+    first = planned(typed, None, seen())
+    state = first.landed(0, None, marks(first.fingerprint_lower))
+    if seq == 2:
+        state = planned(typed, state, seen(fingerprint=marks(None))).landed(0, None, marks(first.fingerprint_lower))
+    assert (first.new_watermark, state.watermark, state.coverage) == (None, None, ())
+    (told,) = first.warnings
+    assert told.startswith("`start` is 2062-01-01T00:00:00Z, and the source is at 2024-01-31T12:00:00Z: no row is read")
+
+    found = planned(meant, state, seen(fingerprint=state.fingerprint))
+    assert (found.window.lower, found.new_watermark, found.warnings) == (
+        moment("10:00:00"),
+        moment("11:59:58"),
+        (),
+    )
+
+
+def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_that_was_asked_for() -> None:
+    typed, meant = orders(cursor="id", start="1000"), orders(cursor="id", start="1")
+    first = planned(typed, None, seen(highest=2))
+    assert (first.new_watermark, ["`start` is 1000" in told for told in first.warnings]) == (None, [True])
+    state = first.landed(0, None, marks(number(1000)))
+    later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.fingerprint)
+    idle = nothing(typed, state, later)
+    assert (idle.state and idle.state.watermark, ["`start` is 1000" in told for told in idle.warnings]) == (
+        None,
+        [True],
+    )
+    assert planned(meant, idle.state or state, later).window.lower == number(1)
+    assert planned(typed, None, seen(highest=1000)).warnings == ()
+
+
+def test_a_start_that_was_raised_into_the_future_leaves_the_watermark_where_it_is() -> None:
+    spec = orders(start="2062-01-01T00:00:00Z")
+    found = planned(spec, landed(spec, moment("11:00:00")), seen())
+    assert (found.window.lower, found.new_watermark, found.warnings) == (moment("11:00:00"), moment("11:59:58"), ())
+
+
 def test_a_watermark_reset_below_start_goes_below_start() -> None:
     spec = orders(start="2024-01-31T10:00:00Z")
     assert planned(spec, landed(spec, moment("09:00:00")), seen()).window.lower == moment("09:00:00")
@@ -234,7 +274,8 @@ def test_numbers_that_settle_while_nothing_moves_are_kept_as_settled() -> None:
 
 def test_a_highest_number_below_what_was_read_is_warned_about_whether_anything_moved_or_not() -> None:
     spec, mark = orders(Strategy.APPEND, cursor="id"), marks(number(31))
-    state = landed(spec, number(31), fingerprint=mark, max_cursor_read=number(40))
+    covered = (Window(None, number(31)),)
+    state = landed(spec, number(31), fingerprint=mark, max_cursor_read=number(40), coverage=covered)
     told = nothing(spec, state, seen(highest=5, fingerprint=mark)).warnings
     assert len(told) == 1
     assert re.search(
@@ -247,7 +288,8 @@ def test_a_highest_number_below_what_was_read_is_warned_about_whether_anything_m
 
 def test_another_timeline_of_the_same_source_is_warned_about_and_goes_on() -> None:
     mark, promoted = marks(moment("10:00:00")), replace(SHOP, timeline=2, position=2000)
-    state = landed(orders(), moment("10:00:00"), fingerprint=mark)
+    covered = (Window(None, moment("10:00:00")),)
+    state = landed(orders(), moment("10:00:00"), fingerprint=mark, coverage=covered)
     told = nothing(orders(), state, seen(fingerprint=mark, identity=promoted)).warnings
     assert len(told) == 1
     assert "from timeline 1 to 2" in told[0]
@@ -371,6 +413,30 @@ def test_a_start_that_was_lowered_is_told_until_the_rows_are_read(start: str | N
     (told,) = planned(lowered, state, seen()).warnings
     assert "is below 2024-01-31T10:00:00Z were never read: read them with `incremental-assets reset" in told
     assert planned(lowered, state.rewound(lowered.terms, None), seen()).warnings == ()
+
+
+def test_every_hole_that_a_backfill_leaves_below_the_watermark_is_told() -> None:
+    spec = orders(start="2024-01-31T06:00:00Z")
+    state = landed(spec, moment("10:30:00"), coverage=(Window(moment("10:00:00"), moment("10:30:00")),))
+    part = planned(spec, state, seen(), backfill("06:00:00", "08:00:00")).landed(5, moment("07:59:00"), None)
+    (told,) = planned(spec, part, seen()).warnings
+    assert "is from 2024-01-31T08:00:00Z to below 2024-01-31T10:00:00Z were never read" in told
+
+    more = planned(spec, state, seen(), backfill("07:00:00", "08:00:00")).landed(5, moment("07:59:00"), None)
+    (told,) = planned(spec, more, seen()).warnings
+    assert (
+        "is below 2024-01-31T07:00:00Z or from 2024-01-31T08:00:00Z to below 2024-01-31T10:00:00Z were never read"
+        in told
+    )
+
+    rest = planned(spec, part, seen(), backfill("08:00:00", "10:00:00")).landed(5, moment("09:59:00"), None)
+    assert planned(spec, rest, seen()).warnings == ()
+
+
+def test_a_watermark_below_which_nothing_was_covered_is_told() -> None:
+    spec = orders(start="2024-01-31T06:00:00Z")
+    (told,) = planned(spec, landed(spec, moment("10:30:00")), seen()).warnings
+    assert "is below 2024-01-31T10:30:00Z were never read" in told
 
 
 def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_known_of_it_is_kept() -> None:

@@ -13,13 +13,13 @@ from incremental_assets.core.errors import (
     TermsChanged,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode, Ticket
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import EventKind
 from incremental_assets.core.syncing.recovery import FORGOTTEN
 from incremental_assets.core.syncing.reset import reset_table
-from tests.fakes import Killed, Memory, Sleeper, World, ordered
+from tests.fakes import Killed, Memory, SimulatedDatabase, Sleeper, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
@@ -457,6 +457,59 @@ def test_changed_terms_are_refused_and_either_advice_is_a_way_on(now: TableSpec,
         world.database.tick(86_400)
     world.sync(now)
     assert_equal(world)
+
+
+def with_created(spec: TableSpec, fallback: str | None) -> TableSpec:
+    """Orders that are stamped when they change, and that always say when they were made."""
+    made = replace(spec.columns[-1], name="created_at")
+    cursor = replace(spec.cursor, fallback=fallback) if spec.cursor else None
+    return replace(spec, cursor=cursor, shape=replace(spec.shape, columns=(*spec.columns, made)))
+
+
+@pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
+@pytest.mark.parametrize("cure", ["full refresh", "reset"])
+def test_a_fallback_that_comes_later_is_refused_and_either_advice_reads_the_rows_without_a_cursor(
+    strategy: Strategy, cure: str
+) -> None:
+    skipping = with_created(orders(strategy, nulls=NullPolicy.SKIP), None)
+    falling = with_created(orders(strategy), "created_at")
+    database = SimulatedDatabase(skipping.shape)
+    world = World(database)
+    database.insert(ORDERS, id=1, customer="ada", status="new", created_at=database.stamp())
+    database.insert(
+        ORDERS, id=2, customer="grace", status="new", created_at=database.stamp(), updated_at=database.stamp()
+    )
+    database.tick(60)
+    world.sync(skipping)
+    assert [row["id"] for row in world.rows(ORDERS)] == [2]
+    with pytest.raises(TermsChanged, match="fallback none -> created_at"):
+        world.sync(falling)
+    if cure == "reset":
+        reset(world, falling)
+        world.sync(falling)
+    else:
+        world.sync(falling, mode=Mode.FULL_REFRESH)
+    assert_equal(world)
+    with pytest.raises(TermsChanged, match="fallback created_at -> none"):
+        world.sync(skipping)
+
+
+def test_a_table_of_which_an_earlier_release_did_not_keep_the_fallback_goes_on_and_is_known_from_then_on() -> None:
+    spec = with_created(orders(), "created_at")
+    database = SimulatedDatabase(spec.shape)
+    world = World(database)
+    database.insert(ORDERS, id=1, customer="ada", status="new", created_at=database.stamp())
+    database.tick(60)
+    world.sync(spec)
+    for event in world.memory.events:
+        if event.state is not None:
+            old = replace(event.state, terms=replace(event.state.terms, fallback=None))
+            world.memory.events[world.memory.events.index(event)] = replace(event, state=old)
+    database.insert(ORDERS, id=2, customer="grace", status="new", created_at=database.stamp())
+    database.tick(60)
+    assert world.sync(spec).rows.inserted == 1
+    with pytest.raises(TermsChanged, match="fallback created_at -> none"):
+        world.sync(with_created(orders(), None))
 
 
 @pytest.mark.parametrize(

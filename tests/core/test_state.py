@@ -46,7 +46,12 @@ def states(draw: st.DrawFn) -> State:
         app_id=draw(texts),
         seq=draw(st.integers(0, 10**12)),
         batch_id=draw(texts),
-        terms=Terms(draw(st.sampled_from(Strategy)), tuple(draw(st.lists(texts, max_size=3))), draw(texts)),
+        terms=Terms(
+            draw(st.sampled_from(Strategy)),
+            tuple(draw(st.lists(texts, max_size=3))),
+            draw(texts),
+            draw(st.none() | texts),
+        ),
         watermark=draw(some),
         max_cursor_read=draw(some),
         settling=draw(st.none() | st.builds(Settling, values, moments)),
@@ -60,6 +65,7 @@ def states(draw: st.DrawFn) -> State:
             st.sampled_from([(), (Window(None, ends[0]),), (Window(ends[0], ends[1]), Window(ends[1], None))])
         ),
         columns=tuple(draw(st.dictionaries(texts, texts, max_size=3)).items()),
+        absent=tuple(draw(st.lists(texts, max_size=2))),
         last_read=draw(st.none() | st.builds(LastRead, some, texts, moments, texts)),
     )
 
@@ -81,6 +87,7 @@ def test_a_state_of_the_first_version_says_nothing_of_partitions_and_zones() -> 
     told = replace(LANDED, members=(7, 9), zones=("Asia/Tokyo", "UTC"))
     assert State.from_json(told.to_json()) == told
     document = json.loads(told.to_json())
+    document["terms"].pop("fallback")
     first = {name: value for name, value in document.items() if name not in ("members", "zones")} | {"version": 1}
     assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=(), settling=None)
 

@@ -129,7 +129,9 @@ class State:
     """In which zone stamps without one are read, and behind it every other in which they were since the last reset."""
 
     columns: tuple[tuple[str, str], ...] = ()
-    """Every column that landed, by name, and the source's identity of it; see `Column.identity`."""
+    """Every column that landed, by name, and the source's identity of it (empty where it has none); see `Column.identity`."""
+    absent: tuple[str, ...] = ()
+    """Those of them that the source did not show when something landed last: renamed, dropped, or not granted."""
     last_read: LastRead | None = None
     """What the next sync need not read again; None where it must read all from the watermark on."""
 
@@ -142,7 +144,7 @@ class State:
 
         An append looks for its rows among those that landed, so `max_cursor_read` stays, unless it belongs to another cursor.
         """
-        same = self.terms.cursor == terms.cursor
+        same = self.terms.same_cursor(terms)
         covered = tuple(window.clamp_upper(watermark) for window in self.coverage if same and watermark is not None)
         return replace(
             self,
@@ -159,7 +161,10 @@ class State:
             rows=None,
             coverage=merge(covered),
             zones=(),
-            columns=(),
+            # The copy still has them, whichever columns the source has under these names now.
+            columns=tuple((name, "") for name, _ in self.columns),
+            # From another watermark on, rows below it still show what they showed.
+            absent=self.absent if watermark is not None else (),
             last_read=None,
         )
 
@@ -183,7 +188,12 @@ class State:
             "app_id": self.app_id,
             "seq": self.seq,
             "batch_id": self.batch_id,
-            "terms": {"strategy": self.terms.strategy, "key": list(self.terms.key), "cursor": self.terms.cursor},
+            "terms": {
+                "strategy": self.terms.strategy,
+                "key": list(self.terms.key),
+                "cursor": self.terms.cursor,
+                "fallback": self.terms.fallback,
+            },
             "watermark": _dump(self.watermark),
             "max_cursor_read": _dump(self.max_cursor_read),
             "settling": self.settling
@@ -221,6 +231,7 @@ class State:
             "members": None if self.members is None else list(self.members),
             "zones": list(self.zones),
             "columns": dict(self.columns),
+            "absent": list(self.absent),
             "last_read": self.last_read and _dump_last_read(self.last_read),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
@@ -242,7 +253,7 @@ class State:
             app_id=document["app_id"],
             seq=document["seq"],
             batch_id=document["batch_id"],
-            terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"]),
+            terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"], terms.get("fallback")),
             watermark=_load(document["watermark"]),
             max_cursor_read=_load(document["max_cursor_read"]),
             settling=settling
@@ -258,6 +269,7 @@ class State:
             members=None if document.get("members") is None else tuple(document["members"]),
             zones=tuple(document.get("zones", ())),
             columns=tuple(document.get("columns", {}).items()),
+            absent=tuple(document.get("absent", ())),
             last_read=_load_last_read(document.get("last_read")),
         )
 

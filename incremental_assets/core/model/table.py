@@ -200,6 +200,7 @@ class TableSpec:
             strategy=self.strategy,
             key=self.key if self.strategy is Strategy.UPSERT else (),
             cursor=f"{cursor.column}:{cursor.type}" if cursor is not None and self.is_incremental else "",
+            fallback=(cursor.fallback or "") if cursor is not None and self.is_incremental else "",
         )
 
 
@@ -210,3 +211,10 @@ class Terms:
     strategy: Strategy
     key: tuple[str, ...]
     cursor: str
+    fallback: str | None = None
+    """The column that stands in where the cursor is NULL, or empty; None: not known, as an earlier release did not keep it."""
+
+    def same_cursor(self, other: Terms) -> bool:
+        """Whether both give every row the same cursor, as far as is known."""
+        known = None not in (self.fallback, other.fallback)
+        return self.cursor == other.cursor and (not known or self.fallback == other.fallback)

@@ -181,6 +181,7 @@ class SyncPlan:
             members=self.members,
             zones=self.zones,
             columns=self._columns(),
+            absent=self._absent(),
             last_read=remembered(self, visible),
         )
         if self.request.mode is not Mode.BACKFILL or whole:
@@ -213,8 +214,17 @@ class SyncPlan:
     def _columns(self) -> tuple[tuple[str, str], ...]:
         """Those that only the target still has keep the identity under which they landed."""
         kept = self.previous.columns if self.previous and not self.overwrites else ()
-        here = {column.name: column.identity for column in self.spec.columns if column.identity}
-        return tuple(({**dict(kept), **here}).items())
+        here = {column.name: column.identity for column in self.spec.columns}
+        known = {name: identity for name, identity in here.items() if identity}
+        return tuple(({**here, **dict(kept), **known}).items())
+
+    def _absent(self) -> tuple[str, ...]:
+        before = self.previous
+        if before is None or self.overwrites:
+            return ()
+        here = {column.name.lower() for column in self.spec.columns}
+        names = dict.fromkeys((*before.absent, *dict(before.columns)))
+        return tuple(name for name in names if name.lower() not in here)
 
     def _covered(self) -> tuple[Window, ...]:
         if not self.spec.is_incremental or self.settled.value is None:

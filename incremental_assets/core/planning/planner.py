@@ -17,11 +17,13 @@ from incremental_assets.core.planning.preflight import (
     check_terms,
     check_zone,
     clock_went_back,
+    columns_returned,
     highest_fell,
     identity_hidden,
     lags_behind,
     latest_fell,
     never_read,
+    start_ahead,
     timeline_turned,
 )
 from incremental_assets.core.planning.settled_bound import (
@@ -59,9 +61,8 @@ def plan(
     # What is not read yet has not settled, should the highest number have fallen since it was held back.
     settled = replace(settled, value=_at_most(settled.value, window.upper))
     previous = state.watermark if state else None
-    # Below `start` nothing is ever asked for, so that a first sync stands there at least.
-    stands = still_settled(spec, bound, known) or spec.start
-    watermark = previous if request.mode is Mode.BACKFILL else _later(stands, settled.value)
+    stands = still_settled(spec, bound, known)
+    watermark = previous if request.mode is Mode.BACKFILL else _reached(spec, stands, settled.value)
     warnings = (
         *timeline_turned(known, bound),
         *clock_went_back(spec, known, bound),
@@ -69,6 +70,8 @@ def plan(
         *latest_fell(spec, known, observation.fingerprint),
         *identity_hidden(bound),
         *never_read(spec, known),
+        *start_ahead(spec, window, future if cursor.type.is_time else observation.highest),
+        *columns_returned(spec, known),
         *rezoned_warning(spec, landed, state),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )
@@ -230,6 +233,13 @@ def _is_due(state: State, future: CursorValue | None) -> bool:
 
 def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:
     return value if value is None or limit is None else min(value, limit)
+
+
+def _reached(spec: TableSpec, stands: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
+    """Where the watermark goes. Until the source has settled up to `start` there is none: nothing was read, and `start` may be a slip of the pen."""
+    if stands is None and settled is not None and spec.start is not None and settled < spec.start:
+        return None
+    return _later(stands, settled)
 
 
 def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:

@@ -11,12 +11,14 @@ from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec, Terms
 from incremental_assets.core.model.time_zones import time_zone
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound, new_timeline, zone_of
 from incremental_assets.core.words import counted
 
 _LONGEST_LAG = timedelta(hours=1)
+_NAMED = 3
 
 
 def check_identity(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> None:
@@ -70,14 +72,17 @@ def check_zone(spec: TableSpec, bound: Bound) -> None:
 
 def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
     """Stop if landed rows were synced under other terms, unless everything is read again."""
-    if state is None or state.terms == spec.terms or request.mode is Mode.FULL_REFRESH:
+    if state is None or request.mode is Mode.FULL_REFRESH:
         return
     was, now = state.terms, spec.terms
+    if (was.strategy, was.key) == (now.strategy, now.key) and was.same_cursor(now):
+        return
     changes = [
         f"{name} {before or 'none'} -> {after or 'none'}"
         for name, before, after in (
             ("strategy", str(was.strategy), str(now.strategy)),
             ("cursor", was.cursor, now.cursor),
+            ("fallback", now.fallback if was.fallback is None else was.fallback, now.fallback),
             ("key", ", ".join(was.key), ", ".join(now.key)),
         )
         if before != after
@@ -164,14 +169,42 @@ def identity_hidden(bound: Bound) -> tuple[str, ...]:
 
 def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
-    if spec.cursor is None or state is None or state.watermark is None or not state.coverage:
+    if spec.cursor is None or state is None or state.watermark is None:
         return ()
-    hole = next(iter(state.unread(spec.start, state.watermark)), None)
-    if hole is None or hole.lower != spec.start:
+    holes = state.unread(spec.start, state.watermark)
+    if not holes:
+        return ()
+    spans = [
+        f"below {hole.upper}" if hole.lower == spec.start else f"from {hole.lower} to below {hole.upper}"
+        for hole in holes[:_NAMED]
+    ]
+    more = [f"in {len(holes) - _NAMED} more windows"] if len(holes) > _NAMED else []
+    told = (
+        f"rows whose {spec.cursor.column!r} is {' or '.join([*spans, *more])} were never read: read them with {reset(spec)}, "
+        f"or say with `start` that they are not wanted"
+    )
+    return (told,)
+
+
+def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """Columns that syncs could not read for a while: renamed and named back, or not granted. What was written meanwhile is below the watermark."""
+    absent = {name.lower() for name in state.absent} if state else set()
+    names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
+    told = (
+        f"columns ({names}) are back that the source had not shown for a while; rows that were written meanwhile and do not move again keep "
+        f"what the copy held there before, or NULL: read everything again with {reset(spec)}"
+    )
+    return (told,) if names else ()
+
+
+def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) -> tuple[str, ...]:
+    """A `start` that the source has not come to, which may be a slip of the pen. `reached`: its clock, or the highest number."""
+    start = spec.start
+    if spec.cursor is None or start is None or window.lower != start or reached is None or start <= reached:
         return ()
     told = (
-        f"rows whose {spec.cursor.column!r} is below {hole.upper} were never read: read them with {reset(spec)}, "
-        f"or say with `start` that they are not wanted"
+        f"`start` is {start}, and the source is at {reached}: no row is read before its {spec.cursor.column!r} has come to `start`; "
+        "should that be a slip, lower it, and the next sync reads from there"
     )
     return (told,)
 
