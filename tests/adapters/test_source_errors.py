@@ -16,6 +16,8 @@ import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import Look
 from tests.adapters.source import READER, UPDATED, Source, observe, planned
 from tests.conformance.proxy import proxy
@@ -179,3 +181,19 @@ def test_many_tables_and_a_lost_server_is_an_error_and_not_a_move(source: Source
     spec = source.spec("orders", UPDATED)
     gone = SqlProbe(source.address(port=1, connect_timeout=QUICK), "shop")
     refused(lambda: gone.observe((Look(spec, None), Look(spec, None))), SourceUnreachable)
+
+
+def test_a_function_of_a_view_that_finds_no_relation_is_not_taken_for_a_view_that_is_gone(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE rates (rate int)",
+        "CREATE FUNCTION rate() RETURNS int LANGUAGE plpgsql AS $$BEGIN RETURN (SELECT max(rates.rate) FROM rates); END$$",
+        "CREATE VIEW priced AS SELECT 1 AS id WHERE rate() IS NULL",
+    )
+    probe, spec = source.open(), source.spec("priced", strategy=Strategy.FULL_REFRESH)
+    with pytest.raises(SourceRefused, match='the source refused the question: relation "rates" does not exist'):
+        probe.measure(spec, (Window(None, None),))
+    source.execute("ALTER FUNCTION rate() SET search_path = public")
+    assert probe.measure(spec, (Window(None, None),))[0].rows == 1
+    source.execute("DROP VIEW priced")
+    with pytest.raises(TableMissing):
+        probe.measure(spec, (Window(None, None),))

@@ -41,7 +41,10 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     state = getattr(error, "sqlstate", None)
     if state is None:
         return _not_connected(address, place, words)
-    if table is not None and isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName):
+    # A function that a view calls may miss a table of its own.
+    is_own = table is not None and f"{table.schema}.{table.name}" in words
+    missing = isinstance(error, errors.InvalidSchemaName) or (isinstance(error, errors.UndefinedTable) and is_own)
+    if table is not None and missing:
         return TableMissing(table)
     if isinstance(error, errors.UndefinedColumn):
         return SourceRefused(
