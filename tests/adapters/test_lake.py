@@ -83,6 +83,28 @@ def test_an_append_with_an_enforced_key_compares_whole_rows(desk: Desk) -> None:
     assert desk.land(spec, [(1, "A", 20), (2, "b", 20)]).rows == RowCounts(read=2, inserted=1, unchanged=1)
 
 
+def test_an_append_with_an_enforced_key_lands_a_version_that_goes_back_to_an_earlier_one_and_each_once(
+    desk: Desk,
+) -> None:
+    spec = replace(EVENTS, key=("id",), key_enforced=True)
+    desk.land(spec, [(1, "open", 10), (2, "open", 10)])
+    desk.land(spec, [(1, "closed", 10), (2, "open", 10)])
+    for landed in (RowCounts(read=2, inserted=1, unchanged=1), RowCounts(read=2, unchanged=2)):
+        assert desk.land(spec, [(1, "open", 10), (2, "open", 10)]).rows == landed
+    written = desk.read(spec).select("_sync_seq", "id", "note").collect()
+    assert sorted(map(tuple, written)) == [(1, 1, "open"), (1, 2, "open"), (2, 1, "closed"), (3, 1, "open")]
+
+
+def test_rows_from_before_their_key_had_its_name_are_not_versions_of_one_another(desk: Desk) -> None:
+    before = table("number bigint, note string, at bigint", Strategy.APPEND, key=("number",))
+    desk.land(before, [(1, "a", 10), (2, "b", 10), (3, "c", 10)])
+    renamed = table("id bigint, note string, at bigint", Strategy.APPEND)
+    desk.land(renamed, [(4, "d", 20)])
+    assert desk.land(renamed, [(1, "a", 10), (2, "b", 10), (3, "c", 10), (4, "d", 20)]).rows == RowCounts(
+        read=4, unchanged=4
+    )
+
+
 def test_an_overwrite_leaves_the_source_as_it_is_with_its_new_columns(desk: Desk) -> None:
     desk.land(COUNTRIES, [("FR", "France"), ("DD", "East Germany")])
     wider = table("code string, population bigint", Strategy.FULL_REFRESH, key=("code",), cursor="")

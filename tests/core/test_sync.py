@@ -17,16 +17,16 @@ from incremental_assets.core.errors import (
     TargetChanged,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import FuturePolicy, NullPolicy, Strategy, TableSpec
+from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import attempt
-from tests.fakes import World, ordered
+from tests.fakes import SimulatedDatabase, World, ordered
 from tests.fakes.lake import LogEntry
-from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, orders, shop, tuesday, wednesday
+from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, orders, shop, stamped, tuesday, wednesday
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 BY_ID = orders(Strategy.APPEND, cursor="id")
@@ -84,6 +84,28 @@ def test_an_append_keeps_every_version_that_a_sync_saw_and_each_once() -> None:
     assert [row["status"] for row in world.rows(ORDERS) if row["customer"] == "ada"] == ["new", "sent"]
     assert [row["status"] for row in world.rows(ORDERS) if row["customer"] == "barbara"] == ["new", "cancelled"]
     assert len(world.rows(ORDERS)) == 8
+
+
+def test_an_append_by_date_keeps_a_version_that_goes_back_to_what_the_row_was_earlier_that_day() -> None:
+    shape = stamped(CursorType.DATE)
+    spec = replace(APPEND, shape=shape, cursor=Cursor("updated_at", CursorType.DATE))
+    database = SimulatedDatabase(shape, clock=datetime(2024, 1, 29, 9, tzinfo=UTC))
+    world = World(database)
+    database.insert(ORDERS, id=1, customer="ada", status="open", updated_at="2024-01-29")
+    database.insert(ORDERS, id=2, customer="grace", status="open", updated_at="2024-01-29")
+    world.sync(spec)
+    for status in ("closed", "open"):
+        world.database.tick(600)
+        database.update(ORDERS, {"id": 1}, status=status, updated_at="2024-01-29")
+        assert world.sync(spec).rows.inserted == 1
+    versions = [(row["id"], row["status"]) for row in world.rows(ORDERS)]
+    assert versions == [(1, "open"), (2, "open"), (1, "closed"), (1, "open")]
+
+    # Read again, nothing lands twice.
+    today = Window(CursorValue.parse(CursorType.DATE, "2024-01-29"), CursorValue.parse(CursorType.DATE, "2024-01-30"))
+    assert world.backfill(spec, today).rows == RowCounts(read=2, unchanged=2)
+    reset_table(spec=spec, to=None, run_id="reset", checkpoints=world.checkpoints)
+    assert world.sync(spec).rows == RowCounts(read=2, unchanged=2)
 
 
 def test_numbers_that_commit_out_of_order_all_land() -> None:

@@ -322,7 +322,11 @@ class FakeLake:
         if batch.lower is not None and read is not None and read < batch.lower:
             return good
         window = Window(batch.lower, None)
-        return without(good, [row for row in table.rows if inside(plan.spec, window, row, nulls=True)])
+        there = [row for row in table.rows if inside(plan.spec, window, row, nulls=True)]
+        if plan.spec.key and plan.spec.key_enforced:
+            # A row that goes back to what it was earlier is a new version.
+            there = list({key_of(plan.spec, row): row for row in there}.values())
+        return without(good, there)
 
     def _opened(self, spec: TableSpec, ticket: Ticket) -> DeltaTable:
         if spec.id not in self.tables:

@@ -172,8 +172,24 @@ def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present
         return rows
     reachable = _reachable(plan, target, present)
     for era in eras(plan, present.overlap, present.columns):
-        rows = _subtract(plan.spec, rows, _landed_in(era, reachable), era.columns)
+        there = _newest(plan.spec, reachable) if _tells_versions(plan.spec, era) else reachable
+        rows = _subtract(plan.spec, rows, _landed_in(era, there), era.columns)
     return rows
+
+
+def _tells_versions(spec: TableSpec, era: Era) -> bool:
+    """Whether rows of an era are told to be versions of one row: by a key that the source enforces, and that was there."""
+    there = {name.lower() for name in era.columns}
+    return bool(spec.key) and spec.key_enforced and all(name.lower() in there for name in spec.key)
+
+
+def _newest(spec: TableSpec, target: DataFrame) -> DataFrame:
+    """Of each key the version that landed last: a row that goes back to what it was earlier is a new version, though an equal one is there."""
+    types = {found.name: found.spark_type for found in spec.columns}
+    by_key = Window.partitionBy(*(comparable(column(name), types[name]) for name in spec.key)).orderBy(
+        sf.col(SEQ).desc()
+    )
+    return target.withColumn(COPY, sf.row_number().over(by_key)).where(sf.col(COPY) == 1).drop(COPY)
 
 
 def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequence[str]) -> DataFrame:
