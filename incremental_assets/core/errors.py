@@ -6,7 +6,8 @@ IncrementalAssetsError
 ├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, CheckpointsUnreachable,
 │                       LeaseLost, EngineLost, SparkEnded                        exit 1
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
-│                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown     exit 1
+│                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown,
+│                       ZoneDisputed                                             exit 1
 ├── look at the data    StageBroken, CommitMissing                               exit 1
 └── stop and decide     Refused (exit 3), SourceExchanged, TargetChanged,
                         TermsChanged, SchemaChanged, CheckpointsTooNew           exit 1
@@ -17,6 +18,7 @@ Every message is one sentence that names the thing, the place and the cure. None
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from incremental_assets.core.words import agreeing, counted
 
@@ -224,6 +226,17 @@ class ZoneUnknown(IncrementalAssetsError):
         super().__init__(
             f"{table}: the cursor {column!r} has no time zone and is read in the database's own, {zone!r}, which is not in the IANA time zone database; "
             "name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
+        )
+
+
+class ZoneDisputed(IncrementalAssetsError):
+    """The source and this machine know different rules of one time zone."""
+
+    def __init__(self, table: object, column: str, zone: str, *, theirs: datetime, ours: datetime) -> None:
+        super().__init__(
+            f"{table}: the cursor {column!r} is read in {zone}, where one moment is {theirs:%Y-%m-%d %H:%M} for the source and {ours:%Y-%m-%d %H:%M} "
+            "for this machine, so that a watermark would pass over rows: bring the time zone data of both up to date (here the package `tzdata`), "
+            "or sync by a `timestamp` column"
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -352,6 +353,21 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_that_is_read_in_it_
     assert probe.lag(looks)[1] > 0
     with pytest.raises(ZoneUnknown):
         planned(probe, local, before[local.id])
+
+
+def test_the_source_says_what_time_it_is_where_its_tables_are_stamped(source: Source) -> None:
+    source.execute(LOCAL, ORDERS)
+    probe = source.open()
+    paris = source.spec("local", Cursor("updated_at", CursorType.DATETIME, zone="Europe/Paris"))
+    unheard_of = source.spec("local", Cursor("updated_at", CursorType.DATETIME, zone="Europe/Nowhere"))
+    looks = [Look(paris, None), Look(source.spec("orders", UPDATED), None), Look(unheard_of, None)]
+    (first, *_) = probe.observe(looks)
+    assert {each.zone for each in first.bound.local_times} == {"Europe/Paris"}
+    assert first.bound.clock in {each.moment for each in first.bound.local_times}
+    assert all(
+        each.wall == each.moment.astimezone(ZoneInfo("Europe/Paris")).replace(tzinfo=None)
+        for each in first.bound.local_times
+    )
 
 
 def test_a_stamp_that_no_plan_can_hold_is_left_to_its_own_table(source: Source) -> None:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incremental_assets.core.errors import ZoneUnknown
+from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Bound, Guarantee, lowest_reading
+from incremental_assets.core.planning.settled_bound import Bound, Guarantee, LocalTime, lowest_reading
 from incremental_assets.core.planning.zones import rezoned
 from incremental_assets.core.ports import Position
 from incremental_assets.core.syncing.pending import look_over
@@ -45,6 +45,12 @@ def landed(watermark: CursorValue | None, zones: tuple[str, ...], kind: CursorTy
 
 def planned(terms: TableSpec, state: State, found: Bound) -> SyncPlan:
     decision = plan(terms, Request("run"), state, Ticket("app", 4, "n"), Observation(found, None, state.fingerprint))
+    assert isinstance(decision, SyncPlan), decision
+    return decision
+
+
+def first(terms: TableSpec, found: Bound) -> SyncPlan:
+    decision = plan(terms, Request("run"), None, Ticket("app", 1, "n"), Observation(found))
     assert isinstance(decision, SyncPlan), decision
     return decision
 
@@ -99,6 +105,21 @@ def test_a_watermark_outside_of_the_calendar_is_reread_from_the_beginning() -> N
     assert found is not None
     assert found.watermark is not None
     assert found.watermark <= local("0001-01-01T00:00:00")
+
+
+def test_a_zone_whose_rules_the_source_knows_otherwise_stops_what_is_read_in_it_and_nothing_else() -> None:
+    """The watermark would be an hour above what the source stamps: its time zone data are those of before the reform."""
+    here = datetime(2024, 1, 31, 7)  # noqa: DTZ001 - what clocks on the wall show
+    agreed = replace(bound("America/New_York"), local_times=(LocalTime("America/New_York", NOON, here),))
+    late = replace(agreed, local_times=(LocalTime("America/New_York", NOON, here - timedelta(hours=1)),))
+    assert first(spec(), agreed)
+    with pytest.raises(
+        ZoneDisputed,
+        match=r"'updated_at' is read in America/New_York, where one moment is 2024-01-31 06:00 for the source and 2024-01-31 07:00",
+    ):
+        first(spec(), late)
+    assert first(spec(zone="Asia/Tokyo"), late)
+    assert first(spec(CursorType.TIMESTAMP), late)
 
 
 @given(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from incremental_assets.core.errors import CursorIsNull, Refused, SourceExchanged, TermsChanged, ZoneUnknown
+from incremental_assets.core.errors import (
+    CursorIsNull,
+    Refused,
+    SourceExchanged,
+    TermsChanged,
+    ZoneDisputed,
+    ZoneUnknown,
+)
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import check_columns_kept
@@ -61,13 +68,18 @@ def lags_behind(state: State | None, bound: Bound) -> str:
 
 
 def check_zone(spec: TableSpec, bound: Bound) -> None:
-    """Stop if stamps are to be read in a zone that only the database knows: by an offset or a rule of its own, or from a file of its machine."""
+    """Stop if stamps are to be read in a zone that only the database knows (by an offset, a rule or a file of its own), or knows otherwise than we."""
     cursor = spec.cursor
     if cursor is None or not spec.is_incremental or not cursor.is_zoneless:
         return
     zone = zone_of(cursor, bound)
-    if time_zone(zone) is None:
+    known = time_zone(zone)
+    if known is None:
         raise ZoneUnknown(spec.id, cursor.column, zone)
+    for each in bound.local_times:
+        ours = each.moment.astimezone(known).replace(tzinfo=None)
+        if each.zone == zone and each.wall != ours:
+            raise ZoneDisputed(spec.id, cursor.column, zone, theirs=each.wall, ours=ours)
 
 
 def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:

@@ -58,6 +58,8 @@ class Bound:
     """When the server was started last, by whatever it had ended; None where that cannot be seen."""
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty where there is none."""
+    local_times: tuple[LocalTime, ...] = ()
+    """What the source makes of some moments in the zones that its tables are read in."""
 
     @property
     def since(self) -> datetime | None:
@@ -73,6 +75,15 @@ class Bound:
     def reading(self) -> ClockReading:
         """What is kept of the clock with a watermark."""
         return ClockReading(self.clock, None if self.blind else self.reached, self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTime:
+    """A moment as the source's clocks on the wall show it in a zone."""
+
+    zone: str
+    moment: datetime
+    wall: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -21,8 +23,9 @@ from incremental_assets.adapters.databases.postgresql.connect import READER
 from incremental_assets.adapters.databases.postgresql.log import FLUSHED, WRITTEN, written
 from incremental_assets.adapters.databases.postgresql.unshown import PATIENCE, holder, unshown
 from incremental_assets.core.model.state import Identity
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.time_zones import proper_name
-from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.planning.settled_bound import Bound, LocalTime, zone_of
 
 _CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
 
@@ -99,6 +102,8 @@ SELECT (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'),
        EXISTS (SELECT FROM ours WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = current_user)),
        current_setting('log_timezone')
 """
+_LOCAL = "SELECT m, m AT TIME ZONE $1::text FROM unnest($2::timestamptz[]) AS m"
+_A_DAY_AND_MORE = timedelta(hours=26)
 _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 
@@ -175,6 +180,20 @@ def database_zone(asked: psycopg.RawCursor[Any]) -> str:
         # initdb writes the zone of the log and that of the sessions alike.
         ours = of_database or of_log
     return known_zone(ours)
+
+
+def local_times(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec], bound: Bound) -> tuple[LocalTime, ...]:
+    """What clocks on the wall show where these tables are stamped, now and as far around it as the turns of a zone may matter."""
+    cursors = [spec.cursor for spec in specs if spec.is_incremental and spec.cursor is not None]
+    zones = {zone_of(cursor, bound) for cursor in cursors if cursor.is_zoneless}
+    moments = [bound.clock - _A_DAY_AND_MORE, bound.reached, bound.clock, bound.clock + _A_DAY_AND_MORE]
+    found: list[LocalTime] = []
+    for zone in sorted(zones):
+        # One that this machine knows and the source does not: nobody there stamps in it by that name.
+        with suppress(psycopg.errors.InvalidParameterValue):
+            rows = asked.execute(_LOCAL, (zone, moments)).fetchall()
+            found += (LocalTime(zone, moment.astimezone(UTC), wall) for moment, wall in rows)
+    return tuple(found)
 
 
 def known_zone(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from incremental_assets.adapters.databases.postgresql.batch import Question, answers
-from incremental_assets.adapters.databases.postgresql.bound import take_bound
+from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.numbers import (
     fingerprint,
     fingerprint_sql,
@@ -46,6 +47,7 @@ def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Obser
     before = members(asked, looks)
     maxima = _maxima(asked, looks)
     bound = take_bound(asked)
+    bound = replace(bound, local_times=local_times(asked, [look.spec for look in looks], bound))
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
     partial = [Observation(bound, highest) for highest in maxima]
     # The narrower ones before the kept ones: an equal kept one then vouches for what they have seen.
