@@ -9,7 +9,10 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.ports import Look
+from incremental_assets.core.syncing.pending import look_over
 from tests.adapters.source import READER, UPDATED, Source, planned
 
 ORDERS = (
@@ -154,3 +157,20 @@ def test_a_column_may_be_null_where_it_may_be_in_one_of_the_children(source: Sou
     )
     source.execute("INSERT INTO archive VALUES (2, NULL)")
     assert [column.nullable for column in source.shape("orders").columns] == [True, True]
+
+
+def test_rows_that_are_hidden_since_the_catalogue_was_read_stop_the_table_and_no_other(source: Source) -> None:
+    """What nobody is shown looks as if nothing had moved: the look asks once more, after all else."""
+    grants = [f"GRANT SELECT ON {name} TO {READER}" for name in ("orders", "others")]
+    others = "CREATE TABLE others (id int PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"
+    source.execute(*ORDERS, others, *grants)
+    probe = source.open(READER)
+    specs = [source.spec("orders", UPDATED), source.spec("others", UPDATED)]
+    assert [seen.hides for seen in probe.observe([Look(spec, None) for spec in specs])] == [False, False]
+    source.execute("ALTER TABLE orders ENABLE ROW LEVEL SECURITY")
+    seen = probe.observe([Look(spec, None) for spec in specs])
+    assert [each.hides for each in seen] == [True, False]
+    _, stopped, _ = look_over(specs, {}, seen)
+    assert [each.sentence for each in stopped] == [rows_hidden(specs[0].id)]
+    source.execute("CREATE POLICY everything ON orders USING (true)")
+    assert [each.hides for each in probe.observe([Look(spec, None) for spec in specs])] == [False, False]

@@ -17,6 +17,7 @@ from incremental_assets.core.errors import (
     SourceRefused,
     TableMissing,
 )
+from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
@@ -111,10 +112,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
             "or leave the table out: remove it from `tables`, or add it to `exclude`"
         )
     if shape.filtered:
-        raise SourceRefused(
-            f"{shape.id}: row-level security hides rows from the user that reads it, and a watermark would pass over them; "
-            "grant that user BYPASSRLS, add a policy that shows it every row (`USING (true)`), or sync a view of the rows that are meant"
-        )
+        raise SourceRefused(rows_hidden(shape.id))
     if not shape.columns:
         raise SourceRefused(
             f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"

@@ -30,6 +30,14 @@ def read_again(table: TableId, window: Window) -> str:
     return f"`incremental-assets backfill --select {_quoted(table)} --from {shlex.quote(window.lower.text)}{until}`"
 
 
+def rows_hidden(table: TableId) -> str:
+    """Why a table whose rows are filtered is not read, and what to do."""
+    return (
+        f"{table}: row-level security hides rows from the user that reads it, and a watermark would pass over them; "
+        "grant that user BYPASSRLS, add a policy that shows it every row (`USING (true)`), or sync a view of the rows that are meant"
+    )
+
+
 def _reset(table: TableId) -> str:
     return f"`incremental-assets reset --select {_quoted(table)} --yes`"
 

@@ -66,6 +66,8 @@ class Observation:
     """Of what would be read now, where the kept one reaches further down; asked just before it, so that an equal one vouches for it."""
     parts: Parts | None = None
     """Members both before all other questions and after them; None where nobody asked."""
+    hides: bool = False
+    """Whether rows are hidden by now from the user who asked; asked last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from incremental_assets.core.planning.parts import changed_parts, reaching
 from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket, covered_below
 from incremental_assets.core.planning.preflight import (
     check_identity,
+    check_shown,
     check_terms,
     check_zone,
     clock_went_back,
@@ -48,6 +49,7 @@ def plan(
     check_identity(spec, request, landed, bound)
     check_terms(spec, request, landed)
     check_zone(spec, bound)
+    check_shown(spec, observation)
     state = rezoned(spec, landed, bound)
     if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
         mark = state.watermark if state else None

@@ -8,11 +8,12 @@ from incremental_assets.core.errors import (
     CursorIsNull,
     Refused,
     SourceExchanged,
+    SourceRefused,
     TermsChanged,
     ZoneDisputed,
     ZoneUnknown,
 )
-from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.cures import full_refresh, reset, rows_hidden
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import Fingerprint, State
@@ -20,7 +21,7 @@ from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec,
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
+from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound, new_timeline, zone_of
 from incremental_assets.core.words import counted
 
@@ -80,6 +81,12 @@ def check_zone(spec: TableSpec, bound: Bound) -> None:
         ours = each.moment.astimezone(known).replace(tzinfo=None)
         if each.zone == zone and each.wall != ours:
             raise ZoneDisputed(spec.id, cursor.column, zone, theirs=each.wall, ours=ours)
+
+
+def check_shown(spec: TableSpec, observation: Observation) -> None:
+    """Stop if rows are hidden since the catalogue was read: what nobody is shown looks as if nothing had moved."""
+    if observation.hides:
+        raise SourceRefused(rows_hidden(spec.id))
 
 
 def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:

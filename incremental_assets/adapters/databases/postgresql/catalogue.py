@@ -11,22 +11,34 @@ from incremental_assets.adapters.databases.postgresql.bound import known_zone
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.core.model.table import Arrival, Column, RoleZone, Sequence, TableId, TableShape
 
-# Partitions are read through their parent, whose size is theirs. A table whose columns are granted one by one shows no ctid and no xmin.
 # Row-level security filters nothing where one policy shows every row and none takes some away. Without an expression a restrictive policy takes none
 # away, and a permissive one shows none.
-_TABLES = """
+_POLICIES = """
 WITH policies AS (
     SELECT p.polrelid, p.polpermissive, coalesce(pg_get_expr(p.polqual, p.polrelid) = 'true', NOT p.polpermissive) AS shows_all
     FROM pg_policy AS p
     WHERE p.polcmd IN ('r', '*') AND EXISTS (SELECT FROM unnest(p.polroles) AS r (role) WHERE r.role = 0 OR pg_has_role(r.role, 'USAGE'))
 )
+"""
+_HIDES = """
+c.relrowsecurity AND row_security_active(c.oid) AND NOT (
+           EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND p.polpermissive AND p.shows_all)
+           AND NOT EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND NOT p.polpermissive AND NOT p.shows_all))
+"""
+_HIDDEN = f"""
+{_POLICIES}
+SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND (n.nspname, c.relname) IN (SELECT w.schema, w.name FROM unnest($1::name[], $2::name[]) AS w (schema, name)) AND {_HIDES}
+"""
+
+# Partitions are read through their parent, whose size is theirs. A table whose columns are granted one by one shows no ctid and no xmin.
+_TABLES = f"""
+{_POLICIES}
 SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
        c.relkind IN ('r', 'm') AND g.granted,
        CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END,
        g.granted AND (c.relkind IN ('r', 'm') OR c.relkind = 'p' AND NOT b.is_foreign),
-       c.relrowsecurity AND row_security_active(c.oid) AND NOT (
-           EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND p.polpermissive AND p.shows_all)
-           AND NOT EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND NOT p.polpermissive AND NOT p.shows_all)),
+       {_HIDES},
        array_remove(ARRAY[CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized' END,
                           CASE WHEN b.is_foreign THEN 'foreign' END, CASE WHEN b.is_subscribed THEN 'subscription' END], NULL),
        NOT b.is_unlogged
@@ -182,3 +194,8 @@ def read_catalogue(
         )
         for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals, logged in tables
     )
+
+
+def hidden(asked: psycopg.RawCursor[Any], tables: collections.abc.Sequence[TableId]) -> set[tuple[str, str]]:
+    """Schema and name of those of the tables that do not show this user every row."""
+    return set(asked.execute(_HIDDEN, ([each.schema for each in tables], [each.name for each in tables])).fetchall())

@@ -13,6 +13,7 @@ import psycopg
 
 from incremental_assets.adapters.databases.postgresql.batch import Question, answers
 from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
+from incremental_assets.adapters.databases.postgresql.catalogue import hidden
 from incremental_assets.adapters.databases.postgresql.numbers import (
     fingerprint,
     fingerprint_sql,
@@ -54,9 +55,11 @@ def observe(asked: psycopg.RawCursor[Any], looks: Sequence[Look]) -> tuple[Obser
     narrowed = _fingerprints(asked, looks, bound, _windows(_narrowed_window, looks, partial))
     marks = _fingerprints(asked, looks, bound, _windows(_kept_window, looks, partial))
     made_of = parts(asked, looks, before)
+    # Last: what is shown now was shown to all that was asked before.
+    filtered = hidden(asked, [look.spec.id for look in looks])
     return tuple(
-        Observation(bound, seen.highest, mark, less, made)
-        for seen, mark, less, made in zip(partial, marks, narrowed, made_of, strict=True)
+        Observation(bound, seen.highest, mark, less, made, hides=(look.spec.id.schema, look.spec.id.name) in filtered)
+        for look, seen, mark, less, made in zip(looks, partial, marks, narrowed, made_of, strict=True)
     )
 
 
