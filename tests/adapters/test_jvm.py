@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 
-from incremental_assets.adapters.spark import jvm
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.adapters.spark.session_provider import Session
 from incremental_assets.core.model.table import TableId
@@ -98,18 +96,24 @@ def test_a_session_that_cannot_be_stopped_says_why(killed: subprocess.Popen[byte
 
 def test_whoever_started_a_jvm_that_was_ended_still_learns_how() -> None:
     """PySpark takes an exit code of 0 for a JVM that is still on its way, and that is what `subprocess` says of a child that another has waited for."""
-    environment = {**os.environ, jvm._OF_GATEWAY: "anywhere"}
-    beginning = subprocess.Popen(["sleep", "600"], env=environment)
-    stubborn = subprocess.Popen([sys.executable, "-c", IGNORES], env=environment, stdout=subprocess.PIPE)
-    assert stubborn.stdout is not None
-    assert stubborn.stdout.readline() == b"ready\n"
-    jvm.end()
-    assert (beginning.poll(), stubborn.poll()) == (-signal.SIGTERM, -signal.SIGKILL)
+    # In a process of its own: it ends every JVM that its process has started, and the session of these tests would be one.
+    done = subprocess.run([sys.executable, "-c", ENDS_TWO], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == [str(-signal.SIGTERM), str(-signal.SIGKILL)]
 
 
 IGNORES = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
 )
+ENDS_TWO = f"""
+import os, subprocess, sys
+from incremental_assets.adapters.spark import jvm
+environment = {{**os.environ, jvm._OF_GATEWAY: "anywhere"}}
+beginning = subprocess.Popen(["sleep", "600"], env=environment)
+stubborn = subprocess.Popen([sys.executable, "-c", {IGNORES!r}], env=environment, stdout=subprocess.PIPE)
+stubborn.stdout.readline()
+jvm.end()
+print(beginning.poll(), stubborn.poll())
+"""
 
 
 class Stops:
