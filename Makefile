@@ -37,7 +37,7 @@ acceptance: setup ## what takes longer: Dagster's UI, daemon, deployment, compon
 	$(BIN)/pytest $(WORKERS) -m acceptance $(ARGS)
 
 durations: setup ## play all tests and write how long each took; the result is docs/durations.md
-	$(BIN)/pytest $(WORKERS) -p tests.durations --durations-table docs/durations.md $(ARGS)
+	$(BIN)/pytest $(WORKERS) -p tests.durations --durations-table=docs/durations.md $(ARGS)
 
 check: setup ## style, types, and who may import whom
 	$(BIN)/ruff check .
