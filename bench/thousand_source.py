@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 
-from incremental_assets.adapters.databases.jdbc_source import SparkSnapshot
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.spark_source import SparkSnapshot
 from incremental_assets.core.config.load import load
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec

@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.adapters.databases.dialect import Address
-    from incremental_assets.adapters.databases.probe import SqlProbe
-    from incremental_assets.core.ports import Lake, Source, Stage
+    from incremental_assets.core.ports import Lake, Stage
 
 Session = Callable[[], "SparkSession"]
 
 
 def open_lake(root: str, session: Session, address: Address) -> Lake:
     """Delta tables below `root`, and where the source is that they are compared with."""
+    from incremental_assets.adapters.databases.registry import dialect_of
     from incremental_assets.adapters.delta.lake import DeltaLake
 
-    return DeltaLake(root, session, address)
+    return DeltaLake(root, session, dialect_of(address.dialect).reader(address))
 
 
 def open_stage(root: str, session: Session) -> Stage:
@@ -27,10 +27,3 @@ def open_stage(root: str, session: Session) -> Stage:
     from incremental_assets.adapters.delta.stage import ParquetStage
 
     return ParquetStage(root, session)
-
-
-def open_reader(probe: SqlProbe, address: Address, session: Session) -> Source:
-    """The source, read for real."""
-    from incremental_assets.adapters.databases.jdbc_source import SparkSource
-
-    return SparkSource(probe, address, session)

@@ -11,8 +11,8 @@ from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
-from resources.lake import open_lake, open_reader, open_stage
-from resources.source import address, open_probe
+from resources.lake import open_lake, open_stage
+from resources.source import address, open_probe, open_reader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

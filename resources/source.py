@@ -12,8 +12,13 @@ from incremental_assets.core.config.load import Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
     from incremental_assets.adapters.databases.dialect import Address
     from incremental_assets.adapters.databases.probe import SqlProbe
+    from incremental_assets.core.ports import Source
 
 
 def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
@@ -21,6 +26,13 @@ def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
     from incremental_assets.adapters.databases.probe import SqlProbe
 
     return SqlProbe(address(source, file), source.name)
+
+
+def open_reader(probe: SqlProbe, where: Address, session: Callable[[], SparkSession]) -> Source:
+    """The source, read for real."""
+    from incremental_assets.adapters.databases.spark_source import SparkSource
+
+    return SparkSource(probe, where, session)
 
 
 def address(source: SourceConfig, file: Path) -> Address:

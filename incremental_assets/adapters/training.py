@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from incremental_assets.adapters.databases.jdbc_source import SparkSnapshot
+from incremental_assets.adapters.databases.registry import java_packages
+from incremental_assets.adapters.databases.spark_source import SparkSnapshot
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.stage import ParquetStage
 from incremental_assets.adapters.spark.cds_archive import DRIVER_OPTIONS, QUIET, spark_home
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 APP = "00000000-0000-4000-8000-000000000000"
 NAMED = (
-    ("postgresql", "org/postgresql/"),
+    *((package, f"{package.replace('.', '/')}/") for package in java_packages()),
     ("spark-sql_", "org/apache/spark/sql/execution/datasources/jdbc/"),
     ("spark-sql_", "org/apache/spark/sql/jdbc/"),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dagster import AssetsDefinition, AssetSpec
 
+from incremental_assets.core.config.dialects import kind_of
 from incremental_assets.core.config.load import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
@@ -16,9 +17,6 @@ from incremental_assets.core.model.table import Strategy, TableId, TableShape
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key, source_key
 from incremental_assets.defs.partitions import Scheme, scheme_of
-
-_KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
-"""Where Dagster's word for a database, and so its picture, is another one than ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class View:
     @property
     def kind(self) -> str:
         """The database, in Dagster's word for it."""
-        return _KINDS.get(self.config.dialect, self.config.dialect)
+        return kind_of(self.config.dialect)
 
     def by_scheme(self) -> Mapping[Scheme, tuple[Known, ...]]:
         """The tables that one op syncs and one job runs."""

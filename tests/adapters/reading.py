@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.databases.dialect import ReadQuery
+from incremental_assets.adapters.databases.jdbc import ReadQuery
 from incremental_assets.adapters.databases.measure import spark_row_hash
-from incremental_assets.adapters.databases.postgresql.dialect import PostgreSQL
+from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
+from incremental_assets.adapters.databases.postgresql.read import read_query
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import Column
@@ -15,25 +18,23 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.adapters.source import Source
 
-DIALECT = PostgreSQL()
-
 
 def loaded(
     spark: SparkSession, source: Source, sql: str, parts: tuple[str, ...] = (), snapshot_id: str | None = None
 ) -> DataFrame:
     address = source.address()
-    properties = DIALECT.jdbc_properties(address)
-    reader = spark.read.option("sessionInitStatement", DIALECT.session_init(snapshot_id))
+    properties = jdbc_properties(address)
+    reader = spark.read.option("sessionInitStatement", session_init(snapshot_id, timedelta(minutes=15)))
     if parts:
-        return reader.jdbc(DIALECT.jdbc_url(address), f"({sql}) AS s", predicates=list(parts), properties=properties)
-    return reader.jdbc(DIALECT.jdbc_url(address), f"({sql}) AS s", properties=properties)
+        return reader.jdbc(jdbc_url(address), f"({sql}) AS s", predicates=list(parts), properties=properties)
+    return reader.jdbc(jdbc_url(address), f"({sql}) AS s", properties=properties)
 
 
 def rows_of(spark: SparkSession, source: Source, plan: SyncPlan, parts: int = 1) -> tuple[ReadQuery, DataFrame]:
     """Collected in the driver's memory, so that the snapshot may close."""
     with source.open().snapshot(plan) as snapshot:
-        query = DIALECT.read_query(plan, parts, clean=snapshot.rejected == 0)
-        raw = loaded(spark, source, query.sql, query.parts, snapshot.snapshot_id)
+        query = read_query(plan, parts, clean=snapshot.rejected == 0)
+        raw = loaded(spark, source, query.sql, query.parts, snapshot.handle.snapshot_id)
         columns = [sf.expr(travelling.spark).alias(travelling.name) for travelling in query.transports]
         frame = raw.select(*columns, REJECT_COLUMN, REJECT_REASON, RAW, LATE).localCheckpoint(eager=True)
     return query, frame

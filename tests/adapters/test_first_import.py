@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import sys
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.databases.jdbc_source import SparkSource
+from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.delta.stage import ParquetStage
 
 def session():

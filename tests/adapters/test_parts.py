@@ -7,8 +7,9 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.parts import members, parts
+from incremental_assets.adapters.databases.observe import parts
 from incremental_assets.adapters.databases.postgresql.read import read_query
+from incremental_assets.adapters.databases.postgresql.session import Session
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Cursor
@@ -63,7 +64,8 @@ def test_only_the_new_partition_is_asked_where_it_begins(source: Source) -> None
         connection.execute("SET lock_timeout = '2s'")
         with psycopg.RawCursor(connection) as asked:
             look = Look(spec, known)
-            (found,) = parts(asked, (look,), members(asked, (look,)))
+            session = Session(asked)
+            (found,) = parts(session, (look,), session.members((spec.id,)))
     assert found is not None
     assert str(found.lowest) == "2011-03-04T05:06:07Z"
 
@@ -152,7 +154,7 @@ def test_a_partition_that_is_attached_while_a_sync_reads_is_read_by_the_next_one
         query = read_query(decision, 1)
         with source.connect() as reader:
             reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            reader.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.snapshot_id}'")  # type: ignore[arg-type]
+            reader.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.handle.snapshot_id}'")  # type: ignore[arg-type]
             assert len(reader.execute(query.sql).fetchall()) == snapshot.rows == 3  # type: ignore[arg-type]
         landed = decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
     with probe.snapshot(decision) as late:

@@ -115,7 +115,7 @@ def test_a_snapshot_stays_as_it_was(source: Source) -> None:
         source.execute("DELETE FROM orders")
         reader = source.connect()
         reader.execute(
-            f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '{snapshot.snapshot_id}'".encode()
+            f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '{snapshot.handle.snapshot_id}'".encode()
         )
         assert reader.execute("SELECT count(*) FROM orders").fetchone() == (10,)
     assert snapshot.rows == 10

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.dialect import PostgreSQL
+from incremental_assets.adapters.databases.postgresql.read import read_query
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy
@@ -50,7 +50,7 @@ def test_the_rows_of_a_read(
     spec = source.spec("orders", Cursor("updated_at", CursorType.TIMESTAMP, nulls, fallback))
     probe = source.open()
     plan = planned(probe, spec, request=Request("r", mode, JANUARY if mode is Mode.BACKFILL else None))
-    found = ids(source, PostgreSQL().read_query(plan, 1).sql)
+    found = ids(source, read_query(plan, 1).sql)
     assert found == expected
     with probe.snapshot(plan) as snapshot:
         assert snapshot.rows == len(found)
@@ -62,7 +62,7 @@ def test_the_rows_of_a_read(
 def test_rows_past_the_sources_clock(source: Source, policy: FuturePolicy, rejected: list[int]) -> None:
     source.execute(*ORDERS)
     spec = source.spec("orders", Cursor("updated_at", CursorType.TIMESTAMP, NullPolicy.SKIP), future=policy)
-    query = PostgreSQL().read_query(planned(source.open(), spec), 1)
+    query = read_query(planned(source.open(), spec), 1)
     assert ids(source, query.sql, f"{REJECT_REASON} IS NOT NULL") == rejected
     assert ids(source, query.sql) == ([1, 2] if policy is FuturePolicy.WAIT else [1, 2, 5, 6])
     if policy is FuturePolicy.QUARANTINE:
@@ -84,7 +84,7 @@ def test_a_row_below_what_an_earlier_sync_had_read_is_late(source: Source) -> No
     probe = source.open()
     state = synced(probe, spec)
     source.execute("INSERT INTO orders VALUES (7, '2023-12-31', NULL), (8, now(), NULL)")
-    query = PostgreSQL().read_query(planned(probe, spec, state), 1)
+    query = read_query(planned(probe, spec, state), 1)
     assert ids(source, query.sql, LATE) == [1, 2, 7]
 
 
@@ -94,7 +94,7 @@ def test_parts_are_disjoint_cover_every_row_and_are_ranges_of_blocks(source: Sou
         "VACUUM ANALYZE big",
     )
     spec = source.spec("big")
-    query = PostgreSQL().read_query(planned(source.open(), spec), 4)
+    query = read_query(planned(source.open(), spec), 4)
     assert len(query.parts) == 4
     source.execute("INSERT INTO big SELECT g, repeat('x', 400) FROM generate_series(20001, 21000) AS g")
     found = [ids(source, query.sql, part) for part in query.parts]
@@ -113,14 +113,14 @@ def test_a_small_table_a_view_and_a_partitioned_table_are_not_split(source: Sour
         *ORDERS, "CREATE VIEW shown AS SELECT * FROM orders", "CREATE TABLE parts (id int) PARTITION BY HASH (id)"
     )
     for name in ("orders", "shown", "parts"):
-        assert PostgreSQL().read_query(planned(source.open(), source.spec(name)), 4).parts == ()
+        assert read_query(planned(source.open(), source.spec(name)), 4).parts == ()
 
 
 def test_a_table_of_a_thousand_columns_is_read(source: Source) -> None:
     columns = ", ".join(f"c{number} date" for number in range(1000))
     source.execute(f"CREATE TABLE wide ({columns})", "INSERT INTO wide (c0, c999) VALUES ('2024-01-01', 'infinity')")
     spec = source.spec("wide")
-    query = PostgreSQL().read_query(planned(source.open(), spec), 1)
+    query = read_query(planned(source.open(), spec), 1)
     row = source.connect().execute(f"SELECT {REJECT_COLUMN}, {RAW} FROM ({query.sql}) AS s".encode()).fetchone()
     assert row is not None
     assert row[0] == "c999"
@@ -139,7 +139,7 @@ def test_parts_read_by_spark_share_one_snapshot(source: Source, spark: SparkSess
     plan = planned(probe, spec)
     with probe.snapshot(plan) as snapshot:
         query = DIALECT.read_query(plan, 2, clean=snapshot.rejected == 0)
-        frame = loaded(spark, source, query.sql, query.parts, snapshot.snapshot_id)
+        frame = loaded(spark, source, query.sql, query.parts, snapshot.handle.snapshot_id)
         source.execute(
             "DELETE FROM big WHERE id % 2 = 0",
             "INSERT INTO big SELECT g, 'late' FROM generate_series(20001, 30000) AS g",

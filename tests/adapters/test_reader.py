@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.databases.jdbc_source import PART_BYTES, SparkSource, parts_for
+from incremental_assets.adapters.databases.jdbc import PART_BYTES, parts_for
+from incremental_assets.adapters.databases.postgresql.reader import JdbcReader
+from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.stage import ParquetStage
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
@@ -36,7 +38,7 @@ class Copy:
 
     def __init__(self, source: Source, spark: SparkSession, folder: Path) -> None:
         self.source, self.probe = source, source.open()
-        self.lake = DeltaLake(str(folder), lambda: spark, source.address())
+        self.lake = DeltaLake(str(folder), lambda: spark, JdbcReader(source.address()))
         self.stage = ParquetStage(str(folder), lambda: spark)
         self.reader = SparkSource(self.probe, source.address(connections=3), lambda: spark)
         self.seq = 0
@@ -285,5 +287,5 @@ def test_parallel_readers_have_their_settings_in_the_shared_snapshot_without_plp
     sql = "SELECT current_setting('client_connection_check_interval') AS looks, (SELECT count(*) FROM public.orders) AS rows"
     with source.open().snapshot(planned(source.open(), source.spec("orders", NUMBER))) as snapshot:
         source.execute("INSERT INTO orders VALUES (1, 1)")
-        (row,) = loaded(spark, source, sql, snapshot_id=snapshot.snapshot_id).collect()
+        (row,) = loaded(spark, source, sql, snapshot_id=snapshot.handle.snapshot_id).collect()
         assert tuple(row) == ("5s", 0)

@@ -88,12 +88,12 @@ import json, sys
 from pathlib import Path
 from incremental_assets.adapters.spark.server_record import read
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.dialect import PostgreSQL
+from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url
 from incremental_assets.adapters.spark.connect_client import open_remote
 
-session, address, dialect = open_remote(read(Path(sys.argv[1])), lambda: True), Address(**json.loads(sys.argv[2])), PostgreSQL()
+session, address = open_remote(read(Path(sys.argv[1])), lambda: True), Address(**json.loads(sys.argv[2]))
 query = "(SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS q"
-print(session.read.jdbc(dialect.jdbc_url(address), query, properties=dialect.jdbc_properties(address)).first()[0])
+print(session.read.jdbc(jdbc_url(address), query, properties=jdbc_properties(address)).first()[0])
 """
 
 

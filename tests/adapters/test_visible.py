@@ -37,10 +37,10 @@ def read(source: Source, probe: SqlProbe, spec: TableSpec, state: State | None) 
     """The ids that a sync reads, by a reader of its own in the same snapshot, and the state that it leaves."""
     decision = planned(probe, spec, state)
     with probe.snapshot(decision) as snapshot:
-        query = read_query(decision, 1, since=snapshot.since)
+        query = read_query(decision, 1, since=snapshot.handle.since)
         with source.connect() as reader:
             reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            reader.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.snapshot_id}'")  # type: ignore[arg-type]
+            reader.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.handle.snapshot_id}'")  # type: ignore[arg-type]
             rows = sorted(int(row[0]) for row in reader.execute(query.sql).fetchall())  # type: ignore[arg-type]
         assert len(rows) == snapshot.rows, "the source counts what is read"
         return rows, decision.landed(

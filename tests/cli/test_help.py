@@ -56,7 +56,7 @@ def test_nothing_heavy_is_imported_to_answer(arguments: list[str]) -> None:
 def test_a_verb_that_moves_no_rows_needs_no_dagster_and_no_spark(verb: str) -> None:
     program = (
         f"import sys, incremental_assets.cli.commands.{verb}, resources.runtime, incremental_assets.adapters.databases.probe, incremental_assets.adapters.checkpoints.store\n"
-        "import incremental_assets.adapters.delta.lake, incremental_assets.adapters.databases.jdbc_source, incremental_assets.adapters.delta.stage\n"
+        "import incremental_assets.adapters.delta.lake, incremental_assets.adapters.databases.spark_source, incremental_assets.adapters.delta.stage\n"
         "print([name for name in ('dagster', 'pyspark', 'delta', 'pandas', 'pandera') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from incremental_assets.adapters.databases.postgresql.dialect import PostgreSQL
+from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url
 from incremental_assets.adapters.delta import commit
 from incremental_assets.core.planning.report import Status
 from resources.source import address
@@ -84,8 +84,7 @@ def in_the_middle_of_the_fence(desk: Stand, monkeypatch: pytest.MonkeyPatch, the
             return empty(session)
         with desk.runtime() as runtime:
             here = address(runtime.configuration.source("shop"), desk.shop.config)
-        dialect = PostgreSQL()
-        frame = session.read.jdbc(dialect.jdbc_url(here), "gate", properties=dialect.jdbc_properties(here))
+        frame = session.read.jdbc(jdbc_url(here), "gate", properties=jdbc_properties(here))
         holder = desk.shop.connect()
         holder.execute("LOCK TABLE gate IN ACCESS EXCLUSIVE MODE")
         shut.append(threading.Thread(target=open_again, args=(desk, holder, then)))

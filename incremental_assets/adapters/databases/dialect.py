@@ -1,9 +1,29 @@
-"""What a dialect owes to the rooms around it: how a read is put to its database and how its columns travel to Spark."""
+"""What a database owes to the rooms above: its connections, the questions that one of them answers, and its rows for Spark.
+
+A database is a folder beside this file, with a dialect that `registry.py` finds. Whatever holds for every database (the order of the questions,
+which windows are asked, what a look at many tables leaves out) is written once, above: `observe.py`, `probe.py`, `spark_source.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.settled_bound import Bound
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +46,124 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Transport:
-    """How one column travels. `select` is SQL of the source giving `alias`; `spark` is Spark SQL over `alias` giving the column."""
+class Numbers:
+    """What one snapshot, which is held open, says of a plan's window."""
 
-    name: str
-    alias: str
-    select: str
-    spark: str
+    rows: int
+    rejected: int
+    """Rows that Spark cannot hold, or that the plan sends to quarantine; when 0 the read need not test for them."""
+    nulls: int
+    highest: CursorValue | None
+    due: CursorValue | None
+    """The smallest that is past the source's clock, where the plan sends such rows to quarantine."""
+    fingerprint: Fingerprint | None
+    visible: str
+    """Which transactions it shows, in the source's own words; empty where the source does not tell."""
+    handle: Any
+    """How the reader of the same dialect finds the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadQuery:
-    """One read: a complete SELECT with the transports and the four flag columns, and predicates on its output that split it.
+class Unread:
+    """Stamps of a table that have not landed: those of the window that lie above a value. `zone` is that of stamps without one."""
 
-    `parts` is empty when one connection reads it all; otherwise the predicates are disjoint and cover every row.
-    """
+    spec: TableSpec
+    window: Window
+    above: CursorValue
+    zone: str
 
-    sql: str
-    transports: tuple[Transport, ...]
-    parts: tuple[str, ...] = ()
+
+class Session(Protocol):
+    """One connection at work. Tables are numbered by who asks; unless one is asked `alone`, one that fails is left out of the answer."""
+
+    def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+        """Every table of the schemas; those that this user may not read by name, after the others."""
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those of the schemas that the database does not have."""
+
+    def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
+        """Those of the tables that do not show this user every row."""
+
+    def bound(self, specs: Sequence[TableSpec]) -> Bound:
+        """How far the source has settled: the clock, then whatever may still bring rows that were stamped before it."""
+
+    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The largest cursor of each table."""
+
+    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The smallest cursor of each table."""
+
+    def fingerprints(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
+    ) -> dict[int, Fingerprint]:
+        """Of the rows of each window: equal to another one only where nothing has changed in between."""
+
+    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
+        """Seconds since the oldest of the stamps; None where there is none."""
+
+    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
+        """Per table the partitions and children in which rows may lie, by numbers of the source's own; ascending."""
+
+    def lowest_of_members(
+        self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """The smallest cursor in some members of each table."""
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, in the words of `measure.py`, in one snapshot."""
+
+    def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
+        """What `doctor` must know of the source and of some tables."""
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
+        """One snapshot, held open until the block ends. Raises SourceRefused if the table is no longer the planned one."""
+
+
+class Connections(Protocol):
+    """The light connections of one process to one source. Opens nothing before it is asked."""
+
+    def session(self) -> AbstractContextManager[Session]:
+        """One of them, for as long as the block."""
+
+    def explained(self, table: TableId | None = None) -> AbstractContextManager[None]:
+        """Turns whatever the driver raises inside into an error of `core.errors`."""
+
+    def close(self) -> None:
+        """Close those that are kept."""
+
+
+class Reader(Protocol):
+    """A source's rows as Spark takes them."""
+
+    def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> AbstractContextManager[DataFrame]:
+        """The rows of the plan's window under the snapshot of the numbers, then the four flags of `staged.py`; read before the block ends."""
+
+    def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
+        """KEY and HASH of `own_names.py` for every row of the windows, to find the rows that differ."""
+
+    def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
+        """KEY of each row of the windows that Spark cannot hold; None where it holds them all."""
+
+    def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
+        """One sentence for an error of Spark's whose cause is the source; None where it is not."""
+
+
+class Dialect(Protocol):
+    """One database. It is found without loading its driver."""
+
+    name: str
+    """As `dialect` in sources.yaml names it."""
+    java_package: str
+    """Where the classes of its JDBC driver lie; empty where Spark needs none."""
+
+    def connections(self, address: Address) -> Connections:
+        """Light questions to one source."""
+
+    def reader(self, address: Address) -> Reader:
+        """The same source, read for real."""
+
+    def missing_sql(
+        self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
+    ) -> str:
+        """What an administrator runs so that these tables, and all of the schemas in `whole`, can be read; empty when nothing is missing."""

@@ -10,9 +10,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import Window as Over
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text, spark_row_hash
-from incremental_assets.adapters.databases.postgresql.dialect import PostgreSQL
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import CURSOR, HASH, KEY, SEQ, TIMES, own
@@ -68,12 +67,12 @@ def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
     return tuple(int(number) for number in found)
 
 
-def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparison:
+def compare(held: Held, windows: Sequence[Window], reader: Reader) -> Comparison:
     """Multisets of (key, hash); every version that an append kept may answer for a row of the source."""
     spec = held.spec
     rows = _rows(held).where(_in_any(spec, windows))
     lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
-    source = _source(held.session, PostgreSQL().row_hashes_query(spec, windows), address)
+    source = reader.row_hashes(held.session, spec, windows)
     here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(TIMES)) for side in (source, lake))
     both = here.alias(_SOURCE).join(there.alias(_LAKE), on=_same_row(), how="full_outer")
     more = sf.coalesce(column(TIMES, _SOURCE), sf.lit(0)) - sf.coalesce(column(TIMES, _LAKE), sf.lit(0))
@@ -88,12 +87,11 @@ def compare(held: Held, windows: Sequence[Window], address: Address) -> Comparis
     return Comparison(int(found[own("missing")]), int(found[own("extra")]), keys["missing"], keys["extra"])
 
 
-def outdated(held: Held, windows: Sequence[Window], address: Address) -> Outdated:
+def outdated(held: Held, windows: Sequence[Window], reader: Reader) -> Outdated:
     """Keys of the source's rows that cannot land, looked for in the whole of the target: those rows lie there under older cursors."""
-    query = PostgreSQL().unholdable_keys_query(held.spec, windows)
-    if not query:
+    keys = reader.unholdable_keys(held.session, held.spec, windows)
+    if keys is None:
         return Outdated(0)
-    keys = _source(held.session, query, address)
     rows = _rows(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
     found = rows.orderBy(KEY).limit(_SAMPLES).collect()
     return Outdated(
@@ -152,14 +150,6 @@ def _rows(held: Held) -> DataFrame:
         for found in held.spec.columns
     ]
     return table.select(*columns, sf.col(SEQ))
-
-
-def _source(session: SparkSession, query: str, address: Address) -> DataFrame:
-    dialect = PostgreSQL()
-    properties = dialect.jdbc_properties(address) | {
-        "sessionInitStatement": dialect.session_init(None, address.statement_timeout)
-    }
-    return session.read.jdbc(dialect.jdbc_url(address), f"({query}) AS q", properties=properties)
 
 
 def _latest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from incremental_assets.adapters.databases.registry import java_packages
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost
@@ -39,7 +40,7 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
 
 def explain(told: str, table: TableId, lake: str, staged: str) -> IncrementalAssetsError | None:
     """One sentence for what Spark said; None where that is nothing known, or not the lake's: the source's disk may be full as well."""
-    if "org.postgresql" in told:
+    if any(package in told for package in java_packages()):
         return None
     for refusal, cure in _REFUSALS.items():
         if refusal in told:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.postgresql.errors import read_explained
+from incremental_assets.adapters.databases.dialect import Reader
+from incremental_assets.adapters.databases.spark_source import read_explained
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Kind, Note
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
@@ -61,14 +61,14 @@ class Withdrawal:
 
 
 class DeltaLake:
-    """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark; `address` is the source for `compare`."""
+    """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark; `source` is what `compare` reads."""
 
-    def __init__(self, lake: str, session: Callable[[], SparkSession], address: Address | None = None) -> None:
+    def __init__(self, lake: str, session: Callable[[], SparkSession], source: Reader | None = None) -> None:
         if is_local(lake) and "%" in lake:
             raise NameRefused(
                 f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
             )
-        self._lake, self._session, self._address = lake, session, address
+        self._lake, self._session, self._source = lake, session, source
         self._seen: dict[TableId, int] = {}
         """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
 
@@ -234,24 +234,24 @@ class DeltaLake:
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ."""
-        held, address = self._beside_source(spec)
+        held, source = self._beside_source(spec)
         from incremental_assets.adapters.delta import checksums as reckoning
 
-        with explained(spec.id, self._lake), read_explained(address, spec.id):
-            return reckoning.compare(held, windows, address)
+        with explained(spec.id, self._lake), read_explained(source, spec.id):
+            return reckoning.compare(held, windows, source)
 
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
         """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
-        held, address = self._beside_source(spec)
+        held, source = self._beside_source(spec)
         from incremental_assets.adapters.delta import checksums as reckoning
 
-        with explained(spec.id, self._lake), read_explained(address, spec.id):
-            return reckoning.outdated(held, windows, address)
+        with explained(spec.id, self._lake), read_explained(source, spec.id):
+            return reckoning.outdated(held, windows, source)
 
-    def _beside_source(self, spec: TableSpec) -> tuple[Held, Address]:
-        """The table at the version of now, and where its source is."""
-        if self._address is None:
-            raise ValueError("a lake that compares is given the address of the source")
+    def _beside_source(self, spec: TableSpec) -> tuple[Held, Reader]:
+        """The table at the version of now, and its source."""
+        if self._source is None:
+            raise ValueError("a lake that compares is given the reader of the source")
         path = table_path(self._lake, spec.id)
         # Before the source is read: a sync in between then only takes rows out of windows, on both sides.
         log = open_log(path)
@@ -260,7 +260,7 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.adapters.delta import checksums as reckoning
 
-        return reckoning.Held(session, path, log, spec), self._address
+        return reckoning.Held(session, path, log, spec), self._source
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""

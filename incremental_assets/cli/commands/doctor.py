@@ -167,7 +167,7 @@ def _of_source(
 
 def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
     """By source: what an administrator runs. A source that does not let us in yet gets everything that a new role needs."""
-    from incremental_assets.adapters.databases.postgresql.doctor import missing_sql
+    from incremental_assets.adapters.databases.registry import dialect_of
     from resources.source import address
 
     sources = runtime.configuration.sources
@@ -179,7 +179,7 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
         wanted = tuple(wanted_of(table, terms_of(source, table)) for table in tables[source.name] if table in kept)
         where = address(source, runtime.configuration.path)
         facts, why = _facts(runtime, source, wanted)
-        statements[source.name] = missing_sql(where, wanted, facts, _whole(source))
+        statements[source.name] = dialect_of(where.dialect).missing_sql(where, wanted, facts, _whole(source))
         told = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
         shown.append(Note(f"{told}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
     return Answer({"sql": statements}, shown)

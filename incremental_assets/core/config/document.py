@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
+from incremental_assets.core.config.dialects import BUILT_IN, checked_dialect
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
     Column,
@@ -154,15 +155,7 @@ TableEntry = Annotated[
 # --- a source -------------------------------------------------------------------------------------
 
 
-def _available(dialect: str) -> str:
-    if dialect != "postgresql":
-        raise ValueError(f"the dialect {dialect} is not available yet; use postgresql")
-    return dialect
-
-
-Dialect = Annotated[
-    Literal["postgresql", "mysql", "mariadb", "sqlserver", "oracle", "sqlite"], AfterValidator(_available)
-]
+Dialect = Annotated[str, AfterValidator(checked_dialect), Field(examples=[*BUILT_IN])]
 
 
 def _no_size(value: object) -> object:

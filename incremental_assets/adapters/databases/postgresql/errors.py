@@ -12,8 +12,6 @@ from psycopg import errors
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.sql import identifier
-from incremental_assets.adapters.spark.error_text import words as all_words
-from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
@@ -68,9 +66,8 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
     return SourceRefused(f"{table or place}: the source refused the question: {words}")
 
 
-def _explain_read(error: Exception, address: Address, table: TableId) -> IncrementalAssetsError | None:
+def explain_read(text: str, address: Address, table: TableId) -> IncrementalAssetsError | None:
     """One sentence for an error of Spark whose cause is the JDBC driver's; None where it is not. Spark wraps it as it likes, its text stays."""
-    text = all_words(error)
     found = _JDBC.search(text)
     if found is None and _JDBC_REFUSED.search(text) is None:
         return None
@@ -90,21 +87,6 @@ def _explain_read(error: Exception, address: Address, table: TableId) -> Increme
         f"{table}: the connection to {address.host}:{address.port} was lost while the table was read ({words}); "
         "the next sync goes on where this one stopped"
     )
-
-
-@contextmanager
-def read_explained(address: Address, table: TableId) -> Iterator[None]:
-    """Turn what Spark raises inside into an error of the family, where its JVM is gone or its cause is the JDBC driver's."""
-    try:
-        yield
-    except IncrementalAssetsError:
-        raise
-    except Exception as error:
-        told = lost(error, table) or _explain_read(error, address, table)
-        if told is None:
-            raise
-        # Without the cause: the driver's own error may quote anything.
-        raise told from None
 
 
 def _grant(address: Address, table: TableId | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.read import rejected, stamped_ahead, where
 from incremental_assets.adapters.databases.postgresql.sql import (
@@ -36,26 +37,15 @@ from incremental_assets.core.planning.settled_bound import Bound
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotSession:
-    """A snapshot that is held open, and the source's own numbers in it."""
+class Exported:
+    """A snapshot as other connections find it."""
 
     snapshot_id: str
-    rows: int
-    rejected: int
-    """Rows that Spark cannot hold, or that the plan sends to quarantine; when 0 the read need not test for them."""
-    nulls: int
-    highest: CursorValue | None
-    lowest: CursorValue | None
-    due: CursorValue | None
-    """The smallest that is past the source's clock, where the plan sends such rows to quarantine."""
-    fingerprint: Fingerprint | None
-    visible: str
-    """Which transactions it shows."""
     since: int | None
     """The transaction before which the last sync has read every row; None: all of the window is read."""
 
 
-def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSession:
+def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> Numbers:
     """Begin the transaction that owns the snapshot, and ask it for the plan's numbers. Raises SourceRefused if the table is no longer the planned one."""
     spec = plan.spec
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -63,40 +53,38 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> SnapshotSess
     last, values = read_already(plan), Parameters()
     since = first_unread(last.visible, visible) if last else None
     sql = numbers_sql(plan, values, since)
-    rows, rejected_rows, highest, lowest, due, nulls, *marks = one_row(asked, sql, values.values)
+    rows, rejected_rows, highest, due, nulls, *marks = one_row(asked, sql, values.values)
     check_unaltered(asked, spec)
     check_members(asked, plan)
-    return SnapshotSession(
-        snapshot_id=snapshot_id,
+    return Numbers(
         rows=rows,
         rejected=rejected_rows,
         nulls=nulls,
         highest=parse_cursor(spec, highest),
-        lowest=parse_cursor(spec, lowest),
         due=parse_cursor(spec, due),
         fingerprint=fingerprint(spec, plan.fingerprint_lower, marks, plan.bound) if marks[0] is not None else None,
         visible=visible,
-        since=since,
+        handle=Exported(snapshot_id, since),
     )
 
 
 def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) -> str:
-    """One row: rows, rejected, highest, lowest, due, nulls, and the fingerprint's rows, highest and digest."""
+    """One row: rows, rejected, highest, due, nulls, and the fingerprint's rows, highest and digest."""
     spec = plan.spec
     read = f"FROM {relation(spec.id)} WHERE {where(plan, values, since)}"
     counts = f"count(*) AS n, count(*) FILTER (WHERE {rejected(plan, values)}) AS rejected"
     if not spec.is_incremental:
-        return f"SELECT r.n, r.rejected, NULL, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
+        return f"SELECT r.n, r.rejected, NULL, NULL, 0, NULL, NULL, NULL FROM (SELECT {counts} {read}) AS r"
     stamped = stamped_ahead(plan, values)
     due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
-    ends = f"CAST(max({orderly(spec)}) AS text) AS highest, CAST(min({orderly(spec)}) AS text) AS lowest, {due} AS due"
+    ends = f"CAST(max({orderly(spec)}) AS text) AS highest, {due} AS due"
     missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
     if plan.request.mode is Mode.BACKFILL:
         # A backfill leaves the fingerprint of the last sync as it is.
-        return f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
+        return f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
     provisional = fingerprint_sql(spec, provisional_window(plan), values, plan.members)
     return (
-        f"SELECT r.n, r.rejected, r.highest, r.lowest, r.due, {missing}, f.n, f.highest, f.digest "
+        f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, f.n, f.highest, f.digest "
         f"FROM (SELECT {counts}, {ends} {read}) AS r CROSS JOIN ({provisional}) AS f"
     )
 

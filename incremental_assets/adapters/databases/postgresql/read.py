@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incremental_assets.adapters.databases.dialect import ReadQuery
+from incremental_assets.adapters.databases.jdbc import ReadQuery
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
     Values,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from incremental_assets.adapters.databases.dialect import Transport
+from incremental_assets.adapters.databases.jdbc import Transport
 from incremental_assets.adapters.databases.postgresql.sql import column
 from incremental_assets.core.model.table import Column, Fidelity
 

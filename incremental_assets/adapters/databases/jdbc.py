@@ -1,0 +1,76 @@
+"""Spark's JDBC reader: a query put to a database, in parts, and what arrives of it as the columns that were agreed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from incremental_assets.core.model.table import TableShape
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PART_BYTES = 16 * 2**20
+"""What one connection reads in about half a second: below it a second one costs more than it brings."""
+SCAN_SHARE = 0.2
+"""From this share of a table on, reading by ranges of blocks beats one reader that follows an index."""
+
+UNKNOWN_WIDTH = 200
+"""Bytes of a row where the source has not counted its rows yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """How one column travels. `select` is SQL of the source giving `alias`; `spark` is Spark SQL over `alias` giving the column."""
+
+    name: str
+    alias: str
+    select: str
+    spark: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadQuery:
+    """One read: a complete SELECT with the transports and the four flag columns, and predicates on its output that split it.
+
+    `parts` is empty when one connection reads it all; otherwise the predicates are disjoint and cover every row.
+    """
+
+    sql: str
+    transports: tuple[Transport, ...]
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Jdbc:
+    """Where Spark's connections lead, and with what settings."""
+
+    url: str
+    properties: Mapping[str, str]
+
+    def read(self, session: SparkSession, sql: str, parts: Sequence[str] = ()) -> DataFrame:
+        """The rows of a query, one connection for each part."""
+        relation, properties = f"({sql}) AS q", dict(self.properties)
+        if parts:
+            return session.read.jdbc(self.url, relation, predicates=list(parts), properties=properties)
+        return session.read.jdbc(self.url, relation, properties=properties)
+
+
+def arrived(read: DataFrame, transports: Iterable[Transport]) -> DataFrame:
+    """One select states the whole schema. Empty metadata: Spark keeps a char's length there, which must not reach a Delta schema."""
+    from pyspark.sql import functions as sf
+
+    from incremental_assets.adapters.spark.staged import FLAGS
+
+    columns = [sf.expr(travelled.spark).alias(travelled.name, metadata={}) for travelled in transports]
+    return read.select(*columns, *(sf.col(name).alias(name, metadata={}) for name in FLAGS))
+
+
+def parts_for(shape: TableShape, rows: int, connections: int) -> int:
+    """How many connections read at once: by the bytes to come, and only where much of the table is asked for."""
+    width = shape.bytes / shape.rows if shape.rows > 0 else UNKNOWN_WIDTH
+    expected = min(shape.bytes, rows * width)
+    if not shape.splits or expected < shape.bytes * SCAN_SHARE:
+        return 1
+    return max(1, min(connections, round(expected / PART_BYTES)))

@@ -1,0 +1,58 @@
+"""Which partitions and children a table has, and where the rows of some of them begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+
+from incremental_assets.adapters.databases.postgresql.batch import Question
+from incremental_assets.adapters.databases.postgresql.questions import cursors
+from incremental_assets.adapters.databases.postgresql.sql import ALIAS, Parameters, orderly, relation
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.table import TableId, TableSpec
+
+_MEMBERS = """
+WITH RECURSIVE branches (place, relid) AS (
+    SELECT w.place, h.inhrelid
+    FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (schema, name, place)
+    JOIN pg_namespace AS n ON n.nspname = w.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name
+    JOIN pg_inherits AS h ON h.inhparent = c.oid AND NOT h.inhdetachpending
+    UNION
+    SELECT b.place, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid AND NOT h.inhdetachpending
+)
+SELECT b.place, array_agg(b.relid::bigint ORDER BY b.relid::bigint)
+FROM branches AS b JOIN pg_class AS c ON c.oid = b.relid WHERE c.relkind <> 'p' GROUP BY b.place
+"""
+
+# By the partition's own bounds the planner passes over all others, and only the table itself need be granted.
+_BOUNDS = "SELECT o, coalesce(pg_get_partition_constraintdef(o), 'TRUE') FROM unnest($1::oid[]) AS o"
+
+
+def members(asked: psycopg.RawCursor[Any], tables: Sequence[TableId]) -> list[tuple[int, ...]]:
+    """Per table the partitions, at any depth, and the inheritance children in which rows may lie; ascending."""
+    rows = asked.execute(_MEMBERS, ([each.schema for each in tables], [each.name for each in tables])).fetchall()
+    found = {place: tuple(oids) for place, oids in rows}
+    return [found.get(place, ()) for place in range(1, len(tables) + 1)]
+
+
+def lowest_of_members(
+    asked: psycopg.RawCursor[Any], wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
+) -> dict[int, CursorValue | None]:
+    """The smallest cursor in some members of each table."""
+    bounds = dict(asked.execute(_BOUNDS, ([oid for _, oids in wanted.values() for oid in oids],)).fetchall())
+    questions = {index: _lowest(spec, oids, bounds) for index, (spec, oids) in wanted.items()}
+    return cursors(asked, {index: spec for index, (spec, _) in wanted.items()}, questions, alone=alone)
+
+
+def _lowest(spec: TableSpec, oids: Sequence[int], bounds: Mapping[int, str]) -> Question:
+    def question(values: Parameters) -> str:
+        one_by_one = " UNION ALL ".join(
+            f"SELECT min({orderly(spec)}) AS lowest FROM {relation(spec.id)} "
+            f"WHERE {ALIAS}.tableoid = {values(str(oid), 'oid')} AND ({bounds[oid]})"
+            for oid in oids
+        )
+        return f"SELECT CAST(min(m.lowest) AS text) FROM ({one_by_one}) AS m"
+
+    return question

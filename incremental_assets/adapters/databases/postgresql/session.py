@@ -1,0 +1,170 @@
+"""A small pool of our own driver's connections, and the questions that one of them answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+import psycopg
+import sqlalchemy
+from psycopg import pq
+from sqlalchemy import event
+
+from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
+from incremental_assets.adapters.databases.postgresql import connect, members, questions
+from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
+from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
+from incremental_assets.adapters.databases.postgresql.doctor import read_facts
+from incremental_assets.adapters.databases.postgresql.errors import explained
+from incremental_assets.adapters.databases.postgresql.measure import measure
+from incremental_assets.adapters.databases.postgresql.numbers import open_snapshot
+from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.settled_bound import Bound
+
+
+class Session:
+    """Implements `databases.dialect.Session` on one connection in autocommit."""
+
+    def __init__(self, asked: psycopg.RawCursor[Any]) -> None:
+        self._asked = asked
+
+    def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+        """Every table of the schemas, those that this user may not read after the others."""
+        return (*read_catalogue(self._asked, source, schemas), *read_unreadable(self._asked, source, schemas))
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those of the schemas that the database does not have."""
+        return missing_schemas(self._asked, schemas)
+
+    def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
+        """Those of the tables whose row-level security hides rows from this user."""
+        found = hidden(self._asked, tables)
+        return {table for table in tables if (table.schema, table.name) in found}
+
+    def bound(self, specs: Sequence[TableSpec]) -> Bound:
+        """How far the source has settled, with the local times of the zones in which these tables are stamped."""
+        bound = take_bound(self._asked)
+        return replace(bound, local_times=local_times(self._asked, specs, bound))
+
+    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The largest cursor of each table."""
+        return questions.highest(self._asked, specs, alone=alone)
+
+    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The smallest cursor of each table."""
+        return questions.lowest(self._asked, specs, alone=alone)
+
+    def fingerprints(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
+    ) -> dict[int, Fingerprint]:
+        """Of the row versions of each window."""
+        return questions.fingerprints(self._asked, wanted, bound, alone=alone)
+
+    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
+        """Seconds since the oldest of the stamps."""
+        return questions.ages(self._asked, unread, clock, alone=alone)
+
+    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
+        """Per table its partitions and inheritance children, by oid."""
+        return members.members(self._asked, tables)
+
+    def lowest_of_members(
+        self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """The smallest cursor in some members of each table."""
+        return members.lowest_of_members(self._asked, wanted, alone=alone)
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, in one statement."""
+        return measure(self._asked, spec, windows)
+
+    def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
+        """What `doctor` must know of the source and of some tables."""
+        return read_facts(self._asked, wanted)
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
+        """One exported snapshot, which parallel readers import until the block ends."""
+        numbers = open_snapshot(self._asked, plan)
+        try:
+            yield numbers
+        except BaseException:
+            # It may well be silent, too: closed, it gives the snapshot back without an answer.
+            self._asked.connection.close()
+            raise
+        # The rows have been read by then; a connection that died since does no harm.
+        with suppress(psycopg.Error):
+            self._asked.execute("ROLLBACK")
+
+
+class Connections:
+    """Implements `databases.dialect.Connections`."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        url = sqlalchemy.URL.create(
+            "postgresql+psycopg", host=address.host, port=address.port, database=address.database
+        )
+        self._pool = sqlalchemy.create_engine(
+            url,
+            creator=lambda: Patient.connect(**connect.driver_arguments(address)),  # type: ignore[arg-type]
+            isolation_level="AUTOCOMMIT",
+            # One connection per table that syncs at the same time, which the caller limits: kept, as each begins with a handshake.
+            pool_size=max(1, address.connections),
+            max_overflow=-1,
+            pool_pre_ping=True,
+            pool_recycle=300,
+        )
+        event.listen(self._pool, "connect", self._begin_session, insert=True)
+
+    def close(self) -> None:
+        """Close what the pool holds."""
+        self._pool.dispose()
+
+    def explained(self, table: TableId | None = None) -> AbstractContextManager[None]:
+        """Turns whatever the driver raises inside into an error of the family."""
+        return explained(self._address, table)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A connection of the pool."""
+        # A raw cursor takes `$1` for a value, so that a `%` or `:` in a name is nothing special.
+        with self.explained():
+            pooled = self._pool.connect()
+        driver = cast(Patient, pooled.connection.driver_connection)
+        with pooled, psycopg.RawCursor(driver) as asked:
+            try:
+                with this_process.cancelling(driver.abort):
+                    yield Session(asked)
+            finally:
+                # A signal may have come in the middle of a question, whose answer nobody waits for any more.
+                if driver.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+                    driver.close()
+                if driver.closed:
+                    pooled.invalidate()
+
+    def _begin_session(self, driver: Patient, _: object) -> None:
+        # The server answers within its own deadline; what is silent for longer than that is no server any more.
+        deadlines = self._address.statement_timeout + self._address.socket_timeout
+        driver.patience = deadlines.total_seconds()
+        if driver.info.server_version < connect.OLDEST_VERSION:
+            version = driver.info.parameter_status("server_version")
+            driver.close()
+            raise SourceRefused(
+                f"{self._address.host}:{self._address.port}: this is PostgreSQL {version}; version 14 or later is needed"
+            )
+        driver.autocommit = True
+        driver.execute(connect.settings(self._address.statement_timeout).encode())

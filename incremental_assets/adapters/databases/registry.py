@@ -1,0 +1,32 @@
+"""The dialects that there are: those of this package by name, and those of others by entry point.
+
+Ours are found without the metadata of installed packages, whose reading would slow every start by as much as a look at a source takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from incremental_assets.adapters.databases.dialect import Dialect
+from incremental_assets.core.config.dialects import BUILT_IN, GROUP
+from incremental_assets.core.errors import SetupError
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of that name. SetupError where no installed package has one."""
+    if name in BUILT_IN:
+        found: Dialect = import_module(f"{__package__}.{name}.dialect").DIALECT
+        return found
+    for entry in entry_points(group=GROUP, name=name):
+        loaded: Dialect = entry.load()
+        return loaded
+    raise SetupError(
+        f"no installed package has a dialect {name!r}; there are {', '.join(BUILT_IN)}, and those of the entry points {GROUP!r}"
+    )
+
+
+def java_packages() -> Iterator[str]:
+    """Where the classes lie of the JDBC drivers that come with this package."""
+    yield from (package for name in BUILT_IN if (package := dialect_of(name).java_package))

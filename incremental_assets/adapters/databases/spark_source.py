@@ -1,0 +1,80 @@
+"""A plan's window as a DataFrame: one snapshot of the source, shared by all that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from incremental_assets.adapters.databases.dialect import Address, Reader
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.spark.error_text import words
+from incremental_assets.adapters.spark.jvm import lost
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.schema_drift import check_names
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.plan import SyncPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSnapshot:
+    """Implements `core.ports.Snapshot`. `frame` holds the source's columns in its order, then the four flags of the read."""
+
+    rows: int
+    rejected: int
+    nulls: int
+    highest: CursorValue | None
+    due: CursorValue | None
+    visible: str
+    fingerprint: Fingerprint | None
+    frame: Any
+
+
+class SparkSource:
+    """Implements `core.ports.Source` over a dialect's reader."""
+
+    def __init__(self, probe: SqlProbe, address: Address, session: Callable[[], SparkSession]) -> None:
+        self._probe, self._session = probe, session
+        self._reader = dialect_of(address.dialect).reader(address)
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
+        """Open one snapshot, held until the block ends; its frame reads nothing before it is written."""
+        check_names(plan.spec)
+        with (
+            self._probe.snapshot(plan) as held,
+            read_explained(self._reader, plan.spec.id),
+            self._reader.frame(self._session(), plan, held) as frame,
+        ):
+            yield SparkSnapshot(
+                rows=held.rows,
+                rejected=held.rejected,
+                nulls=held.nulls,
+                highest=held.highest,
+                due=held.due,
+                visible=held.visible,
+                fingerprint=held.fingerprint,
+                frame=frame,
+            )
+
+
+@contextmanager
+def read_explained(reader: Reader, table: TableId) -> Iterator[None]:
+    """Turn what Spark raises inside into an error of the family, where its JVM is gone or its cause is the source's."""
+    try:
+        yield
+    except IncrementalAssetsError:
+        raise
+    except Exception as error:
+        known = lost(error, table) or reader.explain(words(error), table)
+        if known is None:
+            raise
+        # Without the cause: the driver's own error may quote anything.
+        raise known from None

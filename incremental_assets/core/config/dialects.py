@@ -1,0 +1,33 @@
+"""The words for databases in sources.yaml: which there are, and what Dagster calls them. What they do lies in adapters/databases."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+
+GROUP = "incremental_assets.dialects"
+"""Entry points under which another package offers a dialect of its own."""
+BUILT_IN = ("postgresql",)
+PLANNED = ("mysql", "mariadb", "sqlserver", "oracle", "sqlite")
+
+_KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
+"""Where Dagster's word for a database, and so its picture, is another one than ours."""
+
+
+def checked_dialect(name: str) -> str:
+    """A dialect that is there. ValueError says what to write."""
+    if name in BUILT_IN:
+        return name
+    known = ", ".join(BUILT_IN)
+    if name in PLANNED:
+        raise ValueError(f"the dialect {name} is not available yet; use {known}")
+    if any(entry_points(group=GROUP, name=name)):
+        return name
+    if near := get_close_matches(name, BUILT_IN, n=1):
+        raise ValueError(f"did you mean `{near[0]}`?")
+    raise ValueError(f"there is no dialect {name!r}; use {known}, or install the package that brings it")
+
+
+def kind_of(name: str) -> str:
+    """The dialect in Dagster's words."""
+    return _KINDS.get(name, name)
