@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.delta.stage import trusts_key
 from incremental_assets.adapters.spark.expressions import (
     alike,
     all_of,
@@ -21,7 +20,7 @@ from incremental_assets.adapters.spark.expressions import (
 from incremental_assets.adapters.spark.own_names import BATCH, COPY, LATE, REJECT_REASON, SEQ, TARGET, key_part
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Batch
 from incremental_assets.core.syncing.overlap import Era, Overlap, eras
@@ -58,10 +57,10 @@ def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Pres
     if present.overlap is not None:
         rows = (
             _without_equal(plan, rows, target, present)
-            if spec.strategy is Strategy.UPSERT
+            if spec.traits.one_row_per_key
             else _without_present(plan, rows, target, present)
         )
-    if spec.strategy is Strategy.UPSERT and trusts_key(spec) and spec.cursor is not None:
+    if spec.trusts_key and spec.cursor is not None:
         rows = _without_older(plan, rows, target)
     return rows
 
@@ -78,7 +77,7 @@ def withdrawn(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> 
     rejected = (
         batch.where(~lands & whole).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
     )
-    if trusts_key(spec) and spec.cursor is not None:
+    if spec.trusts_key and spec.cursor is not None:
         matches = matches & ~_may_be_newer(plan)
     gone = target.alias(TARGET).join(rejected.alias(BATCH), on=matches, how="left_semi")
     return gone.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
@@ -101,7 +100,7 @@ def with_dropped(session: SparkSession, spec: TableSpec, rows: DataFrame, presen
         for found in present.columns
         if found.name.lower() not in source and not found.name.startswith(OWN_PREFIX)
     ]
-    if not dropped or spec.strategy is not Strategy.UPSERT:
+    if not dropped or not spec.traits.one_row_per_key:
         return rows
     # Under names of our own: a dropped column may be called as the flag is.
     kept = (

@@ -36,7 +36,7 @@ from incremental_assets.core.model.schema_drift import (
     sql_type,
 )
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import Column, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
@@ -167,7 +167,7 @@ class DeltaLake:
         prepare(session, path, log, spec.columns, without_lost(spec, log, changes) if plan.overwrites else {})
         landed = log.landed()
         present = landing.Present(path, there, overlap(plan, batch, landed=landed))
-        if landed and batch.rejected and spec.strategy is Strategy.UPSERT and not plan.overwrites:
+        if landed and batch.rejected and spec.traits.one_row_per_key and not plan.overwrites:
             withdrawn = landing.withdrawn(session, plan, staged, path).count()
             if withdrawn:
                 return self._merge(plan, batch, state, log, Withdrawal(withdrawn, present, changes))
@@ -179,7 +179,7 @@ class DeltaLake:
         shaped = commit.shaped(plan, counted, present, changes)
         if anew:
             shaped = landing.with_others(session, spec, shaped, rows, path)
-        upserts = spec.strategy is Strategy.UPSERT and landed and not plan.overwrites
+        upserts = spec.traits.one_row_per_key and landed and not plan.overwrites
         note = Note.of_batch(plan, batch, state, log.version, rows_before)
         to = commit.Write(
             path,

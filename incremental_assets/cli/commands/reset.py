@@ -14,7 +14,7 @@ from incremental_assets.cli.selection import Survey, Trouble, remembered, survey
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.ports import Position
 from incremental_assets.core.syncing.reset import reset_table
 
@@ -80,7 +80,7 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position]
             then = f"the next sync reads everything from {to} on again"
         else:
             then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
-        if spec.strategy is Strategy.APPEND:
+        if spec.traits.keeps_versions:
             then += ", and adds versions that it has not seen"
         lines.append(
             f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}"

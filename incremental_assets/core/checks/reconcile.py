@@ -23,7 +23,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Comparison, Measure, Outdated
 from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.ports import Ports
@@ -234,7 +234,7 @@ def _drifted(spec: TableSpec, windows: Sequence[Window], rows: int, ports: Ports
 
 def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, ports: Ports) -> Outdated:
     """Only where something is in the lake alone: such a row is in it as it was, and in no window of the source as one that can be compared."""
-    if not found.extra or spec.strategy is not Strategy.UPSERT:
+    if not found.extra or not spec.traits.one_row_per_key:
         return Outdated(0)
     return ports.lake.outdated(spec, windows)
 

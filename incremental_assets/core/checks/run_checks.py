@@ -21,11 +21,12 @@ from incremental_assets.core.checks.verdict import (
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import Checkpoints, Look, Ports
+from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.foreign_changes import seen_in
 from incremental_assets.core.syncing.retry_once import retry_once
 
@@ -48,7 +49,7 @@ def everything(spec: TableSpec) -> None:
 def applicable(terms: TableConfig) -> tuple[Check, ...]:
     """The checks that can say something of a table: freshness where there is a limit, duplicates where rows have a key."""
     checks = [Check.RECONCILIATION, Check.SCHEMA]
-    if terms.strategy is not Strategy.APPEND:
+    if not traits_of(terms.strategy).keeps_versions:
         checks.insert(0, Check.DUPLICATES)
     if terms.freshness != Freshness():
         checks.insert(0, Check.FRESHNESS)

@@ -21,8 +21,9 @@ from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.table import Cursor, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Cursor, TableId, TableShape, TableSpec
 from incremental_assets.core.ports import Position
+from incremental_assets.core.strategies import traits_of
 
 _FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
 _WHOLE = re.compile(r"smallint|int|bigint|decimal\(\d+,0\)")
@@ -125,7 +126,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     key = shape.primary_key if config.primary_key is None else config.primary_key
     for name in key:
         _check_column(shape, "key", name)
-    if config.strategy is Strategy.UPSERT and not key:
+    if traits_of(config.strategy).one_row_per_key and not key:
         raise NoPrimaryKey(shape.id, shape.own_key)
     spec = TableSpec(
         shape=shape,

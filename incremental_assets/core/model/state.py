@@ -12,8 +12,9 @@ from typing import Any
 
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Strategy, Terms
+from incremental_assets.core.model.table import Terms
 from incremental_assets.core.model.window import Window, gaps, merge
+from incremental_assets.core.strategies import Strategy
 
 VERSION = 2
 """2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import Fingerprint, PutBack, State
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.last_read import remembered
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled, highest_reading, still_settled
@@ -111,7 +111,7 @@ class SyncPlan:
     @property
     def overwrites(self) -> bool:
         """Whether the commit replaces the whole table."""
-        return self.request.mode is Mode.FULL_REFRESH or self.spec.strategy is Strategy.FULL_REFRESH
+        return self.request.mode is Mode.FULL_REFRESH or self.spec.traits.overwrites
 
     @property
     def previous_watermark(self) -> CursorValue | None:
