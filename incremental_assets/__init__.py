@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from incremental_assets.core.config.resolve import Resolved, resolve_all
     from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
     from incremental_assets.core.model.cursor import CursorType, CursorValue
-    from incremental_assets.core.model.table import Strategy, TableId, TableShape, TableSpec
+    from incremental_assets.core.model.table import TableId, TableShape, TableSpec
     from incremental_assets.core.model.verdict import Check, Verdict
     from incremental_assets.core.model.window import Window
     from incremental_assets.core.planning.plan import Mode, Request
     from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
     from incremental_assets.core.ports import Checkpoints, Lake, Ports, Probe, Source, Stage
+    from incremental_assets.core.strategies import Strategy
     from incremental_assets.core.syncing.sync import sync_table
     from incremental_assets.core.syncing.sync_many import sync_many
 
@@ -73,7 +74,8 @@ _HOMES = {
     "core.planning.report": ("RowCounts", "Status", "SyncReport"),
     "core.config.resolve": ("Resolved", "resolve_all"),
     "core.syncing.sync": ("sync_table",),
-    "core.model.table": ("Strategy", "TableId", "TableShape", "TableSpec"),
+    "core.strategies": ("Strategy",),
+    "core.model.table": ("TableId", "TableShape", "TableSpec"),
     "core.model.verdict": ("Check", "Verdict"),
     "core.model.window": ("Window",),
 }

@@ -23,11 +23,12 @@ from incremental_assets.adapters.spark.session import SparkSettings, Work, open_
 from incremental_assets.adapters.spark.staged import FLAGS
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.strategies import Strategy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,10 +8,11 @@ from enum import StrEnum
 
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
-from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import Cursor, NullPolicy, TableId, TableSpec
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.planning.doubts import numbered_apart, of_arrival, of_logins, of_numbers, of_roles
 from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted, with_article
 
 _SQL = "`incremental-assets doctor --sql` prints the statement"
@@ -38,7 +39,7 @@ class Finding:
 
 def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
     """What to ask the source of a table: the columns by which it will be read, if it is not read whole."""
-    return Wanted(table, () if terms.strategy is Strategy.FULL_REFRESH else _columns(terms.cursor))
+    return Wanted(table, () if traits_of(terms.strategy).overwrites else _columns(terms.cursor))
 
 
 def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:

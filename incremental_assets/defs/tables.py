@@ -13,7 +13,8 @@ from incremental_assets.core.config.load import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
 from incremental_assets.core.model.paths import table_path
-from incremental_assets.core.model.table import Strategy, TableId, TableShape
+from incremental_assets.core.model.table import TableId, TableShape
+from incremental_assets.core.strategies import traits_of
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key, source_key
 from incremental_assets.defs.partitions import Scheme, scheme_of
@@ -121,17 +122,10 @@ def _description(known: Known) -> str:
     comment = known.shape.comment if known.shape else ""
     told = [
         comment,
-        f"Copy of `{known.id.schema}.{known.id.name}`, {_STRATEGIES[known.terms.strategy]}.",
+        f"Copy of `{known.id.schema}.{known.id.name}`, {traits_of(known.terms.strategy).holds} (`{known.terms.strategy}`).",
         _partitions(known.terms),
     ]
     return "\n\n".join(line for line in told if line)
-
-
-_STRATEGIES = {
-    Strategy.APPEND: "every version of every row that a sync saw (`append`)",
-    Strategy.UPSERT: "one row per key, as the latest snapshot showed it (`upsert`)",
-    Strategy.FULL_REFRESH: "the table as it was when it was last read whole (`full_refresh`)",
-}
 
 
 def _partitions(terms: TableConfig) -> str:

@@ -15,9 +15,10 @@ import pytest
 
 from incremental_assets.core.errors import ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, settle
-from incremental_assets.core.ports import Look, Position
 from incremental_assets.core.syncing.pending import located, look_over
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 from tests.conformance.soak.line import slow_line
@@ -83,11 +84,11 @@ def test_a_number_that_commits_late_is_never_below_the_bound(source: Source) -> 
     writer.execute("INSERT INTO orders DEFAULT VALUES")
     source.execute("INSERT INTO orders DEFAULT VALUES")
     state = synced(probe, spec)
-    assert state.watermark is None, "number 1 is still open, so number 2 has not settled"
+    assert state.position.watermark is None, "number 1 is still open, so number 2 has not settled"
     writer.commit()
     after = synced(probe, spec, state)
-    assert after.watermark is not None
-    assert after.watermark.text == "3"
+    assert after.position.watermark is not None
+    assert after.position.watermark.text == "3"
 
 
 def test_our_own_readers_do_not_hold_the_bound_back(source: Source) -> None:
@@ -113,7 +114,7 @@ def test_a_prepared_transaction_is_told_and_keeps_the_watermark(source: Source) 
         bound = probe.bound()
         assert bound.prepared is not None
         assert "'moving house'" in bound.prepared
-        assert settle(spec, UPDATED, bound, None, state).value == state.watermark
+        assert settle(spec, UPDATED, bound, None, state).value == state.position.watermark
     finally:
         source.execute("ROLLBACK PREPARED 'moving house'")
     assert probe.bound().prepared is None
@@ -251,7 +252,7 @@ def test_a_database_without_plpgsql_is_read_like_any_other(source: Source) -> No
     source.execute("DROP EXTENSION plpgsql", ORDERS, "INSERT INTO orders DEFAULT VALUES")
     probe = source.open()
     assert probe.bound().blind == ""
-    assert synced(probe, source.spec("orders", UPDATED)).watermark is not None
+    assert synced(probe, source.spec("orders", UPDATED)).position.watermark is not None
 
 
 def test_the_zone_is_the_databases_and_not_our_sessions(source: Source) -> None:
@@ -345,7 +346,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_that_is_read_in_it_
     )
     probe = source.open()
     looks = [Look(spec, before[spec.id]) for spec in (local, orders)]
-    positions = {spec.id: Position(state=before[spec.id]) for spec in (local, orders)}
+    positions = {spec.id: Checkpoint(state=before[spec.id]) for spec in (local, orders)}
     moved, stopped, _ = look_over([local, orders], positions, probe.observe(looks))
     assert [each.spec.id for each in located(moved, probe)] == [orders.id]
     assert [each.table for each in stopped] == [local.id]

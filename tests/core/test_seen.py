@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Look, Ports
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.cached_probe import SeenProbe
 from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Process, World
@@ -43,9 +44,9 @@ def test_an_idle_table_is_not_asked_about_again_and_its_watermark_still_moves() 
     assert "before observe" not in process.moments
     assert before is not None
     assert after is not None
-    assert before.watermark is not None
-    assert after.watermark is not None
-    assert before.watermark < after.watermark
+    assert before.position.watermark is not None
+    assert after.position.watermark is not None
+    assert before.position.watermark < after.position.watermark
 
 
 def test_a_table_that_another_run_has_synced_since_is_asked_about_anew() -> None:

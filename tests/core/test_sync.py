@@ -25,7 +25,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import SimulatedDatabase, World, ordered
-from tests.fakes.lake import LogEntry
+from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, orders, shop, stamped, tuesday, wednesday
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
@@ -751,7 +751,7 @@ def test_a_few_rows_are_counted_again_rather_than_asked_about_twice() -> None:
     assert kept is not None
     assert state is not None
     assert state.fingerprint == kept.fingerprint
-    assert state.watermark != kept.watermark
+    assert state.position.watermark != kept.position.watermark
 
 
 def test_numbers_that_settle_while_nothing_moves_are_counted_no_more() -> None:
@@ -769,7 +769,7 @@ def test_numbers_that_settle_while_nothing_moves_are_counted_no_more() -> None:
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
     assert state.fingerprint is not None
-    assert (str(state.watermark), str(state.fingerprint.lower), state.fingerprint.rows) == ("2001", "2001", 0)
+    assert (str(state.position.watermark), str(state.fingerprint.lower), state.fingerprint.rows) == ("2001", "2001", 0)
 
     world.database.update(ORDERS, {"id": 1}, status="below the watermark")
     assert world.sync(spec).status is Status.IDLE

@@ -11,6 +11,7 @@ from functools import partial
 from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Session, Unread
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
@@ -18,7 +19,6 @@ from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request
 from incremental_assets.core.planning.planner import narrower, reading
 from incremental_assets.core.planning.settled_bound import Bound, highest_reading
-from incremental_assets.core.ports import Look
 
 
 def observe(session: Session, looks: Sequence[Look]) -> tuple[Observation, ...]:
@@ -145,7 +145,7 @@ def _since_last_sync(spec: TableSpec, state: State | None, seen: Observation) ->
 def _unread(look: Look, cursor: Cursor, bound: Bound) -> Unread:
     """The stamps above all that was read, or all of the table's if nothing was; none past the clock."""
     spec, state = look.spec, look.state
-    reached = state.max_cursor_read if state else None
+    reached = state.position.max_cursor_read if state else None
     if reached is not None and state is not None and state.clock is not None:
         reached = min(reached, highest_reading(cursor, bound, state.clock))
     above = reached or CursorValue(cursor.type, "-infinity")

@@ -18,7 +18,7 @@ from incremental_assets.adapters.spark.own_names import CURSOR, HASH, KEY, SEQ, 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.table import Column as SourceColumn
-from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
+from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window, apart, merge
 
 _SAMPLES = 10
@@ -154,7 +154,7 @@ def _rows(held: Held) -> DataFrame:
 
 def _latest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
     """An append keeps every version that a sync saw; the source shows the last of them."""
-    if spec.strategy is not Strategy.APPEND or not spec.key:
+    if not spec.traits.keeps_versions or not spec.key:
         return rows
     order = [sf.col(SEQ).desc(), *([cursor_column(spec).desc_nulls_last()] if spec.cursor else [])]
     newest = Over.partitionBy(*(column(name) for name in spec.key)).orderBy(*order)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.paths import staging_path
-from incremental_assets.core.model.table import FuturePolicy, Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, TableId
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch, Snapshot
+from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class ParquetStage:
                 f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
                 "nothing was written, run the sync again, and report it if it stays"
             )
-        duplicates = repeated_keys(session, path, plan.spec) if trusts_key(plan.spec) else NO_DUPLICATES
+        duplicates = repeated_keys(session, path, plan.spec) if plan.spec.trusts_key else NO_DUPLICATES
         return Batch(
             batch_id=batch_id,
             rows=staged.rows,
@@ -65,11 +66,6 @@ class ParquetStage:
         """Whoever writes here holds the table's lease, so that any other batch was left by a run that is over."""
         for name in names_in(staging_path(self._lake, table), self._session):
             remove_folder(f"{staging_path(self._lake, table)}/{name}", self._session)
-
-
-def trusts_key(spec: TableSpec) -> bool:
-    """Whether rows are told apart by a key that only the configuration declares, so that it may repeat."""
-    return spec.strategy is Strategy.UPSERT and not spec.key_enforced
 
 
 def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplicates = NO_DUPLICATES) -> tuple[str, ...]:

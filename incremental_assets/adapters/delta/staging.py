@@ -12,11 +12,11 @@ from incremental_assets.adapters.spark.expressions import column, cursor_column,
 from incremental_assets.adapters.spark.own_names import KEY, LATE, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
 from incremental_assets.adapters.spark.staged import FLAGS, positions, read_staged, staged_schema
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.batch import KeyRange
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Duplicates
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import KeyRange
 
 _NAMED = 3
 """Repeated keys that a warning names."""
@@ -107,7 +107,7 @@ def _counts(plan: SyncPlan) -> list[Column]:
 def _whole_keys(spec: TableSpec) -> list[str]:
     """Columns of an upsert's key that hold whole numbers, which a reader of Parquet compares with the statistics of a row group."""
     whole = {found.name for found in spec.columns if found.spark_type in ("tinyint", "smallint", "int", "bigint")}
-    return [name for name in spec.key if name in whole] if spec.strategy is Strategy.UPSERT else []
+    return [name for name in spec.key if name in whole] if spec.traits.one_row_per_key else []
 
 
 def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
@@ -121,7 +121,7 @@ def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
 
 def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
     """A row whose key is not whole can be told apart from no other, so it does not land under `upsert`."""
-    if spec.strategy is not Strategy.UPSERT:
+    if not spec.traits.one_row_per_key:
         return frame
     first_null = sf.coalesce(*(sf.when(column(name).isNull(), sf.lit(name)) for name in spec.key))
     bare = column(REJECT_REASON).isNull() & first_null.isNotNull()

@@ -14,8 +14,8 @@ from incremental_assets.cli.selection import Survey, Trouble, remembered, survey
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
-from incremental_assets.core.ports import Position
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.syncing.reset import reset_table
 
 if TYPE_CHECKING:
@@ -68,19 +68,19 @@ def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
         raise SelectionError(f"--to: {error}") from None
 
 
-def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position], values: Values) -> str:
+def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoint], values: Values) -> str:
     """What a reset would do, table by table."""
     lines = []
     for spec in specs:
-        state = positions.get(spec.id, Position()).state
-        was, to = (state.watermark if state else None), values[spec.id]
+        state = positions.get(spec.id, Checkpoint()).state
+        was, to = (state.position.watermark if state else None), values[spec.id]
         if to is not None and was is not None and was.type is to.type and was < to:
             then = "rows between the two would never be read"
         elif to is not None:
             then = f"the next sync reads everything from {to} on again"
         else:
             then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
-        if spec.strategy is Strategy.APPEND:
+        if spec.traits.keeps_versions:
             then += ", and adds versions that it has not seen"
         lines.append(
             f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}"
@@ -97,12 +97,15 @@ def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: st
 
 
 def _answer(
-    run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Position], values: Values
+    run_id: str,
+    ends: dict[TableId, IncrementalAssetsError | None],
+    positions: dict[TableId, Checkpoint],
+    values: Values,
 ) -> Answer:
     entries, rows = [], []
     for table, error in ends.items():
-        state = positions.get(table, Position()).state
-        was = state.watermark if state else None
+        state = positions.get(table, Checkpoint()).state
+        was = state.position.watermark if state else None
         now = was if error else values.get(table)
         status = "failed" if error else "reset"
         entries.append(

@@ -28,7 +28,8 @@ from incremental_assets.core.config.validate import Checked, CheckedSource
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.identifiers import parse_table
 from incremental_assets.core.model.partition import Grid, IntegerGrid, TimeGrid
-from incremental_assets.core.model.table import Cursor, Strategy
+from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.strategies import traits_of
 
 _INTEGER_GRID = IntegerGrid(1_000_000)  # for integer cursors that name no size, as in the shorthand
 
@@ -140,5 +141,5 @@ def _time_grid(partitions: written.TimePartitions) -> TimeGrid:
 
 def _freshness(document: written.TableDocument, around: written.SourceDocument) -> Freshness:
     # The source's freshness is for tables with a cursor: one that is read once a day by choice is not stale after an hour.
-    inherits = "freshness" not in document.model_fields_set and strategy_of(document) is not Strategy.FULL_REFRESH
+    inherits = "freshness" not in document.model_fields_set and not traits_of(strategy_of(document)).overwrites
     return Freshness(**dict(around.defaults.freshness if inherits else document.freshness))

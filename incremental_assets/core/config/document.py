@@ -37,8 +37,9 @@ from incremental_assets.core.config.settings import Compact, Tls
 from incremental_assets.core.config.shorthand import Shorthand
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
-from incremental_assets.core.model.table import FuturePolicy, NullPolicy, Strategy
+from incremental_assets.core.model.table import FuturePolicy, NullPolicy
 from incremental_assets.core.model.verdict import Severity
+from incremental_assets.core.strategies import Strategy
 
 # --- a table --------------------------------------------------------------------------------------
 

@@ -21,8 +21,9 @@ from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.table import Cursor, Strategy, TableId, TableShape, TableSpec
-from incremental_assets.core.ports import Position
+from incremental_assets.core.model.table import Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.strategies import traits_of
 
 _FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
 _WHOLE = re.compile(r"smallint|int|bigint|decimal\(\d+,0\)")
@@ -66,7 +67,9 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
     return Resolved(tuple(specs), tuple(problems))
 
 
-def vanished(source: SourceConfig, resolved: Resolved, positions: Mapping[TableId, Position]) -> tuple[Unresolved, ...]:
+def vanished(
+    source: SourceConfig, resolved: Resolved, positions: Mapping[TableId, Checkpoint]
+) -> tuple[Unresolved, ...]:
     """Tables that are not listed, have been synced, and are no longer in the source: they would be missed by nobody."""
     seen = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
     return tuple(
@@ -80,7 +83,7 @@ def vanished(source: SourceConfig, resolved: Resolved, positions: Mapping[TableI
 
 
 def unconfigured(
-    sources: Sequence[SourceConfig], positions: Mapping[TableId, Position]
+    sources: Sequence[SourceConfig], positions: Mapping[TableId, Checkpoint]
 ) -> tuple[tuple[TableId, str], ...]:
     """Tables that have been synced and that no source of the configuration takes any more, and what there is to say of each."""
     by_name = {source.name: source for source in sources}
@@ -125,7 +128,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     key = shape.primary_key if config.primary_key is None else config.primary_key
     for name in key:
         _check_column(shape, "key", name)
-    if config.strategy is Strategy.UPSERT and not key:
+    if traits_of(config.strategy).one_row_per_key and not key:
         raise NoPrimaryKey(shape.id, shape.own_key)
     spec = TableSpec(
         shape=shape,

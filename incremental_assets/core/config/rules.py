@@ -23,8 +23,8 @@ from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
 from incremental_assets.core.model.partition import Every, TimeGrid
-from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.time_zones import time_zone
+from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.core.words import with_article
 
 Mistake = tuple[Path, str]
@@ -57,7 +57,7 @@ def strategy_of(table: TableDocument) -> Strategy:
 def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iterator[Mistake]:
     """What does not fit between strategy, cursor and the keys that depend on them."""
     strategy = strategy_of(table)
-    if strategy is Strategy.FULL_REFRESH:
+    if traits_of(strategy).overwrites:
         yield from _full_refresh_mistakes(table)
     elif table.cursor is None:
         yield (

@@ -15,8 +15,9 @@ from incremental_assets.core.errors import ConfigurationError, Problem, Selectio
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
-from incremental_assets.core.model.table import Cursor, FuturePolicy, Strategy, TableId
+from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
 from incremental_assets.core.model.verdict import Severity
+from incremental_assets.core.strategies import Strategy
 
 _MONTHS = TimeGrid(Every.MONTH, date(2000, 1, 1))
 

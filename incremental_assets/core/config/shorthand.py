@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.identifiers import quote, render_table, scan_name, scan_table
-from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.words import with_article
 
 FORM = "schema.table:column:type[:direction][@start][!strategy]"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.strategies import Strategy, traits_of
 
 
 def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
@@ -13,7 +14,7 @@ def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
 
     `landed_by`: the strategy of the rows that are there; None where it is the one of now.
     """
-    meant = " --yes" if Strategy.APPEND in (spec.strategy, landed_by) else ""
+    meant = " --yes" if any(traits_of(each).keeps_versions for each in (spec.strategy, landed_by) if each) else ""
     return f"`incremental-assets sync --select {_quoted(spec.id)} --full-refresh{meant}`"
 
 

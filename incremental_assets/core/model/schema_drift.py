@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
 from incremental_assets.core.model.cures import full_refresh
-from incremental_assets.core.model.table import Column, Strategy, TableSpec
+from incremental_assets.core.model.table import Column, TableSpec
 
 OWN_PREFIX = "_sync_"
 """Columns that a sync adds to a target begin with it."""
@@ -119,7 +119,7 @@ def check_names(spec: TableSpec) -> None:
             raise NameRefused(
                 f"{spec.id}: the column {column.name!r} begins with `{OWN_PREFIX}`, which is kept for columns that a sync adds; rename it"
             )
-        if column.name.lower() == HIDDEN and spec.strategy is Strategy.UPSERT:
+        if column.name.lower() == HIDDEN and spec.traits.one_row_per_key:
             raise NameRefused(
                 f"{spec.id}: the column {column.name!r} has the name under which Delta finds the rows that an upsert replaces; "
                 "rename it, or sync this table by `append` or `full_refresh`"

@@ -7,14 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
-
-
-class Strategy(StrEnum):
-    """What the target holds: every version, one row per key, or the source as it is."""
-
-    APPEND = "append"
-    UPSERT = "upsert"
-    FULL_REFRESH = "full_refresh"
+from incremental_assets.core.strategies import Strategy, Traits, traits_of
 
 
 class NullPolicy(StrEnum):
@@ -180,9 +173,19 @@ class TableSpec:
         return self.shape.columns
 
     @property
+    def traits(self) -> Traits:
+        """What its strategy makes of the copy."""
+        return traits_of(self.strategy)
+
+    @property
     def is_incremental(self) -> bool:
         """Whether it is read by its cursor rather than whole."""
-        return self.cursor is not None and self.strategy is not Strategy.FULL_REFRESH
+        return self.cursor is not None and not self.traits.overwrites
+
+    @property
+    def trusts_key(self) -> bool:
+        """Whether rows are told apart by a key that only the configuration declares, so that it may repeat."""
+        return self.traits.one_row_per_key and not self.key_enforced
 
     @property
     def repeats(self) -> bool:
@@ -198,7 +201,7 @@ class TableSpec:
         cursor = self.cursor
         return Terms(
             strategy=self.strategy,
-            key=self.key if self.strategy is Strategy.UPSERT else (),
+            key=self.key if self.traits.one_row_per_key else (),
             cursor=f"{cursor.column}:{cursor.type}" if cursor is not None and self.is_incremental else "",
             fallback=(cursor.fallback or "") if cursor is not None and self.is_incremental else "",
         )

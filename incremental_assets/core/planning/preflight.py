@@ -17,12 +17,13 @@ from incremental_assets.core.model.cures import full_refresh, reset, rows_hidden
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.state import Fingerprint, State
-from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec, Terms
+from incremental_assets.core.model.table import NullPolicy, TableSpec, Terms
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound, new_timeline, zone_of
+from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
 
 _LONGEST_LAG = timedelta(hours=1)
@@ -114,8 +115,9 @@ def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
 
 
 def keys_stay_single(was: Terms, now: Terms) -> bool:
-    """Whether rows that landed on the old terms can stay: an upsert holds one row per key, and only one of the same key made them so."""
-    return now.strategy is not Strategy.UPSERT or (was.strategy is Strategy.UPSERT and set(was.key) == set(now.key))
+    """Whether rows that landed on the old terms can stay: where one row per key is held, only one of the same key made them so."""
+    single_before, single_now = (traits_of(terms.strategy).one_row_per_key for terms in (was, now))
+    return not single_now or (single_before and set(was.key) == set(now.key))
 
 
 def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
@@ -148,7 +150,7 @@ def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple
 
 def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
     """Numbers that are given out again below the watermark are never read, and nothing but the highest one tells of it."""
-    read = state.max_cursor_read if state else None
+    read = state.position.max_cursor_read if state else None
     if spec.cursor is None or read is None or highest is None or not highest < read:
         return ()
     told = (
@@ -188,9 +190,9 @@ def identity_hidden(bound: Bound) -> tuple[str, ...]:
 
 def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
-    if spec.cursor is None or state is None or state.watermark is None:
+    if spec.cursor is None or state is None or state.position.watermark is None:
         return ()
-    holes = state.unread(spec.start, state.watermark)
+    holes = state.unread(spec.start, state.position.watermark)
     if not holes:
         return ()
     spans = [

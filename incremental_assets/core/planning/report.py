@@ -8,10 +8,11 @@ from typing import Self
 
 from incremental_assets.core.errors import Busy, Refused, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Nothing, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.strategies import Strategy
 
 
 class Status(StrEnum):
@@ -109,7 +110,7 @@ class SyncReport:
             guarantee_reason=nothing.guarantee_reason,
             settled=nothing.settled,
             previous_watermark=nothing.previous_watermark,
-            new_watermark=nothing.state.watermark if nothing.state else nothing.previous_watermark,
+            new_watermark=nothing.state.position.watermark if nothing.state else nothing.previous_watermark,
             warnings=nothing.warnings,
             reason=nothing.reason,
         )

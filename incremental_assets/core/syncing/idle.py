@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Nothing, Observation, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Checkpoints, Event, EventKind
+from incremental_assets.core.ports import Checkpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def is_news(spec: TableSpec, seen: Observation, found: Nothing) -> bool:
     if found.state is None:
         return False
     numbers = spec.cursor is not None and not spec.cursor.type.is_time
-    before, after = found.previous_watermark, found.state.watermark
+    before, after = found.previous_watermark, found.state.position.watermark
     went_back = before is not None and after is not None and after < before
     return numbers or went_back or seen.narrowed is not None
 

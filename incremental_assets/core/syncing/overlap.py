@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
-from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +25,12 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
     """
     if plan.overwrites or not landed or batch.rows == 0:
         return None
-    if plan.spec.strategy is Strategy.UPSERT and (plan.previous is None or plan.previous.clock is None):
+    if plan.spec.traits.one_row_per_key and (plan.previous is None or plan.previous.clock is None):
         # After a reset, the way on from what another hand did, the copy may hold several rows of a key: one that is written takes them along.
         return None
     if not plan.spec.is_incremental or batch.lower is None:
         return Overlap(None)
-    read = plan.previous.max_cursor_read if plan.previous else None
+    read = plan.previous.position.max_cursor_read if plan.previous else None
     return None if read is not None and read < batch.lower else Overlap(batch.lower)
 
 

@@ -6,9 +6,8 @@ target is replaced, to read it once, leave those rows out and write the others a
 
 from __future__ import annotations
 
-from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch
 from incremental_assets.core.syncing.overlap import Overlap
 
 MUCH = 1 / 2
@@ -20,9 +19,9 @@ def lands_whole(plan: SyncPlan, found: Overlap | None) -> bool:
 
     After a reset the target may hold several rows of a key.
     """
-    upserts = plan.spec.strategy is Strategy.UPSERT and plan.spec.key_enforced
+    single = plan.spec.traits.one_row_per_key and plan.spec.key_enforced
     goes_on = plan.previous is not None and plan.previous.clock is not None
-    return upserts and goes_on and not plan.overwrites and found is None
+    return single and goes_on and not plan.overwrites and found is None
 
 
 def replaces_most(batch: Batch, rows: int) -> bool:

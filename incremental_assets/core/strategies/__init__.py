@@ -1,0 +1,22 @@
+"""What a table's copy holds, one object for each strategy: it is asked, and compared nowhere but here, in `config` and in the lake's writers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from incremental_assets.core.strategies.append import APPEND
+from incremental_assets.core.strategies.full_refresh import FULL_REFRESH
+from incremental_assets.core.strategies.strategy import Strategy, Traits
+from incremental_assets.core.strategies.upsert import UPSERT
+
+__all__ = ["Strategy", "Traits", "traits_of"]
+
+_TRAITS: Mapping[Strategy, Traits] = MappingProxyType(
+    {Strategy.APPEND: APPEND, Strategy.UPSERT: UPSERT, Strategy.FULL_REFRESH: FULL_REFRESH}
+)
+
+
+def traits_of(strategy: Strategy) -> Traits:
+    """What stands behind the word."""
+    return _TRAITS[strategy]

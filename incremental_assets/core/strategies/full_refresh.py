@@ -1,0 +1,18 @@
+"""`full_refresh`: the source as it is, read whole and put in the place of what was there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FullRefresh:
+    """Implements `Traits`."""
+
+    overwrites: bool = True
+    one_row_per_key: bool = False
+    keeps_versions: bool = False
+    holds: str = "the table as it was when it was last read whole"
+
+
+FULL_REFRESH = FullRefresh()

@@ -1,0 +1,34 @@
+"""The word that the configuration and every stored document have for a strategy, and what can be asked of what stands behind it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol
+
+
+class Strategy(StrEnum):
+    """What the target holds: every version, one row per key, or the source as it is."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    FULL_REFRESH = "full_refresh"
+
+
+class Traits(Protocol):
+    """What a strategy makes of a copy. Whoever acts on a strategy asks this, so that another one is a file beside these and a writer."""
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether each sync replaces the whole copy, and therefore reads the whole source, whatever cursor it has."""
+
+    @property
+    def one_row_per_key(self) -> bool:
+        """Whether a row takes the place of the row with its key: it then needs a key, which is one of the terms, and which must be whole."""
+
+    @property
+    def keeps_versions(self) -> bool:
+        """Whether a key stands in the copy once for each version of its row: of these, some are nowhere else."""
+
+    @property
+    def holds(self) -> str:
+        """What people find in the copy."""
