@@ -58,6 +58,23 @@ def test_an_upsert_inserts_replaces_and_leaves_unchanged_rows_where_they_are(des
     assert desk.lake.find(ORDERS, "batch9") is None
 
 
+def test_a_folder_that_a_dead_run_left_before_its_first_commit_is_no_table(desk: Desk) -> None:
+    log = Path(desk.path(ORDERS)) / "_delta_log"
+    log.mkdir(parents=True)
+    (log / ".00000000000000000000.json.5f3c.tmp").write_text('{"commitInfo"')
+    assert desk.land(ORDERS, [(1, "a", 10)]).rows == RowCounts(read=1, inserted=1)
+    assert desk.rows(ORDERS) == [(1, "a", 10)]
+
+
+def test_files_of_others_where_a_table_would_be_made_stay_and_stop_it(desk: Desk) -> None:
+    other = Path(desk.path(ORDERS)) / "data.parquet"
+    other.parent.mkdir(parents=True)
+    other.write_text("somebody's")
+    with pytest.raises(TargetChanged, match="if other files lie there, move them away"):
+        desk.land(ORDERS, [(1, "a", 10)])
+    assert other.read_text() == "somebody's"
+
+
 def test_an_append_adds_what_is_new_and_keeps_every_version(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
     second = desk.land(EVENTS, [(2, "b", 20), (2, "B", 21)])

@@ -133,10 +133,15 @@ def struck(desk: Stand, running: str, hook: Hook, *, foreseen: bool = True) -> d
 
 
 def expire(desk: Stand, table: str) -> None:
-    """As if the owner of its lease had slept for longer than that lasts."""
+    """As if the owner of its lease had slept for longer than that lasts; its heartbeats, which go on in this process, are those of a sleeper."""
     with sqlite3.connect(desk.shop.folder / "checkpoints.db", timeout=30) as connection:
+        (token,) = connection.execute("SELECT token FROM heartbeats WHERE table_name = ?", (table,)).fetchone()
         connection.execute(
             "UPDATE heartbeats SET expires_at = '2000-01-01 00:00:00.000' WHERE table_name = ?", (table,)
+        )
+        connection.execute(
+            f"CREATE TRIGGER asleep_{token} BEFORE UPDATE OF expires_at ON heartbeats "
+            f"WHEN OLD.token = '{token}' AND NEW.token = '{token}' BEGIN SELECT RAISE(IGNORE); END"
         )
 
 

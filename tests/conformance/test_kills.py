@@ -35,6 +35,20 @@ def test_a_killed_sync_is_made_good_by_the_next(marts: Marts, running: str, poin
 
 @scenario(
     "T10",
+    "kill -9 of a first load when the folder of the table's log is made, and nothing is in it but the beginning of a commit",
+    holds="the next sync makes the table and lands every row, once",
+)
+def test_a_folder_without_a_log_is_no_table(marts: Marts) -> None:
+    with marts.running("first load") as desk:
+        log = desk.shop.folder / "lake" / "shop" / "public" / "orders" / "_delta_log"
+        log.mkdir(parents=True)
+        (log / ".00000000000000000000.json.5f3c.tmp").write_text('{"commitInfo"')
+
+        assert_healed(desk)
+
+
+@scenario(
+    "T10",
     "kill -9 of the whole process while Delta puts the files of an upsert or an append together, once before its commit (when the new file lies there "
     "already) and once after it",
     holds="the commit is there or it is not; one more sync: the table equals the source, nothing is there twice, no lease is left",

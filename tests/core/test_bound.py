@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.position import Position, Settling
-from incremental_assets.core.model.state import Identity, State
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.planning.settled_bound import (
     GUARD,
@@ -290,7 +291,10 @@ def test_a_number_whose_row_is_not_on_disk_yet_waits_until_it_is() -> None:
 
 @pytest.mark.parametrize("how", ["crash", "failover"])
 def test_what_was_not_on_disk_before_a_crash_counts_no_more(how: str) -> None:
-    kept, found = Identity("7001", "shop", 1, 800), Identity("7001", "shop", 2 if how == "failover" else 1, 990)
+    kept, found = (
+        SourceIdentity.of(1, 800, system="7001", database="shop"),
+        SourceIdentity.of(2 if how == "failover" else 1, 990, system="7001", database="shop"),
+    )
     started = NOON + timedelta(seconds=30) if how == "crash" else NOON - timedelta(days=1)
     clock = NOON + timedelta(minutes=1)
     back = replace(bound(clock), identity=found, written=1000, flushed=990, started=started)

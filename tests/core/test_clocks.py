@@ -7,11 +7,11 @@ import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.position import Position, Settling
+from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import (
     ClockReading,
     Fingerprint,
     HostClock,
-    Identity,
     PutBack,
     State,
 )
@@ -27,7 +27,7 @@ from tests.fakes import Killed, World
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, order, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
-SHOP = Identity("7001", "shop", 1, 1000)
+SHOP = SourceIdentity.of(1, 1000, system="7001", database="shop")
 BY_STAMP, BY_ID = orders(), orders(Strategy.APPEND, cursor="id")
 
 

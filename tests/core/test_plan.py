@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.position import Position, Settling
-from incremental_assets.core.model.state import Fingerprint, Identity, State
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
@@ -20,7 +21,7 @@ from incremental_assets.core.planning.settled_bound import Bound, Guarantee
 from tests.scenario import countries, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
-SHOP = Identity("7001", "shop", 1, 1000)
+SHOP = SourceIdentity.of(1, 1000, system="7001", database="shop")
 SYNC, REFRESH = Request("run"), Request("run", Mode.FULL_REFRESH)
 
 
@@ -42,7 +43,7 @@ def seen(
     oldest: datetime | None = None,
     highest: int | None = None,
     fingerprint: Fingerprint | None = None,
-    identity: Identity | None = SHOP,
+    identity: SourceIdentity | None = SHOP,
     prepared: str | None = None,
 ) -> Observation:
     return Observation(Bound(clock, oldest, "", prepared, "", "UTC", identity), number(highest), fingerprint)
@@ -473,26 +474,31 @@ def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_kn
 @pytest.mark.parametrize(
     ("found", "named"),
     [
-        (Identity("7002", "shop", 1, 5000), "system 7002, was 7001"),
-        (Identity("7001", "shop_copy", 1, 5000), "database shop_copy, was shop"),
-        (Identity("7001", "shop", 2, 999), "restored from an older copy"),
+        (SourceIdentity.of(1, 5000, system="7002", database="shop"), "system 7002, was 7001"),
+        (SourceIdentity.of(1, 5000, system="7001", database="shop_copy"), "database shop_copy, was shop"),
+        (SourceIdentity.of(2, 999, system="7001", database="shop"), "restored from an older copy"),
     ],
 )
 @pytest.mark.parametrize("request_", [SYNC, backfill("08:00:00", "09:00:00")], ids=["sync", "backfill"])
-def test_another_source_or_an_older_copy_of_it_is_not_read(found: Identity, named: str, request_: Request) -> None:
+def test_another_source_or_an_older_copy_of_it_is_not_read(
+    found: SourceIdentity, named: str, request_: Request
+) -> None:
     with pytest.raises(SourceExchanged, match=named):
         planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=found), request_)
 
 
 def test_a_failover_to_a_replica_goes_on() -> None:
     state = landed(orders(), moment("11:00:00"))
-    assert planned(orders(), state, seen(identity=Identity("7001", "shop", 2, 1001))).window.lower == moment("11:00:00")
+    assert planned(
+        orders(), state, seen(identity=SourceIdentity.of(2, 1001, system="7001", database="shop"))
+    ).window.lower == moment("11:00:00")
 
 
 def behind(minutes: int, *, replica: bool = True, timeline: int = 1) -> Observation:
     """So long after the last sync, a server answers that is a byte behind what that had seen."""
     found = seen(
-        NOON - timedelta(hours=1) + timedelta(minutes=minutes), identity=Identity("7001", "shop", timeline, 999)
+        NOON - timedelta(hours=1) + timedelta(minutes=minutes),
+        identity=SourceIdentity.of(timeline, 999, system="7001", database="shop"),
     )
     return replace(found, bound=replace(found.bound, replica=replica))
 
@@ -522,13 +528,13 @@ def test_what_is_behind_and_cannot_be_a_lag_still_stops(observation: Observation
 
 def test_a_run_on_another_timeline_is_a_best_effort() -> None:
     state = landed(orders(), moment("11:00:00"))
-    found = planned(orders(), state, seen(identity=Identity("7001", "shop", 2, 1001)))
+    found = planned(orders(), state, seen(identity=SourceIdentity.of(2, 1001, system="7001", database="shop")))
     assert found.settled.guarantee is Guarantee.BEST_EFFORT
     assert "from timeline 1 to 2" in found.settled.reason
 
 
 def test_a_full_refresh_accepts_the_new_source_and_keeps_its_identity() -> None:
-    other = Identity("7002", "shop", 1, 3)
+    other = SourceIdentity.of(1, 3, system="7002", database="shop")
     after = planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=other), REFRESH).landed(1, None, None)
     assert after.identity == other
 

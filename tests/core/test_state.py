@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.position import Position, Settling
+from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import (
     VERSION,
     ClockReading,
     Fingerprint,
     HostClock,
-    Identity,
     LastRead,
     PutBack,
     State,
@@ -62,7 +62,10 @@ def states(draw: st.DrawFn) -> State:
             )
         ),
         fingerprint=draw(st.none() | st.builds(Fingerprint, some, st.integers(0, 10**12), st.none() | texts, texts)),
-        identity=draw(st.none() | st.builds(Identity, texts, texts, st.integers(0, 2**32), st.integers(0, 2**64))),
+        identity=draw(
+            st.none()
+            | st.builds(SourceIdentity.of, st.integers(0, 2**32), st.integers(0, 2**64), system=texts, database=texts)
+        ),
         clock=draw(st.none() | moments),
         reading=draw(st.none() | st.builds(ClockReading, moments, st.none() | moments, st.none() | hosts)),
         put_back=draw(st.none() | st.builds(PutBack, st.none() | moments, moments, st.booleans())),
@@ -125,7 +128,7 @@ LANDED = State(
     terms=Terms(Strategy.APPEND, (), "id:integer"),
     position=Position(number(50), number(60), Settling(number(60), datetime(2024, 1, 31, tzinfo=UTC), 990)),
     fingerprint=Fingerprint(number(50), 10, "60", "17"),
-    identity=Identity("7001", "shop", 1, 1000),
+    identity=SourceIdentity.of(1, 1000, system="7001", database="shop"),
     clock=datetime(2024, 1, 31, tzinfo=UTC),
     rows=60,
     coverage=(Window(None, number(50)),),

@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import HostClock, Identity
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.state import HostClock
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.planning.settled_bound import Bound
 from tests.fakes.rows import Row
@@ -359,7 +360,7 @@ class SimulatedDatabase:
             prepared=next((each.prepared for each in self.open if each.prepared), None),
             blind=self.blind or hidden,
             zone=self.zone,
-            identity=Identity(self.system, self.name, self.timeline, flushed),
+            identity=SourceIdentity.of(self.timeline, flushed, system=self.system, database=self.name),
             newest=newest,
             host=HostClock(self.machine, self.elapsed, self.elapsed, 0.0),
             unshown=min((each.idle_since for each in self.open if each.idle_since), default=None),

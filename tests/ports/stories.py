@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.position import Position
-from incremental_assets.core.model.state import Fingerprint, Identity, State
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Strategy, TableId, Terms
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind
@@ -37,7 +38,7 @@ def state(seq: int, hour: int) -> State:
         terms=TERMS,
         position=Position(at(hour), at(hour + 1)),
         fingerprint=Fingerprint(at(hour), 3, at(hour + 1).text, "18446744073709551616"),
-        identity=Identity("7100000000000000000", "shop", 1, 2**40),
+        identity=SourceIdentity.of(1, 2**40, system="7100000000000000000", database="shop"),
         clock=datetime(2024, 5, 1 + hour // 24, hour % 24, 30, tzinfo=UTC),
         coverage=(Window(None, at(hour)),),
     )

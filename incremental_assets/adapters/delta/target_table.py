@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.delta.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ
 from incremental_assets.core.errors import TargetChanged
@@ -39,15 +40,32 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
     """
     log = open_log(path)
     if log is None:
+        _clear(session, path)
         made = tuple(columns) or spec.columns
         kept = statistics(spec, ((found.name, found.spark_type) for found in made))
         create(session, path, made, {APP_ID: app_id, _STATISTICS: kept}, comment=spec.shape.comment)
         log = open_log(path)
-    if log is None or log.app_id != app_id:
+    if log is None:
+        raise TargetChanged(
+            f"{spec.id}: no Delta table could be made at {path}: if other files lie there, move them away"
+        )
+    if log.app_id != app_id:
         raise TargetChanged(
             f"{spec.id}: another table lies at {path} than the one that this run was planned for; run the sync again"
         )
     return log
+
+
+def _clear(session: SparkSession, path: str) -> None:
+    """Remove what a run leaves that died before its first commit: a folder without a log, which Spark would take for the table."""
+    log = f"{path}/_delta_log"
+    if set(names_in(path, lambda: session)) == {"_delta_log"} and not _commits(names_in(log, lambda: session)):
+        remove_folder(log, lambda: session)
+
+
+def _commits(names: Iterable[str]) -> bool:
+    """Whether any of the names in a log is more than a temporary file, or the checksum of one."""
+    return any(not name.startswith(".") for name in names)
 
 
 def create(

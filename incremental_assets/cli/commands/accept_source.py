@@ -44,7 +44,7 @@ def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint
     for table in tables:
         state = positions.get(table, Checkpoint()).state
         kept = state.identity if state else None
-        was = f"system {kept.system}, database {kept.database}" if kept else "the source so far"
+        was = str(kept) if kept else "the source so far"
         mark = (state.position.watermark if state else None) or "nothing"
         lines.append(
             f"{table}: the next sync would go on from {mark} with whichever database answers, in place of {was}; "

@@ -14,6 +14,11 @@ _KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
 """Where Dagster's word for a database, and so its picture, is another one than ours."""
 
 
+def known_dialects() -> tuple[str, ...]:
+    """All that may be written: those of this package and of others that are installed."""
+    return (*BUILT_IN, *sorted(entry.name for entry in entry_points(group=GROUP)))
+
+
 def checked_dialect(name: str) -> str:
     """A dialect that is there. ValueError says what to write."""
     if name in BUILT_IN:

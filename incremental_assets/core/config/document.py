@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import date, time, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
-from incremental_assets.core.config.dialects import BUILT_IN, checked_dialect
+from incremental_assets.core.config.dialects import checked_dialect, known_dialects
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
     Column,
@@ -156,7 +156,12 @@ TableEntry = Annotated[
 # --- a source -------------------------------------------------------------------------------------
 
 
-Dialect = Annotated[str, AfterValidator(checked_dialect), Field(examples=[*BUILT_IN])]
+def _known_to_editors(schema: dict[str, Any]) -> None:
+    """The names that this environment has, looked up when a schema is written and not at every start."""
+    schema["enum"] = list(known_dialects())
+
+
+Dialect = Annotated[str, AfterValidator(checked_dialect), Field(json_schema_extra=_known_to_editors)]
 
 
 def _no_size(value: object) -> object:

@@ -13,6 +13,7 @@ from typing import Any
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 from incremental_assets.core.model.position import UNREAD, Position
+from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
 from incremental_assets.core.model.window import Window, gaps, merge
 from incremental_assets.core.strategies import Strategy
@@ -32,16 +33,6 @@ class Fingerprint:
     started: datetime | None = None
     """When the server was started that gave these versions their numbers: after a crash it may give them out again. None where there are
     no rows, or where the digest is of what they hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Which database answered, and how far its log had come. `position` is the WAL position in bytes."""
-
-    system: str
-    database: str
-    timeline: int
-    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +91,7 @@ class State:
     terms: Terms
     position: Position = UNREAD
     fingerprint: Fingerprint | None = None
-    identity: Identity | None = None
+    identity: SourceIdentity | None = None
     clock: datetime | None = None
     """The source's clock of the last sync; None before the first, and after a reset."""
     reading: ClockReading | None = None
@@ -182,13 +173,7 @@ class State:
                 "digest": self.fingerprint.digest,
                 "started": self.fingerprint.started and self.fingerprint.started.isoformat(),
             },
-            "identity": self.identity
-            and {
-                "system": self.identity.system,
-                "database": self.identity.database,
-                "timeline": self.identity.timeline,
-                "position": self.identity.position,
-            },
+            "identity": self.identity and self.identity.to_json(),
             "clock": self.clock and self.clock.isoformat(),
             "reading": self.reading and _dump_reading(self.reading),
             "put_back": self.put_back
@@ -223,7 +208,7 @@ class State:
             terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"], terms.get("fallback")),
             position=_load_position(document),
             fingerprint=_load_fingerprint(fingerprint),
-            identity=identity and Identity(**identity),
+            identity=identity and SourceIdentity.from_json(identity),
             clock=document["clock"] and _clock(document["clock"]),
             reading=_load_reading(document.get("reading")),
             put_back=_load_put_back(document.get("put_back")),

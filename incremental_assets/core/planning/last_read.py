@@ -30,11 +30,7 @@ def read_already(plan: SyncPlan) -> LastRead | None:
     if state is None or kept is None or not plan.goes_on or not _tells_rows_apart(plan):
         return None
     was, now = state.identity, plan.bound.identity
-    if (
-        was is None
-        or now is None
-        or (was.system, was.database, was.timeline) != (now.system, now.database, now.timeline)
-    ):
+    if was is None or now is None or not now.is_of(was) or now.timeline != was.timeline:
         return None
     if (kept.started, kept.shape) != (plan.bound.started, _shape(plan)):
         return None

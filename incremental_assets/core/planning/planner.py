@@ -171,7 +171,7 @@ def _plan_whole(
 def _only_the_clock(state: State | None, bound: Bound) -> State | None:
     """What a full refresh goes on from. It starts from nothing: an exchanged source may lie before the old watermark, and has another clock."""
     kept, found = (state.identity if state else None), bound.identity
-    if state is None or kept is None or found is None or (kept.system, kept.database) != (found.system, found.database):
+    if state is None or kept is None or found is None or not found.is_of(kept):
         return None
     return replace(state.forgotten(state.seq), identity=None, reading=state.reading, put_back=state.put_back)
 

@@ -16,6 +16,7 @@ from incremental_assets.core.errors import (
 from incremental_assets.core.model.cures import full_refresh, reset, rows_hidden
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import check_columns_kept
+from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import NullPolicy, TableSpec, Terms
 from incremental_assets.core.model.time_zones import time_zone
@@ -39,15 +40,16 @@ def check_identity(spec: TableSpec, request: Request, state: State | None, bound
         f"nothing was changed; point the configuration back, or accept the new source with "
         f"{full_refresh(spec)} or {reset(spec)}"
     )
-    if (kept.system, kept.database) != (found.system, found.database):
+    compared = found.compared_with(kept)
+    if compared is Compared.OTHER:
         raise SourceExchanged(
-            f"{spec.id}: another database answers than the one synced so far (system {found.system}, was {kept.system}; "
-            f"database {found.database}, was {kept.database}): {advice}; after `pg_upgrade`, which gives a cluster another number, go on with "
+            f"{spec.id}: another database answers than the one synced so far ({found.differences_from(kept)}): {advice}; "
+            "after an upgrade that gives a server another number, as `pg_upgrade` does, go on with "
             f"`incremental-assets reset --select {spec.id} --accept-source --yes`"
         )
-    if found.position < kept.position and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
+    if compared is Compared.OLDER and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
         raise SourceExchanged(
-            f"{spec.id}: the source's log is at {found.position:X}, before the {kept.position:X} of the last sync: it was restored from an older copy, "
+            f"{spec.id}: the source's log is at {found.position:,}, before the {kept.position:,} of the last sync: it was restored from an older copy, "
             f"or a replica was promoted that had not received everything; {advice}"
         )
 

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.position import Settling
-from incremental_assets.core.model.state import ClockReading, HostClock, Identity, State
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.state import ClockReading, HostClock, State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_numbers, of_roles, of_zones
@@ -41,7 +42,7 @@ class Bound:
     """Why some transactions could not be seen; empty when all could."""
     zone: str
     """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
-    identity: Identity | None
+    identity: SourceIdentity | None
     newest: datetime | None = None
     """Start of the newest open transaction."""
     listed: datetime | None = None

@@ -51,7 +51,7 @@ def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> 
             raise SelectionError(f"{spec.id}: no sync of this table is recorded, so that it takes any source as it is")
         state = position.state.moved_house()
         kept = position.state.identity
-        detail = f"the source was accepted in place of system {kept.system}, database {kept.database}" if kept else ""
+        detail = f"the source was accepted in place of {kept}" if kept else ""
         # What the lake held stays known, so that another hand is still noticed there.
         lease.record(
             Event(

@@ -22,7 +22,7 @@ from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.connect import READER
 from incremental_assets.adapters.databases.postgresql.log import FLUSHED, WRITTEN, written
 from incremental_assets.adapters.databases.postgresql.unshown import PATIENCE, holder, unshown
-from incremental_assets.core.model.state import Identity
+from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.time_zones import proper_name
 from incremental_assets.core.planning.settled_bound import Bound, LocalTime, zone_of
@@ -165,12 +165,12 @@ def _without_start(asked: psycopg.RawCursor[Any], unstarted: list[str]) -> str:
     return f"the transaction of pid {pid} began before its session was tracked, so that its start is not known; end it, or set a `holdback`"
 
 
-def _identity(asked: psycopg.RawCursor[Any]) -> Identity | None:
+def _identity(asked: psycopg.RawCursor[Any]) -> SourceIdentity | None:
     try:
         system, database, timeline, position = one_row(asked, _IDENTITY)
     except psycopg.errors.InsufficientPrivilege:
         return None
-    return Identity(system=system, database=database, timeline=timeline, position=position)
+    return SourceIdentity.of(timeline, position, system=system, database=database)
 
 
 def database_zone(asked: psycopg.RawCursor[Any]) -> str:
