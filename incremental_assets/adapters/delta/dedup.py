@@ -22,7 +22,6 @@ from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch
 from incremental_assets.core.syncing.overlap import Era, Overlap, eras
 
 
@@ -42,30 +41,34 @@ def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: boo
     return _largest_of_each_key(spec, rows) if repeated else rows
 
 
-def writable(session: SparkSession, plan: SyncPlan, batch: Batch, staged: str, present: Present | None) -> DataFrame:
-    """What is to be written of a batch; `present` is None where nothing of the target is to stay."""
-    rows = landable(session, staged, plan.spec, repeated=batch.duplicates > 0)
-    if present is None:
+def new_versions(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
+    """Of rows to be added, those that the target does not hold yet: the newest era first, as its rows are compared by the most columns.
+
+    What they match, older ones need not.
+    """
+    if present.overlap is None:
         return rows
-    return with_dropped(session, plan.spec, unseen(session, plan, rows, present), present)
-
-
-def unseen(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
-    """The rows that the target does not hold as they are, less those of a declared key for which it may hold a newer row of the source."""
-    spec = plan.spec
-    target = session.read.format("delta").load(present.path)
-    if present.overlap is not None:
-        rows = (
-            _without_equal(plan, rows, target, present)
-            if spec.traits.one_row_per_key
-            else _without_present(plan, rows, target, present)
-        )
-    if spec.trusts_key and spec.cursor is not None:
-        rows = _without_older(plan, rows, target)
+    reachable = _reachable(plan, session.read.format("delta").load(present.path), present)
+    for era in eras(plan, present.overlap, present.columns):
+        there = _newest(plan.spec, reachable) if _tells_versions(plan.spec, era) else reachable
+        rows = _subtract(plan.spec, rows, _landed_in(era, there), era.columns)
     return rows
 
 
-def withdrawn(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> DataFrame:
+def changed_rows(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
+    """Of rows that take the place of those with their keys, the ones that the target does not hold as they are.
+
+    Less those of a declared key for which it may hold a newer row of the source.
+    """
+    target = session.read.format("delta").load(present.path)
+    if present.overlap is not None:
+        rows = _without_equal(plan, rows, target, present)
+    if plan.spec.trusts_key and plan.spec.cursor is not None:
+        rows = _without_older(plan, rows, target)
+    return _with_dropped(plan.spec, rows, target, present)
+
+
+def leaving(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> DataFrame:
     """Keys of the target's rows whose row in the source cannot land any more, under names of our own, one per row of the target.
 
     Not those of a key that only the configuration declares where another row with it lands, or where the target may hold a newer one.
@@ -92,24 +95,20 @@ def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows:
     return shaped.unionByName(others, allowMissingColumns=True)
 
 
-def with_dropped(session: SparkSession, spec: TableSpec, rows: DataFrame, present: Present) -> DataFrame:
-    """An upsert replaces whole rows, so the values of columns that the source has dropped are read from the target."""
+def _with_dropped(spec: TableSpec, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
+    """Whole rows are replaced, so the values of columns that the source has dropped are read from the target."""
     source = {found.name.lower() for found in spec.columns}
     dropped = [
         found.name
         for found in present.columns
         if found.name.lower() not in source and not found.name.startswith(OWN_PREFIX)
     ]
-    if not dropped or not spec.traits.one_row_per_key:
+    if not dropped:
         return rows
     # Under names of our own: a dropped column may be called as the flag is.
-    kept = (
-        session.read.format("delta")
-        .load(present.path)
-        .select(
-            *(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)),
-            *(column(name) for name in dropped),
-        )
+    kept = target.select(
+        *(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)),
+        *(column(name) for name in dropped),
     )
     keys = [key_part(place) for place in range(len(spec.key))]
     matches = all_of(
@@ -127,7 +126,7 @@ def _largest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
 
 
 def _without_equal(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
-    """An upsert: a row that the target holds with every column equal need not be written. A column that is only now coming is NULL there."""
+    """A row that the target holds with every column equal need not be written. A column that is only now coming is NULL there."""
     spec = plan.spec
     there = {found.name.lower() for found in present.columns}
     equal = alike(
@@ -163,17 +162,6 @@ def _may_be_newer(plan: SyncPlan) -> Column:
         within = within & (theirs < upper)
     larger = ours.isNotNull() & theirs.isNotNull() & (theirs > ours)
     return larger & ~within
-
-
-def _without_present(plan: SyncPlan, rows: DataFrame, target: DataFrame, present: Present) -> DataFrame:
-    """An append: the newest era first, as its rows are compared by the most columns; what they match, older ones need not."""
-    if present.overlap is None:
-        return rows
-    reachable = _reachable(plan, target, present)
-    for era in eras(plan, present.overlap, present.columns):
-        there = _newest(plan.spec, reachable) if _tells_versions(plan.spec, era) else reachable
-        rows = _subtract(plan.spec, rows, _landed_in(era, there), era.columns)
-    return rows
 
 
 def _tells_versions(spec: TableSpec, era: Era) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -19,45 +18,27 @@ from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confi
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.storage import commit_lock
-from incremental_assets.adapters.delta.target_table import opened, prepare, without_lost
+from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.delta.transaction_log import Committed, TableLog, last_version, open_log
-from incremental_assets.adapters.spark.session import beside
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.model.compaction import How, Layout
-from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.paths import is_local, staging_path, table_path
 from incremental_assets.core.model.schema_drift import (
     OWN_PREFIX,
-    Difference,
-    check_columns,
     check_names,
-    difference,
     sql_type,
 )
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Column, TableId, TableSpec
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
 from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
-from incremental_assets.core.syncing.overlap import overlap
-from incremental_assets.core.syncing.rewrite import lands_whole, replaces_most
-from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.adapters.delta.checksums import Held
-    from incremental_assets.adapters.delta.dedup import Present
-
-
-@dataclass(frozen=True, slots=True)
-class Withdrawal:
-    """Rows that have to leave a target along with a batch, and the target as the batch meets it."""
-
-    rows: int
-    present: Present
-    changes: Difference
 
 
 class DeltaLake:
@@ -141,81 +122,24 @@ class DeltaLake:
             found = log.foreign(self._seen.get(plan.spec.id, log.version))
             if found is not None and (batch.in_target or not plan.overwrites):
                 raise changed_meanwhile(plan.spec, found)
-            return (self._place if batch.in_target else self._land)(plan, batch, state, log)
+            return self._land(log, plan, batch, state)
 
-    def _place(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
-        """The position of rows that are there already."""
-        session, path = self._session(), table_path(self._lake, plan.spec.id)
-        from incremental_assets.adapters.delta.commit import Write, empty, write
-
-        note = Note.of_batch(plan, batch, state, seen=log.version)
-        write(empty(session), Write(path, note))
-        after, done = confirmed(plan.spec, path, log.version, batch.batch_id)
-        return Commit(after.table_id, done.version, row_counts(done, note), state)
-
-    def _land(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog) -> Commit:
+    def _land(self, log: TableLog, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
-        from incremental_assets.adapters.delta import commit, loading, quarantine
-        from incremental_assets.adapters.delta import dedup as landing
+        from incremental_assets.adapters.delta.writers.land import land
+        from incremental_assets.adapters.delta.writers.landing import Delivery
 
-        there = log.columns()
-        changes = difference(spec.columns, there)
-        check_columns(spec, changes, overwrites=plan.overwrites)
-        staged = staging_path(self._lake, spec.id, batch.batch_id)
-        if batch.rejected:
-            quarantine.keep(session, self._lake, plan, batch, staged)
-        prepare(session, path, log, spec.columns, without_lost(spec, log, changes) if plan.overwrites else {})
-        landed = log.landed()
-        present = landing.Present(path, there, overlap(plan, batch, landed=landed))
-        if landed and batch.rejected and spec.traits.one_row_per_key and not plan.overwrites:
-            withdrawn = landing.withdrawn(session, plan, staged, path).count()
-            if withdrawn:
-                return self._merge(plan, batch, state, log, Withdrawal(withdrawn, present, changes))
-        rows_before = _rows_before(plan, batch, present, changes, log) if landed else None
-        anew = rows_before is not None
-        rows = landing.writable(session, plan, batch, staged, present if landed and not plan.overwrites else None)
-        before = log.rows() if plan.overwrites and landed else 0
-        counted, written = commit.counted(rows)
-        shaped = commit.shaped(plan, counted, present, changes)
-        if anew:
-            shaped = landing.with_others(session, spec, shaped, rows, path)
-        upserts = spec.traits.one_row_per_key and landed and not plan.overwrites
-        note = Note.of_batch(plan, batch, state, log.version, rows_before)
-        to = commit.Write(
-            path,
-            note,
-            replacing=spec.key if upserts and not anew else (),
-            within=batch.keys,
-            overwrites=plan.overwrites or not landed or anew,
-            evolves=bool(changes),
-            rows_per_file=loading.rows_per_file(spec) if anew else None,
-        )
-        commit.write(shaped, to)
-        after, done = _confirmed(plan, path, log, batch)
-        on_the_way = written.rows if anew else None
-        check_sums(spec.id, done, note, into_nothing=not landed or plan.overwrites, landed=on_the_way)
-        counts = row_counts(done, note, late=written.late, deleted=before)
-        came = changes.added if landed and not plan.overwrites else ()
-        return Commit(after.table_id, done.version, counts, state, _came(spec, came))
-
-    def _merge(self, plan: SyncPlan, batch: Batch, state: State, log: TableLog, found: Withdrawal) -> Commit:
-        """As `_land`, of an upsert some of whose keys have a row in the target that the source no longer has."""
-        spec, path = plan.spec, table_path(self._lake, plan.spec.id)
-        staged = staging_path(self._lake, spec.id, batch.batch_id)
-        from incremental_assets.adapters.delta import commit, merge
-        from incremental_assets.adapters.delta import dedup as landing
-
-        note = replace(Note.of_batch(plan, batch, state, log.version), withdrawn=found.rows)
-        with beside(self._session()) as session:
-            rows = landing.writable(session, plan, batch, staged, found.present)
-            late = merge.late(rows)
-            shaped = commit.shaped(plan, rows, found.present, found.changes)
-            withdrawn = landing.withdrawn(session, plan, staged, path)
-            merge.merge(session, spec, shaped, withdrawn, commit.Write(path, note, evolves=bool(found.changes)))
-        after, done = _confirmed(plan, path, log, batch)
-        check_sums(spec.id, done, note, into_nothing=False)
-        told = (*_came(spec, found.changes.added), _withdrawn(found.rows))
-        return Commit(after.table_id, done.version, row_counts(done, note, late=late), state, told)
+        written = land(session, self._lake, log, Delivery(plan, batch, state))
+        after, done = confirmed(spec, path, log.version, batch.batch_id)
+        meanwhile = after.foreign(log.version)
+        # One that replaces the whole table leaves nothing of it; of one that only speaks, the next look finds it.
+        is_harmless = written.note.kind in (Kind.OVERWRITE, Kind.LOADED)
+        if meanwhile is not None and meanwhile.version < done.version and not is_harmless:
+            raise changed_meanwhile(spec, meanwhile)
+        landed = written.landed() if written.landed else None
+        check_sums(spec.id, done, written.note, into_nothing=written.into_nothing, landed=landed)
+        counts = row_counts(done, written.note, late=written.late(), deleted=written.deleted)
+        return Commit(after.table_id, done.version, counts, state, written.warnings)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
@@ -321,24 +245,6 @@ class DeltaLake:
         )
 
 
-def _confirmed(plan: SyncPlan, path: str, log: TableLog, batch: Batch) -> tuple[TableLog, Committed]:
-    """Raises TargetChanged as well where another hand's commit lies between what was seen and what was written."""
-    after, done = confirmed(plan.spec, path, log.version, batch.batch_id)
-    meanwhile = after.foreign(log.version)
-    if meanwhile is not None and meanwhile.version < done.version and not plan.overwrites:
-        raise changed_meanwhile(plan.spec, meanwhile)
-    return after, done
-
-
-def _rows_before(plan: SyncPlan, batch: Batch, present: Present, changes: Difference, log: TableLog) -> int | None:
-    """The target's rows where the commit is to write all of them anew, along with the batch; None where it leaves what it can where it lies."""
-    # Under other columns, rows that stay would be other ones.
-    if changes or log.keeps_rows_in_place or not lands_whole(plan, present.overlap):
-        return None
-    in_files = log.rows_in_files()
-    return log.rows() if in_files is not None and replaces_most(batch, in_files) else None
-
-
 def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
     """What other hands did after `since`, and what they did while our newest commit was being written, which could not see it."""
     found = log.foreign(since if since is not None else newest.version if newest else 0)
@@ -352,18 +258,3 @@ def _floor(newest: Committed) -> int:
     """The version up to which our newest commit vouches for the table: one that replaces everything vouches for all that it left."""
     note = newest.note
     return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD) else note.seen
-
-
-def _withdrawn(rows: int) -> str:
-    was, them, are = agreeing(rows, "was", "were"), agreeing(rows, "it", "them"), agreeing(rows, "it is", "they are")
-    return f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
-
-
-def _came(spec: TableSpec, added: Sequence[Column]) -> tuple[str, ...]:
-    """A default fills a new column at once and stamps no row, so that no cursor can tell."""
-    names = ", ".join(column.name for column in added)
-    told = (
-        f"new columns ({names}) came with this sync; rows that do not move show NULL there, which is wrong should the source have given them "
-        f"a value: then read everything again with {reset(spec)}"
-    )
-    return (told,) if added else ()

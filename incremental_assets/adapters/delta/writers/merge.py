@@ -1,35 +1,46 @@
-"""The one commit of an upsert that also takes rows away: of keys whose row in the source can no longer land, and lies in quarantine.
+"""Rows take the place of those with their keys, and others go: of keys whose row in the source can no longer land, and lies in quarantine.
 
 `replaceOn` deletes no row without putting one in its place; a MERGE does. It costs more, so that only such a batch lands by one.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.delta.commit import Write, conflicts_explained
+from incremental_assets.adapters.delta import commit, dedup
+from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.spark.expressions import column, quoted
 from incremental_assets.adapters.spark.own_names import BATCH, LATE, TARGET, key_part, own
+from incremental_assets.adapters.spark.session import beside
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.words import agreeing, counted
 
 _LANDS = own("lands")
 
 
-def late(rows: DataFrame) -> int:
-    """Rows to be written that a sync before should have seen: counted beforehand, as a MERGE reads what it writes more than once."""
-    return rows.where(column(LATE)).count()
+def write(landing: Landing) -> Written:
+    """In a session of its own: a MERGE takes the names of its commit from settings."""
+    plan, changes, gone = landing.plan, landing.changes, landing.found.leaving
+    note = replace(landing.note(), withdrawn=gone)
+    with beside(landing.session) as session:
+        rows = dedup.changed_rows(session, plan, landing.rows(session), landing.present)
+        # Counted beforehand, as a MERGE reads what it writes more than once.
+        late = rows.where(column(LATE)).count()
+        shaped = commit.shaped(plan, rows, landing.present, changes)
+        leaving = dedup.leaving(session, plan, landing.staged, landing.path)
+        _merge(session, plan.spec, shaped, leaving, commit.Write(landing.path, note, evolves=bool(changes)))
+    return Written(note, late=lambda: late, warnings=(*landing.warnings(), _withdrawn(gone)))
 
 
-def merge(session: SparkSession, spec: TableSpec, rows: DataFrame, withdrawn: DataFrame, to: Write) -> None:
-    """Put `rows` in the place of those with their keys, and take those away that have a key of `withdrawn`, in one commit.
-
-    `session` is one of its own, see `session.beside`: a MERGE takes the names of its commit from settings. Both frames belong to it.
-    """
+def _merge(session: SparkSession, spec: TableSpec, rows: DataFrame, leaving: DataFrame, to: commit.Write) -> None:
+    """Put `rows` in the place of those with their keys, and take those away that have a key of `leaving`, in one commit."""
     keys = [key_part(place) for place in range(len(spec.key))]
     # Each key that loses its rows, and each row that is put in: of a key that the target holds twice, both go.
     gone = rows.select(*(column(name).alias(key) for name, key in zip(spec.key, keys, strict=True)))
-    gone = gone.unionByName(withdrawn).distinct().withColumn(_LANDS, sf.lit("false").cast("boolean"))
+    gone = gone.unionByName(leaving).distinct().withColumn(_LANDS, sf.lit("false").cast("boolean"))
     landing = rows.withColumn(_LANDS, sf.lit("true").cast("boolean"))
     landing.unionByName(gone, allowMissingColumns=True).createOrReplaceTempView(BATCH)
     # `${env:NAME}` is replaced by what that variable holds, in settings and in statements, and a column may be called anything.
@@ -41,11 +52,11 @@ def merge(session: SparkSession, spec: TableSpec, rows: DataFrame, withdrawn: Da
     }
     for name, value in settings.items():
         session.conf.set(name, value)
-    with conflicts_explained(to):
+    with commit.conflicts_explained(to):
         session.sql(_statement(spec, rows.columns, to)).collect()
 
 
-def _statement(spec: TableSpec, columns: list[str], to: Write) -> str:
+def _statement(spec: TableSpec, columns: list[str], to: commit.Write) -> str:
     matches = [f"{TARGET}.{quoted(name)} <=> {BATCH}.{key_part(place)}" for place, name in enumerate(spec.key)]
     listed = ", ".join(quoted(name) for name in columns)
     values = ", ".join(f"{BATCH}.{quoted(name)}" for name in columns)
@@ -57,3 +68,8 @@ def _statement(spec: TableSpec, columns: list[str], to: Write) -> str:
             f"WHEN NOT MATCHED AND {BATCH}.{_LANDS} THEN INSERT ({listed}) VALUES ({values})",  # noqa: S608 - names are quoted
         )
     )
+
+
+def _withdrawn(rows: int) -> str:
+    was, them, are = agreeing(rows, "was", "were"), agreeing(rows, "it", "them"), agreeing(rows, "it is", "they are")
+    return f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"

@@ -1,0 +1,1 @@
+"""How a batch lands: one file for each way, one commit each, chosen in `choice.py`."""

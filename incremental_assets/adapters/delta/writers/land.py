@@ -1,0 +1,57 @@
+"""One batch, one way, one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from pyspark.sql import SparkSession
+
+from incremental_assets.adapters.delta import quarantine
+from incremental_assets.adapters.delta.dedup import Present, leaving
+from incremental_assets.adapters.delta.target_table import prepare, without_lost
+from incremental_assets.adapters.delta.transaction_log import TableLog
+from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, replace, rewrite
+from incremental_assets.adapters.delta.writers.choice import Found, Way, takes_away, way
+from incremental_assets.adapters.delta.writers.landing import Delivery, Landing, Written
+from incremental_assets.core.model.paths import staging_path, table_path
+from incremental_assets.core.model.schema_drift import Difference, check_columns, difference
+from incremental_assets.core.syncing.overlap import overlap
+from incremental_assets.core.syncing.rewrite import lands_whole
+
+_WRITERS: Mapping[Way, Callable[[Landing], Written]] = MappingProxyType(
+    {
+        Way.PLACE: place.write,
+        Way.OVERWRITE: overwrite.write,
+        Way.APPEND: append.write,
+        Way.REPLACE: replace.write,
+        Way.REWRITE: rewrite.write,
+        Way.MERGE: merge.write,
+    }
+)
+
+
+def land(session: SparkSession, lake: str, log: TableLog, delivery: Delivery) -> Written:
+    """Quarantine first, then the one commit. Raises SchemaChanged before anything is written."""
+    plan, batch = delivery.plan, delivery.batch
+    path, staged = table_path(lake, plan.spec.id), staging_path(lake, plan.spec.id, batch.batch_id)
+    there, landed = log.columns(), log.landed()
+    changes = difference(plan.spec.columns, there)
+    present = Present(path, there, overlap(plan, batch, landed=landed))
+    if not batch.in_target:
+        check_columns(plan.spec, changes, overwrites=plan.overwrites)
+        if batch.rejected:
+            quarantine.keep(session, lake, plan, batch, staged)
+        lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
+        prepare(session, path, log, plan.spec.columns, lost)
+    gone = leaving(session, plan, staged, path).count() if takes_away(plan, batch, landed=landed) else 0
+    found = Found(landed, present.overlap, gone, _movable(delivery, present, changes, log) if landed else None)
+    return _WRITERS[way(plan, batch, found)](Landing(session, delivery, staged, log, present, changes, found))
+
+
+def _movable(delivery: Delivery, present: Present, changes: Difference, log: TableLog) -> int | None:
+    """Asked of the log only where the answer may matter."""
+    # Under other columns, rows that stay would be other ones.
+    if changes or log.keeps_rows_in_place or not lands_whole(delivery.plan, present.overlap):
+        return None
+    return log.rows_in_files()

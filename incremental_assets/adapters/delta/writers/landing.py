@@ -1,0 +1,88 @@
+"""What a writer is given, and what it says of its commit before the log has confirmed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from incremental_assets.adapters.delta.commit_metadata import Note
+from incremental_assets.adapters.delta.dedup import Present, landable
+from incremental_assets.adapters.delta.transaction_log import TableLog
+from incremental_assets.adapters.delta.writers.choice import Found
+from incremental_assets.core.model.cures import reset
+from incremental_assets.core.model.schema_drift import Difference
+from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A batch, the plan that it was read by, and the state that it leaves."""
+
+    plan: SyncPlan
+    batch: Batch
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """One batch on its way into its table, and the table as it meets it. `staged` is the batch's folder."""
+
+    session: SparkSession
+    delivery: Delivery
+    staged: str
+    log: TableLog
+    present: Present
+    changes: Difference
+    found: Found
+
+    @property
+    def plan(self) -> SyncPlan:
+        """By which the batch was read."""
+        return self.delivery.plan
+
+    @property
+    def path(self) -> str:
+        """Where the table lies."""
+        return self.present.path
+
+    def rows(self, session: SparkSession) -> DataFrame:
+        """Rows of the batch that can land, one per key where a key may repeat."""
+        return landable(session, self.staged, self.plan.spec, repeated=self.delivery.batch.duplicates > 0)
+
+    def note(self, rows_before: int | None = None) -> Note:
+        """What the commit says about itself."""
+        of = self.delivery
+        return Note.of_batch(of.plan, of.batch, of.state, self.log.version, rows_before)
+
+    def warnings(self) -> tuple[str, ...]:
+        """A default fills a new column at once and stamps no row, so that no cursor can tell."""
+        names = ", ".join(column.name for column in self.changes.added)
+        told = (
+            f"new columns ({names}) came with this sync; rows that do not move show NULL there, which is wrong should the source have given them "
+            f"a value: then read everything again with {reset(self.plan.spec)}"
+        )
+        return (told,) if names else ()
+
+
+def _nothing() -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One commit that was asked for; whether it landed, only the log can tell. What the write itself counts is asked for after that."""
+
+    note: Note
+    late: Callable[[], int] = _nothing
+    """Rows written that a sync before should have seen."""
+    deleted: int = 0
+    """Rows of a target that was overwritten."""
+    into_nothing: bool = False
+    """Whether every row of the batch must have been written."""
+    landed: Callable[[], int] | None = None
+    """Rows of the batch, where others were written along."""
+    warnings: tuple[str, ...] = ()
