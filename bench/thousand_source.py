@@ -11,11 +11,13 @@ import psycopg
 from incremental_assets.adapters.databases.jdbc_source import SparkSnapshot
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.config.load import load
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.ports import Batch, Commit, Ports, Snapshot, Target
+from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.ports import Ports, Snapshot
 from incremental_assets.core.syncing.sync_many import attempt
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from resources.runtime import Runtime

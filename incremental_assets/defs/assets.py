@@ -26,7 +26,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import Lake, Ports
+from incremental_assets.core.ports import LakeReader, Ports
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.sync_many import as_they_land, listening
 from incremental_assets.core.words import counted
@@ -85,7 +85,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
-                    yield from _told(context, report, spec, ports.lake, failures)
+                    yield from _told(context, report, spec, ports.reader, failures)
                     if report.status in _MET:
                         tell_schema(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
@@ -141,7 +141,7 @@ def _reports(
 
 
 def _told(
-    context: AssetExecutionContext, report: SyncReport, spec: TableSpec, lake: Lake, failures: list[str]
+    context: AssetExecutionContext, report: SyncReport, spec: TableSpec, lake: LakeReader, failures: list[str]
 ) -> Iterator[MaterializeResult]:
     """A result for a table that landed; an idle one announces nothing."""
     if report.status is Status.LANDED:

@@ -17,7 +17,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
-from incremental_assets.core.ports import Lake, Ports
+from incremental_assets.core.ports import LakeAuditor, Ports
 from incremental_assets.core.syncing.sync_many import RequestFor, as_they_land, listening
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
@@ -39,7 +39,7 @@ def read_again(
                 done[report.table].append(report)
                 if report.status is Status.LANDED:
                     (spec,) = (spec for spec in left if spec.id == report.table)
-                    held = _held(spec, grid, keys, ports.lake)
+                    held = _held(spec, grid, keys, ports.auditor)
                     if keys is not asked[-1]:
                         _announce(context, spec, report, held)
                     for key, rows in held.items():
@@ -77,7 +77,7 @@ def _window(spec: TableSpec, grid: Grid, key: str) -> Window:
     return window_of(grid, key, spec.cursor.type)
 
 
-def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: Lake) -> Mapping[str, int]:
+def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: LakeAuditor) -> Mapping[str, int]:
     """Rows that each partition holds now."""
     return dict(zip(keys, lake.count(spec, [_window(spec, grid, key) for key in keys]), strict=True))
 

@@ -14,11 +14,13 @@ from typing import Any
 from incremental_assets.core.checks.verdict import freshness
 from incremental_assets.core.config.load import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Look, Position, Probe
+from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
 from incremental_assets.core.syncing.idle import keep
 from incremental_assets.core.syncing.pending import Moved, Stopped, located, look_over
@@ -129,7 +131,7 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
 def _copies(
     source: SourceConfig,
     specs: Sequence[TableSpec],
-    positions: Mapping[TableId, Position],
+    positions: Mapping[TableId, Checkpoint],
     runtime: Opened,
     memory: Memory,
 ) -> tuple[dict[str, int], frozenset[TableId]]:
@@ -138,7 +140,7 @@ def _copies(
     # A sync that landed since is remembered by the checkpoint table.
     known = {table: version for table, version in known.items() if _target_version(positions, table) < version}
     changed = set[TableId]()
-    for spec, version, sentence in look_for(specs, positions, runtime.ports(source.name).lake, known, _LOGS_PER_LOOK):
+    for spec, version, sentence in look_for(specs, positions, runtime.ports(source.name).reader, known, _LOGS_PER_LOOK):
         if sentence:
             changed.add(spec.id)
         else:
@@ -146,13 +148,13 @@ def _copies(
     return {str(table): version for table, version in known.items()}, frozenset(changed)
 
 
-def _target_version(positions: Mapping[TableId, Position], table: TableId) -> int:
+def _target_version(positions: Mapping[TableId, Checkpoint], table: TableId) -> int:
     target = positions[table].target if table in positions else None
     return NO_TABLE if target is None else target[1]
 
 
 def _asked_for(
-    source: SourceConfig, moved: Sequence[Moved], positions: Mapping[TableId, Position], memory: Memory, now: datetime
+    source: SourceConfig, moved: Sequence[Moved], positions: Mapping[TableId, Checkpoint], memory: Memory, now: datetime
 ) -> tuple[tuple[Moved, ...], dict[str, tuple[int, float]]]:
     """A table whose last sync failed is asked for again, each time later, and in the end once an hour: its cause may be gone."""
     asked, waiting = [], {}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.stage import ParquetStage
 from incremental_assets.adapters.spark.staged import FLAGS
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.state import Fingerprint, State
@@ -20,7 +21,7 @@ from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strate
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled
-from incremental_assets.core.ports import Batch, Commit
+from incremental_assets.core.planning.target import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,11 +11,11 @@ import psycopg
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
 from incremental_assets.core.planning.plan import Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.ports import Look
 from incremental_assets.demo.postgres import EmbeddedPostgres
 
 READER = "plain_reader"

@@ -15,9 +15,10 @@ import pytest
 
 from incremental_assets.core.errors import ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Cursor
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, settle
-from incremental_assets.core.ports import Look, Position
 from incremental_assets.core.syncing.pending import located, look_over
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 from tests.conformance.soak.line import slow_line
@@ -345,7 +346,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_that_is_read_in_it_
     )
     probe = source.open()
     looks = [Look(spec, before[spec.id]) for spec in (local, orders)]
-    positions = {spec.id: Position(state=before[spec.id]) for spec in (local, orders)}
+    positions = {spec.id: Checkpoint(state=before[spec.id]) for spec in (local, orders)}
     moved, stopped, _ = look_over([local, orders], positions, probe.observe(looks))
     assert [each.spec.id for each in located(moved, probe)] == [orders.id]
     assert [each.table for each in stopped] == [local.id]

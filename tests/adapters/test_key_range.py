@@ -10,8 +10,8 @@ import pytest
 
 from incremental_assets.adapters.delta.commit import matching
 from incremental_assets.adapters.spark.own_names import BATCH, TARGET
+from incremental_assets.core.model.batch import Batch, KeyRange
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.ports import Batch, KeyRange
 from tests.adapters.batches import Desk, Row, table
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pytest
 
 from incremental_assets.adapters.delta import loading
 from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
 from incremental_assets.core.planning.report import RowCounts
-from incremental_assets.core.ports import Batch
 from tests.adapters.batches import APP, Desk, Row, table
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from incremental_assets.adapters.databases.postgresql.parts import members, part
 from incremental_assets.adapters.databases.postgresql.read import read_query
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.plan import Nothing, Request, Ticket
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.ports import Look
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 
 COLUMNS = "id bigint, updated_at timestamptz NOT NULL DEFAULT now()"

@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Nothing, Request, Ticket
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.ports import Look
 from tests.adapters.source import UPDATED, Source, observe, planned, synced
 
 ORDERS = (

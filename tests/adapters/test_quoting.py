@@ -12,9 +12,9 @@ from incremental_assets.adapters.databases.postgresql.doctor import missing_sql
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, identifier, inline, literal
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Cursor, Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import Look
 from tests.adapters.source import Source, observe, planned, synced
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Commit
+from incremental_assets.core.planning.target import Commit
 from tests.adapters.reading import loaded
 from tests.adapters.source import READER, Source, planned
 

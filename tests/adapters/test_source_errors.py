@@ -16,9 +16,9 @@ import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import Look
 from tests.adapters.source import READER, UPDATED, Source, observe, planned
 from tests.conformance.proxy import proxy
 from tests.shop import wait_for

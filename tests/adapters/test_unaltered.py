@@ -10,8 +10,8 @@ import pytest
 
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cures import rows_hidden
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Strategy
-from incremental_assets.core.ports import Look
 from incremental_assets.core.syncing.pending import look_over
 from tests.adapters.source import READER, UPDATED, Source, planned
 

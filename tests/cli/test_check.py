@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Call, Outside
-from tests.fakes.lake import LogEntry
+from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, monday
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from incremental_assets.core.errors import SourceUnreachable
 from tests.cli.conftest import Call, Outside
-from tests.fakes.lake import LogEntry
+from tests.fakes.delta_table import LogEntry
 from tests.scenario import ORDERS, monday, order
 
 STATUS = {

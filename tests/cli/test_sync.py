@@ -13,7 +13,7 @@ from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.ports import EventKind
+from incremental_assets.core.planning.events import EventKind
 from tests.cli.conftest import CONFIG, Call, Outside, Probe
 from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order

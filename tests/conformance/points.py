@@ -11,23 +11,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import (
-    Batch,
-    Checkpoints,
-    Commit,
-    Event,
-    EventKind,
-    Lake,
-    Lease,
-    Ports,
-    Snapshot,
-    Source,
-    Stage,
-)
+from incremental_assets.core.planning.target import Commit
+from incremental_assets.core.ports import Checkpoints, Lake, Lease, Ports, Snapshot, Source, Stage
 
 
 class Point(StrEnum):

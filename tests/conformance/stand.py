@@ -20,9 +20,10 @@ from incremental_assets.core.model.paths import quarantine_path, staging_path
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observers
+from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import Event, Ports
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime

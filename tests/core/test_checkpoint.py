@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from incremental_assets.core.planning.events import Checkpoint, Event, OpenIntent
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Event, OpenIntent, Position
 from incremental_assets.core.syncing.ledger import fold
 from tests.ports.stories import (
     APP,
@@ -26,11 +26,11 @@ from tests.ports.stories import (
 
 
 def test_a_table_without_events_stands_nowhere() -> None:
-    assert fold([]) == Position()
+    assert fold([]) == Checkpoint()
 
 
 def test_a_sync_leaves_its_state_its_target_and_its_report() -> None:
-    assert fold(sync(0)) == Position(APP, 0, state(0, 1), ("lake-id", 0), None, report(Status.LANDED, 0, 0))
+    assert fold(sync(0)) == Checkpoint(APP, 0, state(0, 1), ("lake-id", 0), None, report(Status.LANDED, 0, 0))
 
 
 @pytest.mark.parametrize(

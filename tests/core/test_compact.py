@@ -8,9 +8,9 @@ import pytest
 
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Ticket
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Event, EventKind
 from incremental_assets.core.syncing.compact import compact_all
 from tests.fakes import Killed, Memory, Process, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop

@@ -7,7 +7,7 @@ import pytest
 from incremental_assets.core.errors import IncrementalAssetsError, StageBroken
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
-from incremental_assets.core.ports import Target
+from incremental_assets.core.planning.target import Target
 from incremental_assets.core.syncing.first_load import WORTH_IT, loads_directly
 from tests.fakes import Killed, World
 from tests.scenario import ORDERS, order, orders, shop

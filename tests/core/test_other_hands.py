@@ -8,7 +8,7 @@ from incremental_assets.core.checks.run_checks import Scope, audit
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
-from incremental_assets.core.ports import Target
+from incremental_assets.core.planning.target import Target
 from incremental_assets.core.syncing.foreign_changes import look_for, seen_in
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders, shop

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
@@ -14,7 +15,6 @@ from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strate
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled
-from incremental_assets.core.ports import Batch
 from incremental_assets.core.syncing.overlap import Overlap, eras, overlap
 
 CLOCK = datetime(2026, 1, 1, tzinfo=UTC)

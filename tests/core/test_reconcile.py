@@ -17,10 +17,11 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window, gaps
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.ports import Event, EventKind, Ports
+from incremental_assets.core.ports import Ports
 from tests.fakes import World
-from tests.fakes.lake import LogEntry
+from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, order, orders, shop
 
 DAYS = TimeGrid(Every.DAY, date(2024, 1, 1))

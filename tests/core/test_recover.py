@@ -14,9 +14,9 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
+from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode, Ticket
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import EventKind
 from incremental_assets.core.syncing.recovery import FORGOTTEN
 from incremental_assets.core.syncing.reset import reset_table
 from tests.fakes import Killed, Memory, SimulatedDatabase, Sleeper, World, ordered

@@ -18,7 +18,7 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
-from incremental_assets.core.ports import Position
+from incremental_assets.core.planning.events import Checkpoint
 
 TYPES = {
     "id": ("bigint", "bigint"),
@@ -180,10 +180,10 @@ def test_a_table_that_may_not_be_read_is_named_with_its_cure() -> None:
 
 def test_a_synced_table_that_the_source_has_no_more_is_missed() -> None:
     orders, returns = TableId("shop", "public", "orders"), TableId("shop", "public", "returns")
-    landed = {table: Position(target=("id", 3)) for table in (orders, returns, TableId("web", "public", "other"))}
+    landed = {table: Checkpoint(target=("id", 3)) for table in (orders, returns, TableId("web", "public", "other"))}
     resolved = resolve_all(source(), (shape(),))
     (missed,) = vanished(source(), resolved, landed)
     assert missed.table == returns
     assert "its copy stays as it is" in str(missed.error)
     assert vanished(source(exclude=("returns",)), resolved, landed) == ()
-    assert vanished(source(), resolved, {returns: Position()}) == (), "a reset forgets it"
+    assert vanished(source(), resolved, {returns: Checkpoint()}) == (), "a reset forgets it"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Look, Ports
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.cached_probe import SeenProbe
 from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Process, World

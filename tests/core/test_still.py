@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.ports import Look
 from incremental_assets.core.syncing.idle import Still, keep
 from incremental_assets.core.syncing.pending import look_over
 from tests.fakes import FakeProbe, World

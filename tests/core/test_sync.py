@@ -25,7 +25,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import attempt
 from tests.fakes import SimulatedDatabase, World, ordered
-from tests.fakes.lake import LogEntry
+from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, monday, order, orders, shop, stamped, tuesday, wednesday
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)

@@ -14,11 +14,11 @@ from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, LocalTime, lowest_reading
 from incremental_assets.core.planning.zones import rezoned
-from incremental_assets.core.ports import Position
 from incremental_assets.core.syncing.pending import look_over
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
 
@@ -170,7 +170,7 @@ def test_it_is_nothing_to_tables_that_do_not_need_it() -> None:
 def test_a_table_whose_plan_fails_for_whatever_reason_ends_the_look_at_no_other() -> None:
     unforeseen = landed(local("2024-01-31T11:59:58"), ("Mars/Olympus",))
     tables = [spec(zone="UTC"), replace(spec(), shape=replace(spec().shape, id=OTHER)), countries()]
-    positions = {ORDERS: Position(state=unforeseen)}
+    positions = {ORDERS: Checkpoint(state=unforeseen)}
     moved, stopped, still = look_over(tables, positions, [Observation(bound("5"))] * 3)
     assert [each.spec.id for each in moved] == [COUNTRIES]
     assert [each.table for each in stopped] == [ORDERS, OTHER]

@@ -9,11 +9,12 @@ import pytest
 from dagster import AssetKey, DagsterInstance, ExecuteInProcessResult
 
 from incremental_assets.core.errors import CommitMissing, SourceUnreachable
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Batch, Commit
+from incremental_assets.core.planning.target import Commit
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, ORDERS, monday, order, tuesday

@@ -14,7 +14,7 @@ from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
-from tests.fakes.lake import LogEntry
+from tests.fakes.delta_table import LogEntry
 from tests.fakes.recorder import Recorder
 from tests.scenario import COUNTRIES, ORDERS, monday, order
 

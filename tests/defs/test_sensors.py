@@ -21,7 +21,7 @@ from dagster._core.test_utils import create_run_for_test
 
 from incremental_assets.adapters.process import Owner
 from incremental_assets.core.errors import SourceUnreachable
-from incremental_assets.core.ports import Event, EventKind
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.defs.tick import Memory, delay
 from tests.defs.studio import Studio, opened
 from tests.scenario import COUNTRIES, ORDERS, monday, order

@@ -2,7 +2,8 @@
 
 from tests.fakes.checkpoints import FakeCheckpoints, FakeLease, Memory
 from tests.fakes.database import Locked, SimulatedDatabase, Statement, Transaction
-from tests.fakes.lake import DeltaTable, FakeLake
+from tests.fakes.delta_table import DeltaTable
+from tests.fakes.lake import FakeLake
 from tests.fakes.rows import Row, digest, ordered
 from tests.fakes.source import FakeProbe, FakeSnapshot, FakeSource
 from tests.fakes.stage import FakeStage

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.ports import Event, EventKind, Position
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
 from incremental_assets.core.syncing.ledger import fold
 
 EXPIRY = 60.0
@@ -91,11 +91,11 @@ class FakeCheckpoints:
             if self.alive() and lease.is_ours:
                 del self.memory.leases[table]
 
-    def position(self, table: TableId) -> Position:
+    def position(self, table: TableId) -> Checkpoint:
         """Where the table stands."""
         return fold([event for event in self.memory.events if event.table == table])
 
-    def positions(self) -> dict[TableId, Position]:
+    def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table stands."""
         return {table: self.position(table) for table in {event.table for event in self.memory.events}}
 

@@ -1,97 +1,38 @@
-"""Delta tables in memory: a log of commits, `txn` per app id, and a version that is not above the last skipped without a word."""
+"""Delta tables in memory: what their logs tell, commits, and upkeep."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
-from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
 from incremental_assets.core.planning.report import RowCounts
-from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
+from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE
-from tests.fakes.database import SimulatedDatabase
-from tests.fakes.rows import Row, cursor_of, inside, is_fit, key_of, own_columns, rejected, without
-from tests.fakes.source import measured
+from tests.fakes.auditor import FakeAuditor
+from tests.fakes.delta_table import DeltaTable, LogEntry
+from tests.fakes.rows import Row, cursor_of, inside, key_of, own_columns, rejected, without
 from tests.fakes.stage import FakeStage, nothing
 
-_table_ids = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class LogEntry:
-    """One commit: the table right after it, and its userMetadata when it is ours. `counts` is None where no batch landed."""
-
-    rows: tuple[Row, ...]
-    operation: str
-    ours: bool
-    ticket: Ticket | None = None
-    state: State | None = None
-    counts: RowCounts | None = None
-    changes_rows: bool = True
-    is_load: bool = False
-    """Whether it holds a first load's rows, which have no position yet."""
-
 
 @dataclass
-class DeltaTable:
-    """A table: its properties, its log (the index is the version) and the highest `txn` of each app id, which nothing rewinds."""
-
-    app_id: str
-    table_id: str = field(default_factory=lambda: f"table-{next(_table_ids)}")
-    log: list[LogEntry] = field(default_factory=list)
-    transactions: dict[str, int] = field(default_factory=dict)
-    cleaned: bool = False
-    """Whether the log's first commits are gone."""
-    gathered: int = 0
-    """The version after the last commit that put its files together."""
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows of the latest version."""
-        return self.log[-1].rows if self.log else ()
-
-    @property
-    def version(self) -> int:
-        """The latest version."""
-        return len(self.log) - 1
-
-    @property
-    def landed(self) -> bool:
-        """Whether a batch ever landed."""
-        return any(entry.ours and entry.counts is not None and not entry.is_load for entry in self.log)
-
-    def commit(self, entry: LogEntry) -> bool:
-        """Append to the log; False when Delta skips it as a replay."""
-        if entry.ticket is not None:
-            app_id, seq = entry.ticket.app_id, entry.ticket.seq
-            if seq <= self.transactions.get(app_id, -1):
-                return False
-            self.transactions[app_id] = seq
-        self.log.append(entry)
-        return True
-
-
-@dataclass
-class FakeLake:
+class FakeLake(FakeAuditor):
     """Every table of the lake, and its quarantine. `moment` is told "before commit" and "after commit" of each apply, and "before fence commit"."""
 
     stage: FakeStage
-    tables: dict[TableId, DeltaTable] = field(default_factory=dict)
     quarantine: dict[TableId, list[Row]] = field(default_factory=dict)
     moment: Callable[[str], None] = nothing
-    database: SimulatedDatabase | None = None
-    """The source, for `compare`."""
     small_files: int = 1
     """Files of 1,000 bytes that each commit leaves."""
 
-    # --- the port -----------------------------------------------------------------------------------
+    # --- the ports -----------------------------------------------------------------------------------
 
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The log, read without Spark."""
@@ -187,42 +128,9 @@ class FakeLake:
             )
         return commit
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
-        """Rows and hash per window, of the rows that are there now."""
-        rows = self.landed(spec.id)
-        return lambda: tuple(measured(spec, window, rows) for window in windows)
-
-    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
-        """Row by row, against the source that this lake was given."""
-        if self.database is None:
-            raise ValueError("this lake was given no source to compare with")
-        fit = [row for row in self.database.rows(spec.id) if is_fit(row)]
-        here, there = (_in(spec, windows, rows) for rows in (fit, self.landed(spec.id)))
-        missing, extra = without(here, there), without(there, here)
-        return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
-
-    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
-        """Rows under the key of a row of the source that cannot land."""
-        if self.database is None:
-            raise ValueError("this lake was given no source to compare with")
-        unfit = [row for row in _in(spec, windows, self.database.rows(spec.id)) if not is_fit(row)]
-        keys = {key_of(spec, row) for row in unfit}
-        found = [row for row in self.landed(spec.id) if key_of(spec, row) in keys]
-        return Outdated(len(found), _keys(spec, found))
-
-    def duplicates(self, spec: TableSpec) -> Duplicates:
-        """Keys held more than once."""
-        keys = [key_of(spec, row) for row in self.landed(spec.id)]
-        twice = {key: keys.count(key) for key in keys if keys.count(key) > 1}
-        return Duplicates(len(twice), sum(twice.values()) - len(twice), tuple(str(key) for key in twice)[:10])
-
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""
         return len(self.tables[spec.id].rows) if spec.id in self.tables else None
-
-    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
-        """Rows per window."""
-        return tuple(len(_in(spec, (window,), self.landed(spec.id))) for window in windows)
 
     def layout(self, spec: TableSpec) -> Layout:
         """What the commits since the last OPTIMIZE left, and the one file that this made."""
@@ -247,10 +155,6 @@ class FakeLake:
         return tuple((column.name, column.spark_type) for column in spec.columns) if spec.id in self.tables else ()
 
     # --- what a test asks, and what other hands do ---------------------------------------------------
-
-    def landed(self, table: TableId) -> list[Row]:
-        """The source's columns of every row."""
-        return [own_columns(row) for row in self.tables[table].rows] if table in self.tables else []
 
     def sequences(self, table: TableId) -> list[int]:
         """The sequence of each commit of ours, in the log's order."""
@@ -340,15 +244,3 @@ class FakeLake:
                 f"{spec.id}: another table lies in its place than the one that this run was planned for"
             )
         return table
-
-
-def _in(spec: TableSpec, windows: Sequence[Window], rows: Sequence[Row]) -> list[Row]:
-    return [
-        row
-        for row in rows
-        if not spec.is_incremental or any(inside(spec, window, row, nulls=False) for window in windows)
-    ]
-
-
-def _keys(spec: TableSpec, rows: Sequence[Row]) -> tuple[str, ...]:
-    return tuple(", ".join(str(part) for part in key_of(spec, row)) for row in rows[:10])

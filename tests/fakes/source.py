@@ -9,6 +9,7 @@ from datetime import datetime
 
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
@@ -17,7 +18,6 @@ from incremental_assets.core.planning import last_read
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
 from incremental_assets.core.planning.planner import narrower, reading
-from incremental_assets.core.ports import Look
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, is_fit, reads_nulls, rejected, version_digest
 

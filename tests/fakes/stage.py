@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch, Snapshot
+from incremental_assets.core.ports import Snapshot
 from tests.fakes.rows import Row, cursor_of, digest, key_of, rejected
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.events import Event
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Event, Lease, Ports
+from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes.checkpoints import FakeCheckpoints, Memory
 from tests.fakes.database import SimulatedDatabase

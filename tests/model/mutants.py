@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import clock_steps as clocks
@@ -25,7 +26,7 @@ from incremental_assets.core.planning import last_read, plan, planner, preflight
 from incremental_assets.core.planning import settled_bound as bound
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts
-from incremental_assets.core.ports import Batch, Commit
+from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing import compact as maintain
 from incremental_assets.core.syncing import decide, reset, sync
 from incremental_assets.core.syncing import recovery as recover
@@ -298,7 +299,7 @@ MUTANTS = [
     Mutant(
         "no fence at takeover",
         "lands the sleeper's batch beside its successor's",
-        without_the_thought(recover, "_fence", ("ports.lake.fence(spec, fence, None)", "None")),
+        without_the_thought(recover, "_fence", ("ports.writer.fence(spec, fence, None)", "None")),
     ),
     Mutant(
         "a fence that a dead run's last commit overtakes is not written again",
@@ -311,7 +312,7 @@ MUTANTS = [
         without_the_thought(
             recover,
             "_fence",
-            ("ports.lake.fence(spec, fence, None)", "ports.lake.fence(spec, fence, position.state)"),
+            ("ports.writer.fence(spec, fence, None)", "ports.writer.fence(spec, fence, position.state)"),
         ),
     ),
     Mutant(

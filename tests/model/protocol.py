@@ -22,9 +22,9 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.settled_bound import Guarantee, settle
-from incremental_assets.core.ports import EventKind
 from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.core.syncing.first_load import WORTH_IT
 from incremental_assets.core.syncing.reset import reset_table

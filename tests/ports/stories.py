@@ -8,10 +8,10 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint, Identity, State
 from incremental_assets.core.model.table import Strategy, TableId, Terms
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.planning.settled_bound import Guarantee
-from incremental_assets.core.ports import Event, EventKind
 
 ORDERS = TableId("shop", "public", "orders")
 TWIN = TableId("shop", "public.orders", "x")

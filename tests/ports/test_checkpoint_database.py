@@ -18,7 +18,7 @@ from incremental_assets.adapters.checkpoints.tables import metadata
 from incremental_assets.core.errors import CheckpointsTooNew, CheckpointsUnreachable, CheckpointsUnreadable, SetupError
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import Position
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.ports.stories import ORDERS, intent, sync
 
@@ -134,7 +134,7 @@ def test_a_process_that_finds_its_version_does_without_alembic(tmp_path: Path) -
 
 def test_reading_what_is_not_there_makes_nothing(tmp_path: Path) -> None:
     checkpoints = SqlCheckpoints(f"sqlite:///{tmp_path}/deep/checkpoints.db")
-    assert checkpoints.position(ORDERS) == Position()
+    assert checkpoints.position(ORDERS) == Checkpoint()
     assert checkpoints.positions() == {}
     assert checkpoints.history(ORDERS) == ()
     assert checkpoints.heartbeats() == {}
@@ -150,7 +150,7 @@ def test_a_file_deleted_under_a_running_process_is_lost_and_begun_anew(tmp_path:
             lease.record(event)
     for left in tmp_path.iterdir():
         left.unlink()
-    assert daemon.position(ORDERS) == Position()
+    assert daemon.position(ORDERS) == Checkpoint()
     record(url, 5)
     assert daemon.position(ORDERS).last_seq == 5
     with daemon.lease(ORDERS, "run") as lease:

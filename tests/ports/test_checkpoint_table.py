@@ -22,7 +22,7 @@ from incremental_assets.core.model.table import (
     TableShape,
     Terms,
 )
-from incremental_assets.core.ports import Event, EventKind
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.syncing.ledger import fold
 from tests.ports.stories import (
     DOTTED,

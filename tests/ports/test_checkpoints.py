@@ -10,8 +10,9 @@ import pytest
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.events import Checkpoint, Event
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Checkpoints, Event, Position
+from incremental_assets.core.ports import Checkpoints
 from tests.ports.stories import (
     APP,
     DOTTED,
@@ -46,13 +47,13 @@ def tell(checkpoints: Checkpoints, *events: Event) -> None:
 
 
 def test_a_table_never_heard_of_stands_nowhere(open_door: Doors) -> None:
-    assert open_door().position(ORDERS) == Position()
+    assert open_door().position(ORDERS) == Checkpoint()
     assert open_door().positions() == {}
 
 
 def test_what_one_process_records_another_reads_back_to_the_last_field(open_door: Doors) -> None:
     tell(open_door(), *sync(4))
-    expected = Position(APP, 4, state(4, 5), ("lake-id", 4), None, report(Status.LANDED, 4, 4))
+    expected = Checkpoint(APP, 4, state(4, 5), ("lake-id", 4), None, report(Status.LANDED, 4, 4))
     assert open_door().position(ORDERS) == expected
     assert open_door().positions() == {ORDERS: expected}
 

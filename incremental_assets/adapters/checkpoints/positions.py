@@ -24,30 +24,30 @@ from incremental_assets.adapters.checkpoints.rows import report_from
 from incremental_assets.adapters.checkpoints.tables import checkpoints, heartbeats, same_table, table_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.ports import EventKind, OpenIntent, Position
+from incremental_assets.core.planning.events import Checkpoint, EventKind, OpenIntent
 from incremental_assets.core.syncing.ledger import CLOSING_KINDS, FINISHED_KINDS, TARGET_KINDS
 
 _AT_ONCE = 10_000
 """Ids in one statement; SQLite takes 32,766."""
 
 
-def position_of(connection: Connection, table: TableId) -> Position:
+def position_of(connection: Connection, table: TableId) -> Checkpoint:
     """Where one table stands."""
     asked = select(
         literal(table.source).label("source"),
         literal(table.schema).label("schema_name"),
         literal(table.name).label("table_name"),
     )
-    return dict(_positions(connection, asked.subquery("asked"))).get(table, Position())
+    return dict(_positions(connection, asked.subquery("asked"))).get(table, Checkpoint())
 
 
-def all_positions(connection: Connection) -> dict[TableId, Position]:
+def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
     """Where every table stands that has an event: whoever recorded one held a lease, and so left a heartbeat."""
     asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
     return dict(_positions(connection, asked.subquery("asked")))
 
 
-def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableId, Position]]:
+def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableId, Checkpoint]]:
     marks = connection.execute(_marks(asked)).all()
     rows = _rows(connection, {wanted for mark in marks for wanted in _wanted(mark)})
     for mark in marks:
@@ -55,7 +55,7 @@ def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableI
         table = table_of(mark)
         yield (
             table,
-            Position(
+            Checkpoint(
                 app_id=mark.app_id or "",
                 last_seq=-1 if mark.last_seq is None else mark.last_seq,
                 state=State.from_json(state.state) if state else None,

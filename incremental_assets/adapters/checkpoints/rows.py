@@ -14,10 +14,10 @@ from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.planning.settled_bound import Guarantee
-from incremental_assets.core.ports import Event, EventKind
 from incremental_assets.core.strategies import Strategy
 
 

@@ -25,7 +25,7 @@ from incremental_assets.adapters.checkpoints.verifications import read_again, re
 from incremental_assets.adapters.process import Owner
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.ports import Event, EventKind, Position
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
 
 __all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
 
@@ -63,14 +63,14 @@ class SqlCheckpoints:
         with self._leases.hold(table, run_id) as token:
             yield SqlLease(self, table, token)
 
-    def position(self, table: TableId) -> Position:
+    def position(self, table: TableId) -> Checkpoint:
         """Where the table stands."""
         if not self._database.exists:
-            return Position()
+            return Checkpoint()
         with self._database.transaction() as connection:
             return position_of(connection, table)
 
-    def positions(self) -> dict[TableId, Position]:
+    def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table with an event stands, at one moment."""
         if not self._database.exists:
             return {}

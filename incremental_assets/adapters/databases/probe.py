@@ -26,12 +26,12 @@ from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound
-from incremental_assets.core.ports import Look
 
 
 class SqlProbe:

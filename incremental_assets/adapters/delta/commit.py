@@ -18,9 +18,9 @@ from incremental_assets.adapters.delta.transaction_log import SINCE, SINCE_CURSO
 from incremental_assets.adapters.spark.expressions import column, quoted
 from incremental_assets.adapters.spark.own_names import AT, BATCH, LATE, RUN_ID, SEQ, TARGET, own
 from incremental_assets.core.errors import Overtaken
+from incremental_assets.core.model.batch import KeyRange
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import KeyRange
 
 _LATE, _ROWS = own("late"), own("rows")
 _CONFLICTING = ("Concurrent", "ProtocolChanged", "MetadataChanged")

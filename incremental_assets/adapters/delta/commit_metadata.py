@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
-from incremental_assets.core.ports import Batch
 
 MARK = "incremental_assets"
 VERSION = 1

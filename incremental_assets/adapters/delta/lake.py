@@ -21,6 +21,7 @@ from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.delta.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.core.errors import NameRefused, TargetChanged
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.paths import is_local, staging_path, table_path
@@ -33,7 +34,8 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
-from incremental_assets.core.ports import Batch, Commit, Snapshot, Target
+from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.ports import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

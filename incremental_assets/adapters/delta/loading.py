@@ -15,10 +15,11 @@ from incremental_assets.adapters.delta.target_table import prepare, without_lost
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.spark.own_names import own
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import check_columns, difference
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch, Snapshot
+from incremental_assets.core.ports import Snapshot
 
 FILE_BYTES = 256 * 2**20
 """Of the source's, per file: less of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""

@@ -26,11 +26,11 @@ from incremental_assets.adapters.spark.own_names import (
 )
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import Fidelity, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan, Ticket
-from incremental_assets.core.ports import Batch
 
 _SUFFIX = "/quarantine"
 """After the table's own app id."""

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.paths import staging_path
 from incremental_assets.core.model.table import FuturePolicy, TableId
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch, Snapshot
+from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from incremental_assets.adapters.spark.expressions import column, cursor_column,
 from incremental_assets.adapters.spark.own_names import KEY, LATE, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
 from incremental_assets.adapters.spark.staged import FLAGS, positions, read_staged, staged_schema
 from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.batch import KeyRange
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import KeyRange
 
 _NAMED = 3
 """Repeated keys that a warning names."""

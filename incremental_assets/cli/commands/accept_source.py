@@ -13,7 +13,7 @@ from incremental_assets.cli.reports import text
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.ports import Position
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.syncing.reset import accept_source
 
 
@@ -39,10 +39,10 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
     return _answer(run_id, ends, positions)
 
 
-def _consequences(tables: Sequence[TableId], positions: dict[TableId, Position]) -> str:
+def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint]) -> str:
     lines = []
     for table in tables:
-        state = positions.get(table, Position()).state
+        state = positions.get(table, Checkpoint()).state
         kept = state.identity if state else None
         was = f"system {kept.system}, database {kept.database}" if kept else "the source so far"
         mark = (state.watermark if state else None) or "nothing"
@@ -54,11 +54,11 @@ def _consequences(tables: Sequence[TableId], positions: dict[TableId, Position])
 
 
 def _answer(
-    run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Position]
+    run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Checkpoint]
 ) -> Answer:
     entries, rows = [], []
     for table, error in ends.items():
-        state = positions.get(table, Position()).state
+        state = positions.get(table, Checkpoint()).state
         mark = text(state.watermark if state else None)
         status = "failed" if error else "accepted"
         entries.append(

@@ -22,12 +22,12 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import parse_duration
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.partition import Grid, IntegerGrid, parts, touched
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import Look
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:

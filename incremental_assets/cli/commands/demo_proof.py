@@ -45,7 +45,7 @@ def prove(runtime: Runtime, source: str, specs: Sequence[TableSpec], cancelled: 
 
     def one(spec: TableSpec) -> Proven:
         (there,) = ports.probe.measure(spec, (_WHOLE,))
-        (here,) = ports.lake.measure(spec, (_WHOLE,))()
+        (here,) = ports.auditor.measure(spec, (_WHOLE,))()
         gone = _of_orders(runtime, spec, cancelled)
         return Proven(spec.id, there, _without(here, gone), gone.rows)
 

@@ -18,7 +18,7 @@ from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.ports import Position
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
 
 
 def _of_source(
-    runtime: Runtime, source: SourceConfig, found: Survey, positions: dict[TableId, Position]
+    runtime: Runtime, source: SourceConfig, found: Survey, positions: dict[TableId, Checkpoint]
 ) -> Iterator[Finding]:
     specs = found.of(source.name)
     try:
@@ -154,7 +154,7 @@ def _of_source(
         return
     yield from of_source(source, facts)
     for spec, each in zip(specs, facts.tables, strict=True):
-        yield from of_table(spec, each, facts, landed=positions.get(spec.id, Position()).state is not None)
+        yield from of_table(spec, each, facts, landed=positions.get(spec.id, Checkpoint()).state is not None)
     yield from (
         Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error))
         for trouble in found.troubles

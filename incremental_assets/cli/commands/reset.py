@@ -15,7 +15,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, Refused, Sele
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.ports import Position
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.syncing.reset import reset_table
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
         raise SelectionError(f"--to: {error}") from None
 
 
-def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Position], values: Values) -> str:
+def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoint], values: Values) -> str:
     """What a reset would do, table by table."""
     lines = []
     for spec in specs:
-        state = positions.get(spec.id, Position()).state
+        state = positions.get(spec.id, Checkpoint()).state
         was, to = (state.watermark if state else None), values[spec.id]
         if to is not None and was is not None and was.type is to.type and was < to:
             then = "rows between the two would never be read"
@@ -97,11 +97,14 @@ def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: st
 
 
 def _answer(
-    run_id: str, ends: dict[TableId, IncrementalAssetsError | None], positions: dict[TableId, Position], values: Values
+    run_id: str,
+    ends: dict[TableId, IncrementalAssetsError | None],
+    positions: dict[TableId, Checkpoint],
+    values: Values,
 ) -> Answer:
     entries, rows = [], []
     for table, error in ends.items():
-        state = positions.get(table, Position()).state
+        state = positions.get(table, Checkpoint()).state
         was = state.watermark if state else None
         now = was if error else values.get(table)
         status = "failed" if error else "reset"

@@ -20,11 +20,12 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.events import Checkpoint, EventKind
 from incremental_assets.core.planning.settled_bound import Bound
-from incremental_assets.core.ports import EventKind, Look, Position
 from incremental_assets.core.syncing.foreign_changes import seen_in
 from incremental_assets.core.words import counted
 
@@ -43,7 +44,7 @@ class Standing:
 
     table: TableId
     terms: TableConfig
-    position: Position
+    position: Checkpoint
     last_at: datetime | None
     heartbeat: Heartbeat | None
     verified: Verified | None
@@ -93,7 +94,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
             Standing(
                 table=table,
                 terms=terms_of(runtime.configuration.source(table.source), table),
-                position=positions.get(table, Position()),
+                position=positions.get(table, Checkpoint()),
                 last_at=_last_at(runtime, table) if table in positions else None,
                 heartbeat=beat,
                 verified=verified.get(table),
@@ -107,7 +108,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
 
 
 def _look(
-    runtime: Runtime, found: Survey, positions: dict[TableId, Position]
+    runtime: Runtime, found: Survey, positions: dict[TableId, Checkpoint]
 ) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
     lags: dict[TableId, float] = {}
     bounds: dict[str, Bound] = {}
@@ -118,7 +119,7 @@ def _look(
             continue
         try:
             probe = runtime.probe(source.name)
-            looks = [Look(spec, positions.get(spec.id, Position()).state) for spec in specs]
+            looks = [Look(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
             lags |= zip((spec.id for spec in specs), probe.lag(looks), strict=True)
             bounds[source.name] = probe.bound()
         except IncrementalAssetsError as error:
@@ -126,22 +127,24 @@ def _look(
     return lags, bounds, errors
 
 
-def _other_hands(runtime: Runtime, found: Survey, positions: dict[TableId, Position]) -> dict[TableId, tuple[str, ...]]:
+def _other_hands(
+    runtime: Runtime, found: Survey, positions: dict[TableId, Checkpoint]
+) -> dict[TableId, tuple[str, ...]]:
     """What another hand did to copies; those of a source that does not answer are not looked at."""
     changed: dict[TableId, tuple[str, ...]] = {}
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
         if not specs:
             continue
-        lake = runtime.ports(source.name).lake
+        lake = runtime.ports(source.name).reader
         for spec in specs:
-            sentence = seen_in(spec, positions.get(spec.id, Position()), lake)
+            sentence = seen_in(spec, positions.get(spec.id, Checkpoint()), lake)
             if sentence:
                 changed[spec.id] = (sentence,)
     return changed
 
 
-def _lag(position: Position | None, lag: float | None) -> float | None:
+def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
     """Of a table that never landed it is known only where a row waits: 0 would say that every row has landed."""
     return lag or None if position is None or position.state is None else lag
 

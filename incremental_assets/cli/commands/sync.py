@@ -16,11 +16,13 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import Board, board
 from incremental_assets.cli.selection import Survey, survey, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Look, Ports, Position
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.cached_probe import SeenProbe
 from incremental_assets.core.syncing.failure import record_failure
@@ -59,7 +61,7 @@ def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
         return with_problems(told, found)
 
 
-def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableId, Position]) -> None:
+def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableId, Checkpoint]) -> None:
     """Raises Refused where rows that only the copy holds would go, before anything is touched."""
     if wishes.yes:
         return
@@ -75,9 +77,9 @@ def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableI
         )
 
 
-def _keeps_versions(spec: TableSpec, positions: Mapping[TableId, Position]) -> bool:
+def _keeps_versions(spec: TableSpec, positions: Mapping[TableId, Checkpoint]) -> bool:
     """Whether the rows that are there do, or those that would come: the configuration may have changed since."""
-    state = positions.get(spec.id, Position()).state
+    state = positions.get(spec.id, Checkpoint()).state
     return spec.traits.keeps_versions or (state is not None and traits_of(state.terms.strategy).keeps_versions)
 
 
@@ -125,7 +127,7 @@ def _sync_source(
 def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Moved, ...], SeenProbe]:
     """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide; and what was seen."""
     positions = ports.checkpoints.positions()
-    looks = [Look(spec, positions.get(spec.id, Position()).state) for spec in specs]
+    looks = [Look(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
     observations = ports.probe.observe(looks)
     seen = SeenProbe(ports.probe, looks, observations)
     if request.mode is not Mode.SYNC:

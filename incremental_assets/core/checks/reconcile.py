@@ -81,7 +81,7 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     if not differing:
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
         return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
-    found = ports.lake.compare(spec, merge(differing))
+    found = ports.auditor.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
     outdated = _outdated(spec, windows, found, ports)
     if outdated.rows:
@@ -131,7 +131,7 @@ def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[
 def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
     """A table that is read whole may differ from a source that has changed since; what another hand wrote into the copy is drift."""
     whole = Window(None, None)
-    found = ports.lake.inspect(spec, target[1] if target else None)
+    found = ports.reader.inspect(spec, target[1] if target else None)
     if found is None:
         rows = state.rows or 1
         return Drift("the table is gone from the lake", rows, drifted=(Drifted(whole, rows),))
@@ -139,7 +139,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
     if (lake.rows, lake.digest) == (source.rows, source.digest):
         equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
         return Drift(equal, through=state.clock.isoformat() if state.clock else None)
-    difference = ports.lake.compare(spec, (whole,))
+    difference = ports.auditor.compare(spec, (whole,))
     if found.foreign:
         rows = max(1, difference.missing + difference.extra)
         return Drift(
@@ -184,7 +184,7 @@ def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple
 
 def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    lake = beside(ports.lake.measure(spec, windows))
+    lake = beside(ports.auditor.measure(spec, windows))
     try:
         source = ports.probe.measure(spec, windows)
     except Exception:
@@ -218,7 +218,7 @@ def _drifted(spec: TableSpec, windows: Sequence[Window], rows: int, ports: Ports
     """How many of the rows each window lacks, one by one until enough are named; the rest of the rows lies in the rest of the windows."""
     drifted: list[Drifted] = []
     for place, window in enumerate(windows, 1):
-        missing = ports.lake.compare(spec, (window,)).missing
+        missing = ports.auditor.compare(spec, (window,)).missing
         if missing:
             drifted.append(Drifted(window, missing))
         left = rows - sum(piece.rows for piece in drifted)
@@ -236,7 +236,7 @@ def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, por
     """Only where something is in the lake alone: such a row is in it as it was, and in no window of the source as one that can be compared."""
     if not found.extra or not spec.traits.one_row_per_key:
         return Outdated(0)
-    return ports.lake.outdated(spec, windows)
+    return ports.auditor.outdated(spec, windows)
 
 
 def _only_in_lake(found: Comparison) -> str:

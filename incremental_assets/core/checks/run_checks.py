@@ -20,12 +20,13 @@ from incremental_assets.core.checks.verdict import (
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import Checkpoints, Look, Ports
+from incremental_assets.core.ports import Checkpoints, Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.foreign_changes import seen_in
 from incremental_assets.core.syncing.retry_once import retry_once
@@ -128,17 +129,17 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
         _remember(spec, drift, ports.checkpoints, whole=windows is None)
         verdict = reconciliation(spec, terms, drift)
         return verdict if windows is not None else _unless_changed(verdict, spec, ports)
-    columns = ports.lake.columns(spec)
+    columns = ports.reader.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)
     if check is Check.DUPLICATES:
-        return duplicates(spec, terms, ports.lake.duplicates(spec)) if spec.key else _no_key(spec)
+        return duplicates(spec, terms, ports.auditor.duplicates(spec)) if spec.key else _no_key(spec)
     return schema(spec, difference(spec.columns, [TargetColumn(name, kind) for name, kind in columns]))
 
 
 def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
     """A copy that another hand has changed is not what the syncs made of it, though every row that has settled be equal."""
-    changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.lake)
+    changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.reader)
     return replace(verdict, passed=False, detail=f"{verdict.detail}; {changed}") if changed else verdict
 
 

@@ -22,7 +22,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Cursor, TableId, TableShape, TableSpec
-from incremental_assets.core.ports import Position
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
 
 _FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
@@ -67,7 +67,9 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
     return Resolved(tuple(specs), tuple(problems))
 
 
-def vanished(source: SourceConfig, resolved: Resolved, positions: Mapping[TableId, Position]) -> tuple[Unresolved, ...]:
+def vanished(
+    source: SourceConfig, resolved: Resolved, positions: Mapping[TableId, Checkpoint]
+) -> tuple[Unresolved, ...]:
     """Tables that are not listed, have been synced, and are no longer in the source: they would be missed by nobody."""
     seen = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
     return tuple(
@@ -81,7 +83,7 @@ def vanished(source: SourceConfig, resolved: Resolved, positions: Mapping[TableI
 
 
 def unconfigured(
-    sources: Sequence[SourceConfig], positions: Mapping[TableId, Position]
+    sources: Sequence[SourceConfig], positions: Mapping[TableId, Checkpoint]
 ) -> tuple[tuple[TableId, str], ...]:
     """Tables that have been synced and that no source of the configuration takes any more, and what there is to say of each."""
     by_name = {source.name: source for source in sources}

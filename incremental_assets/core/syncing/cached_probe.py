@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.ports import Look, Probe
+from incremental_assets.core.ports import Probe
 
 
 class SeenProbe:

@@ -57,22 +57,22 @@ def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | Non
         position = ports.checkpoints.position(spec.id)
         if position.open is not None or position.state is None or position.target is None:
             return None
-        target = ports.lake.inspect(spec, position.target[1])
+        target = ports.reader.inspect(spec, position.target[1])
         if target is None or target.foreign or knows_less(position, target):
             return None
         if (target.table_id, target.app_id) != (position.target[0], position.app_id):
             return None
-        before = ports.lake.layout(spec)
+        before = ports.reader.layout(spec)
         why = compaction(before)
         if why is None:
             return None
-        version = ports.lake.compact(spec, why.how, run_id, position.state)
-        return Compacted(spec.id, why, before, ports.lake.layout(spec), version, time.monotonic() - begun)
+        version = ports.compactor.compact(spec, why.how, run_id, position.state)
+        return Compacted(spec.id, why, before, ports.reader.layout(spec), version, time.monotonic() - begun)
 
 
 def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
     """Without the lease. A copy that is overwritten whole has other files the next time."""
-    return compaction(ports.lake.layout(spec)) if spec.is_incremental else None
+    return compaction(ports.reader.layout(spec)) if spec.is_incremental else None
 
 
 def _not_compacted(spec: TableSpec, error: Exception) -> NotCompacted:

@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from incremental_assets.core.errors import IncrementalAssetsError, Interrupted, sentence_of
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Checkpoints, Event, EventKind, Lease, Stage
+from incremental_assets.core.ports import Checkpoints, Lease, Stage
 from incremental_assets.core.syncing.phases import Phases
 
 

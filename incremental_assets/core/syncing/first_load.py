@@ -10,7 +10,7 @@ from __future__ import annotations
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
-from incremental_assets.core.ports import Target
+from incremental_assets.core.planning.target import Target
 
 WORTH_IT = 64 * 2**20
 """Bytes in the source. For a few rows a second commit costs more than writing them twice; where the two meet is estimated, not measured."""

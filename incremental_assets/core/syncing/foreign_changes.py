@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.ports import Lake, Position, Target
+from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.planning.target import Target
+from incremental_assets.core.ports import LakeReader
 
 NO_TABLE = -1
 """What `Lake.version` says where there is none."""
 
 
-def knows_less(position: Position, target: Target) -> bool:
+def knows_less(position: Checkpoint, target: Target) -> bool:
     """Whether the checkpoint table is lost, or an older copy: every sequence is announced there before the lake sees it."""
     if position.state is None:
         return target.seq > position.last_seq or target.state is not None
@@ -23,7 +25,7 @@ def knows_less(position: Position, target: Target) -> bool:
     return target.seq > position.last_seq or (target.state is not None and target.state.seq > position.state.seq)
 
 
-def other_hand(position: Position, target: Target | None) -> str:
+def other_hand(position: Checkpoint, target: Target | None) -> str:
     """What another hand did to the copy; empty where it is as our commits left it, and where nothing is remembered of it."""
     relied = position.target
     if target is None:
@@ -52,13 +54,13 @@ def rows_changed(target: Target) -> str:
     return f"the rows were changed by another hand ({target.foreign})" if target.foreign else ""
 
 
-def stands(spec: TableSpec, position: Position, lake: Lake) -> bool:
+def stands(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> bool:
     """Whether the copy is surely as the last sync left it, by the log's last version alone; a store is not asked, as that takes long."""
     found = lake.version(spec)
     return position.target is None or found is None or found == position.target[1]
 
 
-def seen_in(spec: TableSpec, position: Position, lake: Lake) -> str:
+def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
     """What the next sync of a table will stop at, in one sentence; empty where its copy stands, and while a run is at it."""
     if position.open is not None or position.target is None:
         return ""
@@ -78,8 +80,8 @@ def seen_in(spec: TableSpec, position: Position, lake: Lake) -> str:
 
 def look_for(
     specs: Sequence[TableSpec],
-    positions: Mapping[TableId, Position],
-    lake: Lake,
+    positions: Mapping[TableId, Checkpoint],
+    lake: LakeReader,
     vouched: Mapping[TableId, int],
     seconds: float,
 ) -> Iterator[tuple[TableSpec, int, str]]:
@@ -90,7 +92,7 @@ def look_for(
     """
     ends = time.monotonic() + seconds
     for spec in specs:
-        position = positions.get(spec.id, Position())
+        position = positions.get(spec.id, Checkpoint())
         if position.target is None or position.open is not None:
             continue
         try:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Nothing, Observation, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Checkpoints, Event, EventKind
+from incremental_assets.core.ports import Checkpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from incremental_assets.core.ports import Event, EventKind, OpenIntent, Position
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, OpenIntent
 
 TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT)
 """Events that say which target is ours. After a RESET none is: whatever lies there is taken as it is found."""
@@ -25,9 +25,9 @@ class _Announced:
     staged: bool = False
 
 
-def fold(events: Iterable[Event]) -> Position:
+def fold(events: Iterable[Event]) -> Checkpoint:
     """The position after these events of one table, oldest first."""
-    position, announced = Position(), None
+    position, announced = Checkpoint(), None
     for event in events:
         position = _advance(position, event)
         announced = _follow(announced, event)
@@ -35,7 +35,7 @@ def fold(events: Iterable[Event]) -> Position:
     return replace(position, open=left)
 
 
-def _advance(position: Position, event: Event) -> Position:
+def _advance(position: Checkpoint, event: Event) -> Checkpoint:
     return replace(
         position,
         app_id=event.app_id or position.app_id,
@@ -46,7 +46,7 @@ def _advance(position: Position, event: Event) -> Position:
     )
 
 
-def _target(position: Position, event: Event) -> tuple[str, int] | None:
+def _target(position: Checkpoint, event: Event) -> tuple[str, int] | None:
     if event.kind is EventKind.RESET:
         return None
     return (event.target if event.kind in TARGET_KINDS else None) or position.target

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch
 
 
 @dataclass(frozen=True, slots=True)

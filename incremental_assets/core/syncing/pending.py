@@ -22,9 +22,10 @@ from incremental_assets.core.model.partition import (
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.planner import plan, reading
-from incremental_assets.core.ports import Position, Probe
+from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.idle import Still, is_news
 
 _log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Stopped:
 
 def look_over(
     specs: Sequence[TableSpec],
-    positions: Mapping[TableId, Position],
+    positions: Mapping[TableId, Checkpoint],
     observations: Sequence[Observation],
     changed: Collection[TableId] = (),
 ) -> tuple[tuple[Moved, ...], tuple[Stopped, ...], tuple[Still, ...]]:
@@ -74,7 +75,7 @@ def look_over(
     """
     moved, stopped, still = [], [], []
     for spec, seen in zip(specs, observations, strict=True):
-        position = positions.get(spec.id, Position())
+        position = positions.get(spec.id, Checkpoint())
         try:
             found, news = _looked(spec, position, seen, is_changed=spec.id in changed)
         except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
@@ -88,7 +89,7 @@ def look_over(
 
 
 def _looked(
-    spec: TableSpec, position: Position, seen: Observation, *, is_changed: bool
+    spec: TableSpec, position: Checkpoint, seen: Observation, *, is_changed: bool
 ) -> tuple[Moved | None, Still | None]:
     """What one look says of one table: whether it has something to read, and whether there is news to keep."""
     state = position.state

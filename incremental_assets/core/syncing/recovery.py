@@ -8,16 +8,18 @@ from dataclasses import replace
 from incremental_assets.core.errors import Overtaken, TargetChanged
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, OpenIntent
 from incremental_assets.core.planning.plan import Mode, Request, Ticket
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import Commit, Event, EventKind, Lease, OpenIntent, Ports, Position, Target
+from incremental_assets.core.planning.target import Commit, Target
+from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less, other_hand, other_version, rows_changed
 
 FORGOTTEN = 1000
 """More sequences than were ever announced in a row without one that the lake saw."""
 
 
-def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Position:
+def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Checkpoint:
     """Where the table stands once an intent left open is closed, and a lost checkpoint table rebuilt from the lake."""
     position = ports.checkpoints.position(spec.id)
     if position.open is not None:
@@ -27,7 +29,7 @@ def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Po
     return position
 
 
-def unreported(request: Request, position: Position) -> SyncReport | None:
+def unreported(request: Request, position: Checkpoint) -> SyncReport | None:
     """The landing of a dead run that this one has found and nobody was told of yet; what this run lands itself is told in its place."""
     found = position.last_report
     if request.mode is not Mode.SYNC or found is None:
@@ -36,13 +38,13 @@ def unreported(request: Request, position: Position) -> SyncReport | None:
 
 
 def agree(
-    spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports
-) -> tuple[Position, Target | None]:
+    spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports
+) -> tuple[Checkpoint, Target | None]:
     """The position, rebuilt from the lake where the lake knows more, and the target. Raises TargetChanged where somebody else changed it.
 
     After a reset there is no `position.target`: the table is then taken as it is found.
     """
-    target = ports.lake.inspect(spec, position.target[1] if position.target else None)
+    target = ports.reader.inspect(spec, position.target[1] if position.target else None)
     refreshes = request.mode is Mode.FULL_REFRESH
     if target is None:
         gone = "" if refreshes else other_hand(position, None)
@@ -74,25 +76,25 @@ def check_untouched(spec: TableSpec, request: Request, before: Target | None, no
         raise _changed(spec, what)
 
 
-def _take_over(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> Position:
+def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports) -> Checkpoint:
     """Fence first, then look whether the batch landed. What never landed is read anew: later rows are then seen as well."""
     left = position.open
     if left is None:
         return position
-    target = ports.lake.inspect(spec, position.target[1] if position.target else None)
+    target = ports.reader.inspect(spec, position.target[1] if position.target else None)
     if target is not None and target.seq > position.last_seq:
         # An older copy of the checkpoint table. The lake has gone on since, and what landed there fences.
         position, _ = agree(spec, request, position, lease, ports)
     elif left.staged:
         _fence(spec, request, position, lease, ports)
-    commit = ports.lake.find(spec, left.batch_id)
+    commit = ports.reader.find(spec, left.batch_id)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))
     return replace(ports.checkpoints.position(spec.id), rebuilt=position.rebuilt)
 
 
-def _fence(spec: TableSpec, request: Request, position: Position, lease: Lease, ports: Ports) -> None:
+def _fence(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports) -> None:
     """What the dead run has not committed, it never will. An engine may still be at its last operation, whose commit can come first, once."""
     for seq in (1 + position.last_seq, 2 + position.last_seq):
         fence = Ticket(position.app_id, seq, uuid.uuid4().hex)
@@ -100,7 +102,7 @@ def _fence(spec: TableSpec, request: Request, position: Position, lease: Lease, 
         lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
         try:
             # It carries no state: the newest in the log is the one in force, and the sleeping run may write that at this moment.
-            ports.lake.fence(spec, fence, None)
+            ports.writer.fence(spec, fence, None)
         except Overtaken:
             if seq > 1 + position.last_seq:
                 raise
@@ -108,7 +110,7 @@ def _fence(spec: TableSpec, request: Request, position: Position, lease: Lease, 
             return
 
 
-def _closing(spec: TableSpec, request: Request, position: Position, left: OpenIntent, commit: Commit | None) -> Event:
+def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: OpenIntent, commit: Commit | None) -> Event:
     """What closes a sequence that was left open: abandoned, or landed with its own numbers."""
     names = Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id)
     if commit is None or commit.state is None:
@@ -130,20 +132,20 @@ def _closing(spec: TableSpec, request: Request, position: Position, left: OpenIn
     )
 
 
-def _fenced(spec: TableSpec, position: Position, target: Target, ports: Ports) -> Target:
+def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports) -> Target:
     """The target behind a fence above every number that a checkpoint table may have announced and then forgotten.
 
     It is not announced itself: the lake goes on to know more until the position is rebuilt.
     """
     ticket = Ticket(target.app_id, 1 + FORGOTTEN + max(position.last_seq, target.seq), uuid.uuid4().hex)
-    ports.lake.fence(spec, ticket, None)
-    fenced = ports.lake.inspect(spec, target.version)
+    ports.writer.fence(spec, ticket, None)
+    fenced = ports.reader.inspect(spec, target.version)
     if fenced is None or fenced.foreign:
         raise _changed(spec, "the rows were changed by another hand at this moment")
     return fenced
 
 
-def _rebuild(spec: TableSpec, request: Request, position: Position, target: Target, lease: Lease) -> Position:
+def _rebuild(spec: TableSpec, request: Request, position: Checkpoint, target: Target, lease: Lease) -> Checkpoint:
     """Without a state in the lake's log (it was cleaned) the table is read again from the start, under sequences above all that were used."""
     state, detail = target.state, "rebuilt from the lake"
     if state is None:

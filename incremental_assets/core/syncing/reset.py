@@ -9,8 +9,9 @@ from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Event, EventKind, OpenIntent
 from incremental_assets.core.planning.preflight import keys_stay_single
-from incremental_assets.core.ports import Checkpoints, Event, EventKind, OpenIntent
+from incremental_assets.core.ports import Checkpoints
 from incremental_assets.core.words import with_article
 
 

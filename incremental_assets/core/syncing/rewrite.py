@@ -6,8 +6,8 @@ target is replaced, to read it once, leave those rows out and write the others a
 
 from __future__ import annotations
 
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch
 from incremental_assets.core.syncing.overlap import Overlap
 
 MUCH = 1 / 2

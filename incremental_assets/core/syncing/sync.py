@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Nothing, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_nulls, check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
-from incremental_assets.core.ports import Batch, Event, EventKind, Lease, Ports, Target
+from incremental_assets.core.planning.target import Target
+from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
 from incremental_assets.core.syncing.phases import Phases
@@ -44,11 +47,11 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     with discarded_on_failure(plan, ports.stage):
         batch, state = _read(plan, ports)
         check_shrink(plan, batch.rows)
-        check_untouched(spec, plan.request, target, ports.lake.inspect(spec, target.version) if target else None)
+        check_untouched(spec, plan.request, target, ports.reader.inspect(spec, target.version) if target else None)
         lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))
     phases.enter("apply")
     unmoved = batch.rows == 0 and target is not None and target.landed and not plan.overwrites
-    commit = None if unmoved else ports.lake.apply(plan, batch, state)
+    commit = None if unmoved else ports.writer.apply(plan, batch, state)
     at = commit or target
     warnings = (*batch.warnings, *(commit.warnings if commit else ()))
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
@@ -66,7 +69,7 @@ def _read(plan: SyncPlan, ports: Ports) -> tuple[Batch, State]:
     with ports.source.snapshot(plan) as snapshot:
         check_nulls(plan, snapshot.nulls)
         is_load = plan.ticket.load_seq is not None and snapshot.rejected == 0
-        batch = ports.lake.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot)
+        batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot)
         return batch, plan.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.ports import Event
+from incremental_assets.core.planning.events import Event
 from tests.conformance.soak.copy import ask
 from tests.conformance.soak.hazards import SETTLED, Hazard
 from tests.conformance.soak.result import Result, Told

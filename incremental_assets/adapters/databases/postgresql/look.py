@@ -31,13 +31,13 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     relation,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation, Request
 from incremental_assets.core.planning.planner import narrower, reading
 from incremental_assets.core.planning.settled_bound import Bound, highest_reading
-from incremental_assets.core.ports import Look
 
 _log = logging.getLogger(__name__)
 _Found = TypeVar("_Found")

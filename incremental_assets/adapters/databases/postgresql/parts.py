@@ -11,10 +11,10 @@ import psycopg
 from incremental_assets.adapters.databases.postgresql.batch import Question, answers
 from incremental_assets.adapters.databases.postgresql.numbers import parse_cursor
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS, Parameters, orderly, relation
+from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Parts
-from incremental_assets.core.ports import Look
 
 _MEMBERS = """
 WITH RECURSIVE branches (place, relid) AS (

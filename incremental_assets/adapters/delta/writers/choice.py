@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch
 from incremental_assets.core.syncing.overlap import Overlap
 from incremental_assets.core.syncing.rewrite import lands_whole, replaces_most
 

@@ -11,11 +11,11 @@ from incremental_assets.adapters.delta.commit_metadata import Note
 from incremental_assets.adapters.delta.dedup import Present, landable
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.delta.writers.choice import Found
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Batch
 
 
 @dataclass(frozen=True, slots=True)

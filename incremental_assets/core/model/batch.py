@@ -1,0 +1,42 @@
+"""What one snapshot showed, staged: rows to land, and what was counted of them while they were written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incremental_assets.core.model.cursor import CursorValue
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The smallest and the largest whole number that a batch has in one column of its key."""
+
+    column: str
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Exactly what one snapshot showed, verified against the source's own count."""
+
+    batch_id: str
+    rows: int
+    digest: str
+    """Order-independent hash of all staged rows, to notice a batch that is not whole."""
+    lower: CursorValue | None = None
+    """The smallest cursor in the batch, None where a row has none: where the overlap with the target begins."""
+    rejected: int = 0
+    """Rows that cannot land and go to quarantine."""
+    duplicates: int = 0
+    """Rows beyond the first of a declared key that is not unique."""
+    keys: tuple[KeyRange, ...] = ()
+    """Of an upsert: outside of them no row of the target is replaced, so that none need be looked at."""
+    warnings: tuple[str, ...] = ()
+    in_target: bool = False
+    """Whether the rows are in the target already, without a position: those of a first load."""
+
+    @property
+    def landable(self) -> int:
+        """Rows that can land."""
+        return self.rows - self.rejected - self.duplicates

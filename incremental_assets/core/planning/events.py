@@ -1,0 +1,66 @@
+"""What the checkpoint table keeps of a table: its events, and where they leave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.report import SyncReport
+
+
+class EventKind(StrEnum):
+    """What one row of the checkpoint table records."""
+
+    INTENT = "intent"
+    STAGED = "staged"
+    LANDED = "landed"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    FENCE = "fence"
+    IDLE = "idle"
+    RESET = "reset"
+    REBUILT = "rebuilt"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the checkpoint table, appended and never edited. `state` is set where the resumable state changed."""
+
+    table: TableId
+    kind: EventKind
+    run_id: str
+    seq: int | None = None
+    batch_id: str = ""
+    app_id: str = ""
+    state: State | None = None
+    report: SyncReport | None = None
+    target: tuple[str, int] | None = None
+    """Table id and version of the target right after it, for LANDED and REBUILT."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIntent:
+    """A sequence that was announced and never closed. `staged`: its commit may have been on its way."""
+
+    seq: int
+    batch_id: str
+    staged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where one table stands, from its events alone."""
+
+    app_id: str = ""
+    last_seq: int = -1
+    """The highest sequence ever announced; the next one is above it."""
+    state: State | None = None
+    target: tuple[str, int] | None = None
+    open: OpenIntent | None = None
+    last_report: SyncReport | None = None
+    """The last finished sync, landed or failed."""
+    rebuilt: str = ""
+    """How this run has just found it again in the lake, for people; empty where it was remembered."""

@@ -1,0 +1,36 @@
+"""A table of the lake, and one commit of ours in it, as its log tells them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.report import RowCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table of the lake as its log tells it, read without Spark."""
+
+    table_id: str
+    app_id: str
+    version: int
+    seq: int
+    """The last sequence committed under `app_id`, -1 before the first."""
+    state: State | None
+    """The state in our newest commit that carries one."""
+    foreign: str = ""
+    """The first commit after the version asked about that changed rows and is not ours; empty if there is none."""
+    landed: bool = True
+    """Whether a batch of ours ever landed: before that it holds no rows, or those of a load that came to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of ours, found in the log. `state` is what it carries."""
+
+    table_id: str
+    version: int
+    rows: RowCounts
+    state: State | None = None
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,72 @@
+"""The rows of the lake, counted and compared with the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from tests.fakes.database import SimulatedDatabase
+from tests.fakes.delta_table import DeltaTable
+from tests.fakes.rows import Row, inside, is_fit, key_of, own_columns, without
+from tests.fakes.source import measured
+
+
+@dataclass(kw_only=True)
+class FakeAuditor:
+    """Implements `core.ports.LakeAuditor` over the tables of a lake."""
+
+    tables: dict[TableId, DeltaTable] = field(default_factory=dict)
+    database: SimulatedDatabase | None = None
+    """The source, for `compare`."""
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
+        """Rows and hash per window, of the rows that are there now."""
+        rows = self.landed(spec.id)
+        return lambda: tuple(measured(spec, window, rows) for window in windows)
+
+    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
+        """Row by row, against the source that this lake was given."""
+        if self.database is None:
+            raise ValueError("this lake was given no source to compare with")
+        fit = [row for row in self.database.rows(spec.id) if is_fit(row)]
+        here, there = (_in(spec, windows, rows) for rows in (fit, self.landed(spec.id)))
+        missing, extra = without(here, there), without(there, here)
+        return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
+
+    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
+        """Rows under the key of a row of the source that cannot land."""
+        if self.database is None:
+            raise ValueError("this lake was given no source to compare with")
+        unfit = [row for row in _in(spec, windows, self.database.rows(spec.id)) if not is_fit(row)]
+        keys = {key_of(spec, row) for row in unfit}
+        found = [row for row in self.landed(spec.id) if key_of(spec, row) in keys]
+        return Outdated(len(found), _keys(spec, found))
+
+    def duplicates(self, spec: TableSpec) -> Duplicates:
+        """Keys held more than once."""
+        keys = [key_of(spec, row) for row in self.landed(spec.id)]
+        twice = {key: keys.count(key) for key in keys if keys.count(key) > 1}
+        return Duplicates(len(twice), sum(twice.values()) - len(twice), tuple(str(key) for key in twice)[:10])
+
+    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
+        """Rows per window."""
+        return tuple(len(_in(spec, (window,), self.landed(spec.id))) for window in windows)
+
+    def landed(self, table: TableId) -> list[Row]:
+        """The source's columns of every row."""
+        return [own_columns(row) for row in self.tables[table].rows] if table in self.tables else []
+
+
+def _in(spec: TableSpec, windows: Sequence[Window], rows: Sequence[Row]) -> list[Row]:
+    return [
+        row
+        for row in rows
+        if not spec.is_incremental or any(inside(spec, window, row, nulls=False) for window in windows)
+    ]
+
+
+def _keys(spec: TableSpec, rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(", ".join(str(part) for part in key_of(spec, row)) for row in rows[:10])
