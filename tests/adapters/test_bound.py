@@ -84,11 +84,11 @@ def test_a_number_that_commits_late_is_never_below_the_bound(source: Source) -> 
     writer.execute("INSERT INTO orders DEFAULT VALUES")
     source.execute("INSERT INTO orders DEFAULT VALUES")
     state = synced(probe, spec)
-    assert state.watermark is None, "number 1 is still open, so number 2 has not settled"
+    assert state.position.watermark is None, "number 1 is still open, so number 2 has not settled"
     writer.commit()
     after = synced(probe, spec, state)
-    assert after.watermark is not None
-    assert after.watermark.text == "3"
+    assert after.position.watermark is not None
+    assert after.position.watermark.text == "3"
 
 
 def test_our_own_readers_do_not_hold_the_bound_back(source: Source) -> None:
@@ -114,7 +114,7 @@ def test_a_prepared_transaction_is_told_and_keeps_the_watermark(source: Source) 
         bound = probe.bound()
         assert bound.prepared is not None
         assert "'moving house'" in bound.prepared
-        assert settle(spec, UPDATED, bound, None, state).value == state.watermark
+        assert settle(spec, UPDATED, bound, None, state).value == state.position.watermark
     finally:
         source.execute("ROLLBACK PREPARED 'moving house'")
     assert probe.bound().prepared is None
@@ -252,7 +252,7 @@ def test_a_database_without_plpgsql_is_read_like_any_other(source: Source) -> No
     source.execute("DROP EXTENSION plpgsql", ORDERS, "INSERT INTO orders DEFAULT VALUES")
     probe = source.open()
     assert probe.bound().blind == ""
-    assert synced(probe, source.spec("orders", UPDATED)).watermark is not None
+    assert synced(probe, source.spec("orders", UPDATED)).position.watermark is not None
 
 
 def test_the_zone_is_the_databases_and_not_our_sessions(source: Source) -> None:

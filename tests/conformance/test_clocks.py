@@ -142,7 +142,7 @@ def test_a_zone_that_changes(stand: OpenStand) -> None:
                     assert (report.rows.inserted, report.rows.updated) == (2, 0), (name, zone, turn)
                     desk.assert_equal(name)
     for name in names:
-        desk.reset(name, _state(desk, name).watermark)
+        desk.reset(name, _state(desk, name).position.watermark)
     desk.execute(*inserted())
     assert {report.guarantee for report in desk.land().values()} == {"settled"}
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import Identity, Settling, State
+from incremental_assets.core.model.position import Position, Settling
+from incremental_assets.core.model.state import Identity, State
 from incremental_assets.core.model.table import Cursor, Strategy, TableSpec
 from incremental_assets.core.planning.settled_bound import (
     GUARD,
@@ -49,7 +50,7 @@ def bound(
 def state(spec: TableSpec, watermark: str | None = None, settling: Settling | None = None) -> State:
     kind = spec.cursor.type if spec.cursor else TIMESTAMP
     value = None if watermark is None else CursorValue.parse(kind, watermark)
-    return State("app", 3, "batch", spec.terms, watermark=value, settling=settling)
+    return State("app", 3, "batch", spec.terms, Position(value, settling=settling))
 
 
 def settled_time(found: Bound, *, holdback: timedelta | int = 0, watermark: str | None = None) -> Settled:

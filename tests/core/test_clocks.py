@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.state import (
     ClockReading,
     Fingerprint,
     HostClock,
     Identity,
     PutBack,
-    Settling,
     State,
 )
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -152,7 +152,7 @@ def decided(spec: TableSpec, kept: State, found: Bound, mode: Mode = Mode.SYNC, 
 
 
 def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
-    kept = state(watermark=stamp(NOON - GUARD), coverage=(Window(None, stamp(NOON - GUARD)),))
+    kept = state(position=Position(stamp(NOON - GUARD)), coverage=(Window(None, stamp(NOON - GUARD)),))
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)))
     assert isinstance(found, SyncPlan)
     assert found.window.lower == found.new_watermark == stamp(NOON - seconds(62))
@@ -181,23 +181,23 @@ def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
 
 def test_a_table_whose_kept_fingerprint_reaches_down_there_is_not_read_for_nothing() -> None:
     mark = Fingerprint(stamp(NOON - seconds(600)), 1, "x", "17")
-    kept = state(watermark=stamp(NOON - GUARD), fingerprint=mark)
+    kept = state(position=Position(stamp(NOON - GUARD)), fingerprint=mark)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), fingerprint=mark)
     assert isinstance(found, Nothing)
     assert found.state is not None
-    assert found.state.watermark == stamp(NOON - seconds(62))
+    assert found.state.position.watermark == stamp(NOON - seconds(62))
 
 
 def test_a_backfill_leaves_the_watermark_and_what_is_known_of_the_clock_to_the_next_sync() -> None:
-    kept = state(watermark=stamp(NOON - GUARD), clock=NOON)
+    kept = state(position=Position(stamp(NOON - GUARD)), clock=NOON)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.BACKFILL)
     assert isinstance(found, SyncPlan)
     after = found.landed(0, None, None)
-    assert (after.watermark, after.reading, after.put_back) == (kept.watermark, kept.reading, None)
+    assert (after.position.watermark, after.reading, after.put_back) == (kept.position.watermark, kept.reading, None)
 
 
 def test_a_full_refresh_still_waits_for_who_was_open_when_the_clock_was_put_back() -> None:
-    kept = state(watermark=stamp(NOON - GUARD), clock=NOON)
+    kept = state(position=Position(stamp(NOON - GUARD)), clock=NOON)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.FULL_REFRESH)
     assert isinstance(found, SyncPlan)
     assert found.new_watermark == stamp(NOON - seconds(62))
@@ -223,7 +223,7 @@ def test_dates_and_stamps_without_a_zone_go_back_in_their_own_zone(kind: CursorT
     spec = replace(BY_STAMP, cursor=cursor)
     kept = replace(
         state(spec),
-        watermark=CursorValue.parse(kind, "2024-01-31" if kind is CursorType.DATE else "2024-01-31T11:59:58"),
+        position=Position(CursorValue.parse(kind, "2024-01-31" if kind is CursorType.DATE else "2024-01-31T11:59:58")),
     )
     found = settle(spec, cursor, bound(NOON - timedelta(hours=12), at=host(100)), None, kept)  # type: ignore[arg-type]
     assert str(found.value) == text
@@ -249,11 +249,14 @@ def test_a_number_of_a_transaction_that_looks_younger_than_the_look_does_not_set
     first = settled_number(state(BY_ID), bound(NOON - seconds(5), oldest=began, at=host(155)), 40)
     assert first == (None, Settling(number(40), began))
     later = bound(NOON + seconds(120), oldest=began, at=host(280))
-    assert settled_number(state(BY_ID, settling=first[1]), later, 60) == (None, Settling(number(40), began))
+    assert settled_number(state(BY_ID, position=Position(settling=first[1])), later, 60) == (
+        None,
+        Settling(number(40), began),
+    )
 
 
 def test_numbers_do_not_wait_for_a_clock_to_catch_up() -> None:
-    kept = state(BY_ID, settling=Settling(number(40), NOON))
+    kept = state(BY_ID, position=Position(settling=Settling(number(40), NOON)))
     hour_ago = NOON - timedelta(hours=1)
     assert settled_number(kept, bound(hour_ago, oldest=hour_ago - seconds(1), at=host(100)), 50) == (
         None,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import Settling
+from incremental_assets.core.model.position import Settling
 from incremental_assets.core.model.table import Arrival, Cursor, RoleZone, Sequence, Span, Strategy, TableSpec
 from incremental_assets.core.planning.doubts import alike, of_numbers
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, settle

@@ -9,6 +9,7 @@ import pytest
 
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
@@ -35,7 +36,7 @@ def plan_after(read: int | None, spec: TableSpec = SPEC, mode: Mode = Mode.SYNC)
         window=Window(None, None),
         bound=Bound(CLOCK, None, "", None, "", "UTC", None),
         settled=Settled(None, Guarantee.SETTLED, ""),
-        previous=State("app", 4, "a", spec.terms, max_cursor_read=highest, clock=CLOCK),
+        previous=State("app", 4, "a", spec.terms, Position(max_cursor_read=highest), clock=CLOCK),
         new_watermark=None,
         fingerprint_lower=None,
         late_below=None,

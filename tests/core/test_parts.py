@@ -77,9 +77,9 @@ def test_a_backfill_and_a_reset_leave_it_to_the_next_sync(world: World, spec: Ta
     world.pass_time(600)
     mark = world.checkpoints.position(ORDERS).state
     assert mark is not None
-    assert mark.watermark is not None
-    world.backfill(spec, Window(mark.watermark, None))
-    reset_table(spec=spec, to=mark.watermark, run_id="reset", checkpoints=world.checkpoints)
+    assert mark.position.watermark is not None
+    world.backfill(spec, Window(mark.position.watermark, None))
+    reset_table(spec=spec, to=mark.position.watermark, run_id="reset", checkpoints=world.checkpoints)
     assert world.sync(spec).rows.inserted == 1
     assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.errors import SourceExchanged, TermsChanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
-from incremental_assets.core.model.state import Fingerprint, Identity, Settling, State
+from incremental_assets.core.model.position import Position, Settling
+from incremental_assets.core.model.state import Fingerprint, Identity, State
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
@@ -47,8 +48,16 @@ def seen(
     return Observation(Bound(clock, oldest, "", prepared, "", "UTC", identity), number(highest), fingerprint)
 
 
-def landed(spec: TableSpec, watermark: CursorValue | None = None, **changes: object) -> State:
-    kept = State("app", 3, "batch", spec.terms, watermark=watermark, identity=SHOP, clock=NOON - timedelta(hours=1))
+def landed(
+    spec: TableSpec,
+    watermark: CursorValue | None = None,
+    *,
+    max_cursor_read: CursorValue | None = None,
+    settling: Settling | None = None,
+    **changes: object,
+) -> State:
+    position = Position(watermark, max_cursor_read, settling)
+    kept = State("app", 3, "batch", spec.terms, position, identity=SHOP, clock=NOON - timedelta(hours=1))
     return replace(kept, **changes)  # type: ignore[arg-type]
 
 
@@ -117,7 +126,7 @@ def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_ask
     state = first.landed(0, None, marks(first.fingerprint_lower))
     if seq == 2:
         state = planned(typed, state, seen(fingerprint=marks(None))).landed(0, None, marks(first.fingerprint_lower))
-    assert (first.new_watermark, state.watermark, state.coverage) == (None, None, ())
+    assert (first.new_watermark, state.position.watermark, state.coverage) == (None, None, ())
     (told,) = first.warnings
     assert told.startswith("`start` is 2062-01-01T00:00:00Z, and the source is at 2024-01-31T12:00:00Z: no row is read")
 
@@ -136,7 +145,7 @@ def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_t
     state = first.landed(0, None, marks(number(1000)))
     later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.fingerprint)
     idle = nothing(typed, state, later)
-    assert (idle.state and idle.state.watermark, ["`start` is 1000" in told for told in idle.warnings]) == (
+    assert (idle.state and idle.state.position.watermark, ["`start` is 1000" in told for told in idle.warnings]) == (
         None,
         [True],
     )
@@ -174,7 +183,7 @@ def test_the_watermark_never_passes_what_was_read_even_if_the_highest_number_has
     found = planned(spec, landed(spec, number(50), settling=earlier), seen(highest=80))
     assert (found.window.upper, found.new_watermark) == (number(71), number(71))
     empty = nothing(spec, landed(spec, number(75), settling=earlier), seen(highest=80))
-    assert empty.state is None or empty.state.watermark == number(75)
+    assert empty.state is None or empty.state.position.watermark == number(75)
 
 
 spans = st.sampled_from([0, timedelta(minutes=15), timedelta(days=3)])
@@ -202,7 +211,13 @@ def test_the_watermark_only_grows_and_passes_neither_the_bound_nor_what_is_read(
     spec = orders(lookback=lookback, holdback=holdback, future=future)
     before = CursorValue.of(CursorType.TIMESTAMP, watermark)
     found = plan(spec, SYNC, landed(spec, before), Ticket("app", 4, "b"), seen(clock, oldest=oldest, prepared=prepared))
-    after = found.new_watermark if isinstance(found, SyncPlan) else found.state.watermark if found.state else before
+    after = (
+        found.new_watermark
+        if isinstance(found, SyncPlan)
+        else found.state.position.watermark
+        if found.state
+        else before
+    )
     assert after is not None
     kept = NOON - timedelta(hours=1)
     if clock < kept - timedelta(seconds=1):
@@ -226,7 +241,7 @@ def test_an_equal_fingerprint_means_nothing_to_do_and_the_watermark_moves_to_the
     spec, mark = orders(), marks(moment("11:00:00"))
     found = nothing(spec, landed(spec, moment("11:00:00"), fingerprint=mark), seen(fingerprint=mark))
     assert found.state is not None
-    assert found.state.watermark == moment("11:59:58")
+    assert found.state.position.watermark == moment("11:59:58")
 
 
 def test_what_settled_while_nothing_moved_is_covered_without_a_gap() -> None:
@@ -269,7 +284,7 @@ def test_numbers_that_settle_while_nothing_moves_are_kept_as_settled() -> None:
         spec, landed(spec, number(31), fingerprint=mark, settling=waiting), seen(highest=40, fingerprint=mark)
     )
     assert found.state is not None
-    assert (found.state.watermark, found.state.settling) == (number(41), None)
+    assert (found.state.position.watermark, found.state.position.settling) == (number(41), None)
 
 
 def test_a_highest_number_below_what_was_read_is_warned_about_whether_anything_moved_or_not() -> None:
@@ -325,7 +340,7 @@ def test_a_full_refresh_starts_from_start_and_may_take_the_watermark_back() -> N
     found = planned(spec, state, seen(), REFRESH)
     assert (found.window.lower, found.new_watermark) == (moment("08:00:00"), moment("11:59:58"))
     after = found.landed(5, moment("10:00:00"), None)
-    assert (after.max_cursor_read, after.coverage) == (
+    assert (after.position.max_cursor_read, after.coverage) == (
         moment("10:00:00"),
         (Window(moment("08:00:00"), moment("11:59:58")),),
     )
@@ -337,7 +352,11 @@ def test_a_full_refresh_takes_on_new_terms_and_forgets_the_old_cursors_values() 
         orders(), moment("11:00:00"), max_cursor_read=moment("11:00:00"), coverage=(Window(None, moment("11:00:00")),)
     )
     after = planned(spec, state, seen(highest=40), REFRESH).landed(5, number(40), None)
-    assert (after.terms, after.watermark, after.max_cursor_read) == (spec.terms, number(41), number(40))
+    assert (after.terms, after.position.watermark, after.position.max_cursor_read) == (
+        spec.terms,
+        number(41),
+        number(40),
+    )
 
 
 def backfill(lower: str, upper: str) -> Request:
@@ -351,15 +370,15 @@ def test_a_backfill_reads_its_window_and_leaves_all_that_the_next_sync_goes_by_a
     found = planned(spec, state, seen(), backfill("08:00:00", "09:00:00"))
     after = found.landed(5, moment("08:59:00"), marks(None))
     assert found.window == Window(moment("08:00:00"), moment("09:00:00"))
-    assert (after.watermark, after.fingerprint, after.clock) == (moment("11:00:00"), waiting, state.clock)
-    assert after.max_cursor_read == moment("10:59:00")
+    assert (after.position.watermark, after.fingerprint, after.clock) == (moment("11:00:00"), waiting, state.clock)
+    assert after.position.max_cursor_read == moment("10:59:00")
     assert after.coverage == (Window(moment("08:00:00"), moment("09:00:00")),)
 
 
 def test_a_backfill_before_the_first_sync_leaves_the_whole_table_to_it() -> None:
     spec = orders(Strategy.APPEND)
     after = planned(spec, None, seen(), backfill("08:00:00", "09:00:00")).landed(5, moment("08:59:00"), marks(None))
-    assert (after.watermark, after.max_cursor_read) == (None, moment("08:59:00"))
+    assert (after.position.watermark, after.position.max_cursor_read) == (None, moment("08:59:00"))
     assert planned(spec, after, seen()).window == Window(None, None)
 
 

@@ -150,7 +150,7 @@ def test_nothing_counts_as_verified_from_where_nothing_was_read(
     position = world.checkpoints.position(ORDERS)
     assert position.state is not None
     whole = found(world, spec)
-    state = replace(position.state, coverage=gaps((hole,), Window(None, position.state.watermark)))
+    state = replace(position.state, coverage=gaps((hole,), Window(None, position.state.position.watermark)))
     with world.checkpoints.lease(ORDERS, "by hand") as lease:
         lease.record(Event(ORDERS, EventKind.IDLE, "by hand", app_id=position.app_id, state=state))
     drift = found(world, spec)

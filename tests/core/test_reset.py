@@ -42,8 +42,8 @@ def test_a_reset_to_nothing_reads_everything_again_on_the_terms_of_today() -> No
     memory = checkpoints()
     spec = replace(SPEC, strategy=Strategy.APPEND)
     found = reset_table(spec=spec, to=None, run_id="audit", checkpoints=memory)
-    assert (found.watermark, found.terms, found.coverage) == (None, spec.terms, ())
-    assert found.max_cursor_read == state(4, 5).max_cursor_read
+    assert (found.position.watermark, found.terms, found.coverage) == (None, spec.terms, ())
+    assert found.position.max_cursor_read == state(4, 5).position.max_cursor_read
 
 
 def test_past_the_watermark_rows_would_never_be_read_so_it_has_to_be_forced() -> None:
@@ -52,7 +52,7 @@ def test_past_the_watermark_rows_would_never_be_read_so_it_has_to_be_forced() ->
         reset_table(spec=SPEC, to=at(6), run_id="audit", checkpoints=memory)
     assert refusal.value.exit_code == 3
     assert len(memory.memory.events) == 3
-    assert reset_table(spec=SPEC, to=at(6), run_id="audit", checkpoints=memory, force=True).watermark == at(6)
+    assert reset_table(spec=SPEC, to=at(6), run_id="audit", checkpoints=memory, force=True).position.watermark == at(6)
 
 
 def test_there_is_nothing_to_reset_before_the_first_sync() -> None:
@@ -83,9 +83,9 @@ def test_a_table_that_is_being_synced_is_not_reset() -> None:
 
 def test_nothing_is_appended_unchecked_after_a_sync_that_may_still_land() -> None:
     found = reset_table(spec=SPEC, to=at(2), run_id="a", checkpoints=checkpoints(intent(5), staged(5)))
-    assert (found.seq, found.max_cursor_read) == (5, None)
+    assert (found.seq, found.position.max_cursor_read) == (5, None)
     found = reset_table(spec=SPEC, to=at(2), run_id="a", checkpoints=checkpoints(intent(5)))
-    assert (found.seq, found.max_cursor_read) == (4, state(4, 5).max_cursor_read)
+    assert (found.seq, found.position.max_cursor_read) == (4, state(4, 5).position.max_cursor_read)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])

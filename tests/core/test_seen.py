@@ -44,9 +44,9 @@ def test_an_idle_table_is_not_asked_about_again_and_its_watermark_still_moves() 
     assert "before observe" not in process.moments
     assert before is not None
     assert after is not None
-    assert before.watermark is not None
-    assert after.watermark is not None
-    assert before.watermark < after.watermark
+    assert before.position.watermark is not None
+    assert after.position.watermark is not None
+    assert before.position.watermark < after.position.watermark
 
 
 def test_a_table_that_another_run_has_synced_since_is_asked_about_anew() -> None:

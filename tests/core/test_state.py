@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.state import (
     VERSION,
     ClockReading,
@@ -18,7 +19,6 @@ from incremental_assets.core.model.state import (
     Identity,
     LastRead,
     PutBack,
-    Settling,
     State,
 )
 from incremental_assets.core.model.table import Strategy, Terms
@@ -52,9 +52,15 @@ def states(draw: st.DrawFn) -> State:
             draw(texts),
             draw(st.none() | texts),
         ),
-        watermark=draw(some),
-        max_cursor_read=draw(some),
-        settling=draw(st.none() | st.builds(Settling, values, moments)),
+        position=draw(
+            st.builds(
+                Position,
+                some,
+                some,
+                st.none() | st.builds(Settling, values, moments, st.none() | st.integers(0, 2**64)),
+                some,
+            )
+        ),
         fingerprint=draw(st.none() | st.builds(Fingerprint, some, st.integers(0, 10**12), st.none() | texts, texts)),
         identity=draw(st.none() | st.builds(Identity, texts, texts, st.integers(0, 2**32), st.integers(0, 2**64))),
         clock=draw(st.none() | moments),
@@ -88,15 +94,15 @@ def test_a_state_of_the_first_version_says_nothing_of_partitions_and_zones() -> 
     assert State.from_json(told.to_json()) == told
     document = json.loads(told.to_json())
     document["terms"].pop("fallback")
-    first = {name: value for name, value in document.items() if name not in ("members", "zones")} | {"version": 1}
-    assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=(), settling=None)
+    first = {name: value for name, value in before_positions(document, 1).items() if name not in ("members", "zones")}
+    assert State.from_json(json.dumps(first)) == replace(told, members=None, zones=(), position=UNSETTLED)
 
 
 def test_numbers_that_wait_in_a_state_of_the_first_version_begin_to_wait_again() -> None:
     """It did not heed a transaction that had begun before the clock was put back."""
-    document = {**json.loads(LANDED.to_json()), "version": 1}
+    document = before_positions(json.loads(LANDED.to_json()), 1)
     del document["reading"], document["put_back"]
-    assert State.from_json(json.dumps(document)) == replace(LANDED, settling=None)
+    assert State.from_json(json.dumps(document)) == replace(LANDED, position=UNSETTLED)
 
 
 def test_a_state_of_a_later_version_is_refused_rather_than_half_understood() -> None:
@@ -117,15 +123,15 @@ LANDED = State(
     seq=7,
     batch_id="batch",
     terms=Terms(Strategy.APPEND, (), "id:integer"),
-    watermark=number(50),
-    max_cursor_read=number(60),
-    settling=Settling(number(60), datetime(2024, 1, 31, tzinfo=UTC), 990),
+    position=Position(number(50), number(60), Settling(number(60), datetime(2024, 1, 31, tzinfo=UTC), 990)),
     fingerprint=Fingerprint(number(50), 10, "60", "17"),
     identity=Identity("7001", "shop", 1, 1000),
     clock=datetime(2024, 1, 31, tzinfo=UTC),
     rows=60,
     coverage=(Window(None, number(50)),),
 )
+UNSETTLED = Position(number(50), number(60))
+"""The same without the numbers that wait."""
 
 
 def test_a_reset_forgets_all_that_would_keep_the_next_sync_from_reading_and_remembers_what_an_append_must_not_repeat() -> (
@@ -137,8 +143,7 @@ def test_a_reset_forgets_all_that_would_keep_the_next_sync_from_reading_and_reme
         seq=7,
         batch_id="batch",
         terms=LANDED.terms,
-        watermark=number(20),
-        max_cursor_read=number(60),
+        position=Position(number(20), number(60)),
         coverage=(Window(None, number(20)),),
     )
 
@@ -154,3 +159,67 @@ def test_a_reset_to_the_start_covers_nothing() -> None:
 
 def test_where_the_lake_no_longer_tells_what_landed_an_append_looks_through_the_whole_table() -> None:
     assert LANDED.forgotten(9) == State("app", 9, "", LANDED.terms, identity=LANDED.identity)
+
+
+# --- documents of earlier versions ----------------------------------------------------------------------
+
+
+def before_positions(document: dict[str, object], version: int) -> dict[str, object]:
+    """The same document as versions 1 and 2 wrote it: the position's fields among the others."""
+    position = document["position"]
+    assert isinstance(position, dict)
+    others = {name: value for name, value in document.items() if name != "position"}
+    return {**others, **position, "version": version}
+
+
+FIRST = (
+    '{"version":1,"app_id":"0b7e7a52","seq":12,"batch_id":"b12","terms":{"strategy":"append","key":[],"cursor":"id:integer"},'
+    '"watermark":["integer","41"],"max_cursor_read":["integer","57"],"settling":{"highest":["integer","57"],"clock":"2026-01-05T09:30:00+00:00"},'
+    '"fingerprint":{"lower":["integer","41"],"rows":16,"highest":"57","digest":"-8812"},'
+    '"identity":{"system":"7300000000000000001","database":"shop","timeline":1,"position":23456789},'
+    '"clock":"2026-01-05T09:30:00+00:00","rows":null,"coverage":[[null,["integer","41"]]]}'
+)
+SECOND = (
+    '{"version":2,"app_id":"0b7e7a52","seq":12,"batch_id":"b12","terms":{"strategy":"upsert","key":["id"],"cursor":"at:timestamp","fallback":""},'
+    '"watermark":["timestamp","2026-01-05T09:29:58Z"],"max_cursor_read":["timestamp","2026-01-05T09:29:59.5Z"],"settling":null,'
+    '"fingerprint":{"lower":["timestamp","2026-01-05T09:29:58Z"],"rows":2,"highest":"2026-01-05 09:29:59.5+00","digest":"-8812",'
+    '"started":"2026-01-01T00:00:00+00:00"},"identity":{"system":"7300000000000000001","database":"shop","timeline":1,"position":23456789},'
+    '"clock":"2026-01-05T09:30:00+00:00","reading":{"source":"2026-01-05T09:30:00+00:00","oldest":null,"host":null},"put_back":null,'
+    '"due":["timestamp","2026-02-01T00:00:00Z"],"rows":null,"coverage":[[null,["timestamp","2026-01-05T09:29:58Z"]]],"members":[16402],'
+    '"zones":["UTC"],"columns":{"id":"16402.1","at":"16402.2"},"absent":["old"],'
+    '"last_read":{"lower":["timestamp","2026-01-05T09:29:58Z"],"visible":"750:750:","started":"2026-01-01T00:00:00+00:00","shape":"5f0a"}}'
+)
+
+
+def stamp(text: str) -> CursorValue:
+    return CursorValue(CursorType.TIMESTAMP, text)
+
+
+def test_a_stored_state_of_the_first_version_goes_on_where_it_was() -> None:
+    state = State.from_json(FIRST)
+    assert state.position == Position(number(41), number(57))
+    assert (state.app_id, state.seq, state.terms.cursor, state.coverage) == (
+        "0b7e7a52",
+        12,
+        "id:integer",
+        (Window(None, number(41)),),
+    )
+    assert State.from_json(state.to_json()) == state
+
+
+def test_a_stored_state_of_the_second_version_goes_on_where_it_was() -> None:
+    state = State.from_json(SECOND)
+    assert state.position == Position(
+        stamp("2026-01-05T09:29:58Z"), stamp("2026-01-05T09:29:59.5Z"), None, stamp("2026-02-01T00:00:00Z")
+    )
+    assert (state.members, state.absent) == ((16402,), ("old",))
+    assert state.last_read is not None
+    assert State.from_json(state.to_json()) == state
+
+
+def test_numbers_that_wait_in_a_stored_state_of_the_second_version_wait_on() -> None:
+    document = json.loads(FIRST) | {"version": 2}
+    document["settling"]["written"] = 990
+    assert State.from_json(json.dumps(document)).position.settling == Settling(
+        number(57), datetime(2026, 1, 5, 9, 30, tzinfo=UTC), 990
+    )

@@ -37,12 +37,12 @@ def test_numbers_that_have_settled_are_kept_by_a_look_and_not_read_again() -> No
     world = landed(NUMBERED)
     before = world.checkpoints.position(ORDERS).state
     assert before is not None
-    assert before.watermark is None
+    assert before.position.watermark is None
 
     keep(looked(world, NUMBERED), world.checkpoints)
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    assert str(state.watermark) == "4"
+    assert str(state.position.watermark) == "4"
     assert looked(world, NUMBERED) == (), "once is enough"
 
     order(world.database, "dan", world.database.stamp())
@@ -64,8 +64,8 @@ def test_a_watermark_that_goes_back_with_the_clock_is_kept_once() -> None:
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
     assert state.put_back is not None
-    assert state.watermark is not None
-    assert state.watermark.moment() < world.database.clock
+    assert state.position.watermark is not None
+    assert state.position.watermark.moment() < world.database.clock
     assert looked(world, spec) == (), "once is enough"
 
 
@@ -85,7 +85,7 @@ def test_a_table_that_another_run_holds_is_left_to_the_next_look() -> None:
         keep(still, world.checkpoints)
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    assert state.watermark is None
+    assert state.position.watermark is None
 
 
 def test_what_a_sync_has_landed_since_is_not_turned_back() -> None:

@@ -751,7 +751,7 @@ def test_a_few_rows_are_counted_again_rather_than_asked_about_twice() -> None:
     assert kept is not None
     assert state is not None
     assert state.fingerprint == kept.fingerprint
-    assert state.watermark != kept.watermark
+    assert state.position.watermark != kept.position.watermark
 
 
 def test_numbers_that_settle_while_nothing_moves_are_counted_no_more() -> None:
@@ -769,7 +769,7 @@ def test_numbers_that_settle_while_nothing_moves_are_counted_no_more() -> None:
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
     assert state.fingerprint is not None
-    assert (str(state.watermark), str(state.fingerprint.lower), state.fingerprint.rows) == ("2001", "2001", 0)
+    assert (str(state.position.watermark), str(state.fingerprint.lower), state.fingerprint.rows) == ("2001", "2001", 0)
 
     world.database.update(ORDERS, {"id": 1}, status="below the watermark")
     assert world.sync(spec).status is Status.IDLE

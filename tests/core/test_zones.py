@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
@@ -39,7 +40,7 @@ def bound(zone: str, clock: datetime = NOON) -> Bound:
 def landed(watermark: CursorValue | None, zones: tuple[str, ...], kind: CursorType = CursorType.DATETIME) -> State:
     mark = Fingerprint(watermark, 1, "x", "17")
     return State(
-        "app", 3, "b", spec(kind).terms, watermark=watermark, clock=NOON, fingerprint=mark, zones=zones, members=()
+        "app", 3, "b", spec(kind).terms, Position(watermark), clock=NOON, fingerprint=mark, zones=zones, members=()
     )
 
 
@@ -103,8 +104,8 @@ def test_a_reset_forgets_the_zones() -> None:
 def test_a_watermark_outside_of_the_calendar_is_reread_from_the_beginning() -> None:
     found = rezoned(spec(), landed(local("0001-01-01T00:00:00"), ("UTC",)), bound("Asia/Tokyo"))
     assert found is not None
-    assert found.watermark is not None
-    assert found.watermark <= local("0001-01-01T00:00:00")
+    assert found.position.watermark is not None
+    assert found.position.watermark <= local("0001-01-01T00:00:00")
 
 
 def test_a_zone_whose_rules_the_source_knows_otherwise_stops_what_is_read_in_it_and_nothing_else() -> None:
@@ -137,10 +138,10 @@ def test_nothing_stamped_later_in_either_zone_lies_below_what_is_read(
     state = landed(lowest_reading(terms.cursor, bound(was), settled), (was,), kind)
     found = rezoned(terms, state, bound(now, settled + timedelta(hours=1)))
     assert found is not None
-    assert found.watermark is not None
+    assert found.position.watermark is not None
     for zone in (was, now):
         stamp = (settled + later).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
-        assert found.watermark <= CursorValue.of(kind, stamp)
+        assert found.position.watermark <= CursorValue.of(kind, stamp)
 
 
 # --- zones that only the database knows -----------------------------------------------------------

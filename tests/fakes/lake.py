@@ -222,7 +222,7 @@ class FakeLake(FakeAuditor):
 
     def unseen(self, plan: SyncPlan, batch: Batch, table: DeltaTable, good: list[Row]) -> list[Row]:
         """An append's rows less those that the overlap already holds."""
-        read = plan.previous.max_cursor_read if plan.previous else None
+        read = plan.previous.position.max_cursor_read if plan.previous else None
         if batch.lower is not None and read is not None and read < batch.lower:
             return good
         window = Window(batch.lower, None)

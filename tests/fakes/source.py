@@ -115,7 +115,7 @@ class FakeProbe:
         ):
             return 0.0
         now = CursorValue.of(CursorType.TIMESTAMP, seen.bound.clock)
-        reached = state.max_cursor_read if state else None
+        reached = state.position.max_cursor_read if state else None
         stamps = [cursor_of(spec, row) for row in self._database.rows(spec.id)]
         unread = [
             stamp

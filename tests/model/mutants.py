@@ -96,7 +96,7 @@ _landed = SyncPlan.landed
 
 
 def _kept_watermark(_spec: Any, _bound: Any, state: State | None) -> Any:
-    return state.watermark if state else None
+    return state.position.watermark if state else None
 
 
 def _watermark_of_the_rows_seen(
@@ -104,7 +104,7 @@ def _watermark_of_the_rows_seen(
 ) -> State:
     state = _landed(decision, count, highest, fingerprint, due)
     seen = [value for value in (decision.previous_watermark, highest) if value is not None]
-    return replace(state, watermark=max(seen, default=None))
+    return replace(state, position=replace(state.position, watermark=max(seen, default=None)))
 
 
 _apply = lake.FakeLake.apply

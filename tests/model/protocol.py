@@ -410,7 +410,7 @@ class Protocol(RuleBasedStateMachine):
     @invariant()
     def the_watermark_is_below_all_that_can_still_commit(self) -> None:
         state = self.state
-        if state is None or state.watermark is None or self.spec.cursor is None:
+        if state is None or state.position.watermark is None or self.spec.cursor is None:
             return
         if self.by_stamp:
             if not self.put_back_is_known:
@@ -424,7 +424,9 @@ class Protocol(RuleBasedStateMachine):
             numbers += [number for each in self.world.database.statements for number in each.drawn]
             numbers += [row["id"] for each in self.world.database.open for row in each.pending.values() if row]  # type: ignore[misc]
             pending = [CursorValue(CursorType.INTEGER, str(number)) for number in numbers]
-        assert all(state.watermark <= value for value in pending), f"the watermark is at {state.watermark}"
+        assert all(state.position.watermark <= value for value in pending), (
+            f"the watermark is at {state.position.watermark}"
+        )
 
     @invariant()
     def the_watermark_only_grows(self) -> None:
@@ -433,7 +435,7 @@ class Protocol(RuleBasedStateMachine):
         for event in self.world.memory.events[-12:]:
             if event.state is None:
                 continue
-            after = event.state.watermark
+            after = event.state.position.watermark
             if (
                 event.kind in (EventKind.LANDED, EventKind.IDLE)
                 and event.report

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import Fingerprint, Identity, State
 from incremental_assets.core.model.table import Strategy, TableId, Terms
 from incremental_assets.core.model.window import Window
@@ -34,8 +35,7 @@ def state(seq: int, hour: int) -> State:
         seq=seq,
         batch_id=f"batch-{seq}",
         terms=TERMS,
-        watermark=at(hour),
-        max_cursor_read=at(hour + 1),
+        position=Position(at(hour), at(hour + 1)),
         fingerprint=Fingerprint(at(hour), 3, at(hour + 1).text, "18446744073709551616"),
         identity=Identity("7100000000000000000", "shop", 1, 2**40),
         clock=datetime(2024, 5, 1 + hour // 24, hour % 24, 30, tzinfo=UTC),

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from incremental_assets.adapters.checkpoints.tables import names_of, table_of
-from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
@@ -79,10 +79,10 @@ def report_from(table: TableId, text: str) -> SyncReport:
         status=Status(document["status"]),
         guarantee=Guarantee(document["guarantee"]) if document["guarantee"] else None,
         guarantee_reason=document["guarantee_reason"],
-        window=Window(_load(window[0]), _load(window[1])) if window else None,
-        settled=_load(document["settled"]),
-        previous_watermark=_load(document["previous_watermark"]),
-        new_watermark=_load(document["new_watermark"]),
+        window=Window(load_value(window[0]), load_value(window[1])) if window else None,
+        settled=load_value(document["settled"]),
+        previous_watermark=load_value(document["previous_watermark"]),
+        new_watermark=load_value(document["new_watermark"]),
         seq=document["seq"],
         rows=RowCounts(**document["rows"]),
         target_version=document["target_version"],
@@ -105,10 +105,10 @@ def _report_text(report: SyncReport) -> str:
             "status": report.status,
             "guarantee": report.guarantee,
             "guarantee_reason": report.guarantee_reason,
-            "window": [_dump(window.lower), _dump(window.upper)] if window else None,
-            "settled": _dump(report.settled),
-            "previous_watermark": _dump(report.previous_watermark),
-            "new_watermark": _dump(report.new_watermark),
+            "window": [dump_value(window.lower), dump_value(window.upper)] if window else None,
+            "settled": dump_value(report.settled),
+            "previous_watermark": dump_value(report.previous_watermark),
+            "new_watermark": dump_value(report.new_watermark),
             "seq": report.seq,
             "rows": asdict(report.rows),
             "target_version": report.target_version,
@@ -149,7 +149,7 @@ def _state_columns(state: State) -> Mapping[str, Any]:
     return {
         "strategy": state.terms.strategy.value,
         "cursor_column": state.terms.cursor.rpartition(":")[0],
-        "new_watermark": _text(state.watermark),
+        "new_watermark": _text(state.position.watermark),
         "state": state.to_json(),
     }
 
@@ -166,11 +166,3 @@ def _clean(text: str) -> str:
 
 def _text(value: CursorValue | None) -> str | None:
     return None if value is None else value.text
-
-
-def _dump(value: CursorValue | None) -> list[str] | None:
-    return None if value is None else [value.type.value, value.text]
-
-
-def _load(pair: Any) -> CursorValue | None:
-    return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select, update
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.tables import is_table, names_of, verifications
-from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.cursor import dump_value, load_value
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
@@ -34,18 +34,12 @@ def verified_of(row: Any) -> Verified:
     """What a row says."""
     if row.drifted is None:
         return Verified(row.verified_through, (Drifted(Window(None, None), row.drift),) if row.drift else ())
-    pieces = ((Window(_load(lower), _load(upper)), rows) for lower, upper, rows in json.loads(row.drifted))
+    pieces = ((Window(load_value(lower), load_value(upper)), rows) for lower, upper, rows in json.loads(row.drifted))
     return Verified(row.verified_through, tuple(Drifted(window, rows) for window, rows in pieces))
 
 
 def _columns(verified: Verified) -> dict[str, Any]:
-    drifted = [[_dump(piece.window.lower), _dump(piece.window.upper), piece.rows] for piece in verified.drifted]
+    drifted = [
+        [dump_value(piece.window.lower), dump_value(piece.window.upper), piece.rows] for piece in verified.drifted
+    ]
     return {"verified_through": verified.through, "drift": verified.drift, "drifted": json.dumps(drifted)}
-
-
-def _dump(value: CursorValue | None) -> list[str] | None:
-    return None if value is None else [value.type, value.text]
-
-
-def _load(pair: list[str] | None) -> CursorValue | None:
-    return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])

@@ -142,7 +142,7 @@ def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]
     if not is_added or plan.overwrites:
         return metadata
     metadata[SINCE] = plan.ticket.seq
-    read = plan.previous.max_cursor_read if plan.previous else None
+    read = plan.previous.position.max_cursor_read if plan.previous else None
     return metadata | ({SINCE_CURSOR: f"{plan.spec.terms.cursor}={read.text}"} if read is not None else {})
 
 

@@ -45,7 +45,7 @@ def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint
         state = positions.get(table, Checkpoint()).state
         kept = state.identity if state else None
         was = f"system {kept.system}, database {kept.database}" if kept else "the source so far"
-        mark = (state.watermark if state else None) or "nothing"
+        mark = (state.position.watermark if state else None) or "nothing"
         lines.append(
             f"{table}: the next sync would go on from {mark} with whichever database answers, in place of {was}; "
             f"that the rows below are the same is for you to know, and `incremental-assets check --select {table}` proves it"
@@ -59,7 +59,7 @@ def _answer(
     entries, rows = [], []
     for table, error in ends.items():
         state = positions.get(table, Checkpoint()).state
-        mark = text(state.watermark if state else None)
+        mark = text(state.position.watermark if state else None)
         status = "failed" if error else "accepted"
         entries.append(
             {

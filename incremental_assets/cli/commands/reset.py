@@ -73,7 +73,7 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoin
     lines = []
     for spec in specs:
         state = positions.get(spec.id, Checkpoint()).state
-        was, to = (state.watermark if state else None), values[spec.id]
+        was, to = (state.position.watermark if state else None), values[spec.id]
         if to is not None and was is not None and was.type is to.type and was < to:
             then = "rows between the two would never be read"
         elif to is not None:
@@ -105,7 +105,7 @@ def _answer(
     entries, rows = [], []
     for table, error in ends.items():
         state = positions.get(table, Checkpoint()).state
-        was = state.watermark if state else None
+        was = state.position.watermark if state else None
         now = was if error else values.get(table)
         status = "failed" if error else "reset"
         entries.append(

@@ -163,7 +163,7 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "table": render_table(standing.table.schema, standing.table.name),
         "strategy": str(standing.terms.strategy),
         "cursor": standing.terms.cursor.column if standing.terms.cursor else None,
-        "watermark": text(state and state.watermark),
+        "watermark": text(state and state.position.watermark),
         "lag_seconds": standing.lag,
         "provisional_rows": _provisional(state),
         "last_run": report.run_id if report else None,
@@ -181,12 +181,12 @@ def _entry(standing: Standing) -> dict[str, Any]:
 
 def _provisional(state: State | None) -> int | None:
     """Rows that have landed and will be read again, as they lay above the watermark: at most those of the fingerprint."""
-    if state is None or state.fingerprint is None or state.watermark is None:
+    if state is None or state.fingerprint is None or state.position.watermark is None:
         return None
     highest = state.fingerprint.highest
     return (
         0
-        if highest is None or CursorValue.parse(state.watermark.type, highest) < state.watermark
+        if highest is None or CursorValue.parse(state.position.watermark.type, highest) < state.position.watermark
         else state.fingerprint.rows
     )
 
@@ -245,7 +245,7 @@ def _row(standing: Standing) -> tuple[Cell | str, ...]:
     return (
         str(standing.table),
         str(standing.terms.strategy),
-        short(state and state.watermark),
+        short(state and state.position.watermark),
         Cell("" if standing.lag is None else age(standing.lag), late),
         "never" if standing.last_at is None else f"{age((datetime.now(UTC) - standing.last_at).total_seconds())} ago",
         Cell(str(report.status), {"landed": "good", "idle": "good"}.get(report.status, "bad")) if report else "",

@@ -41,10 +41,10 @@ def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Col
         raise ValueError(f"{spec.id}: a table without a cursor has no windows")
     windows = _windows(grid, spec.cursor.type, announced)
     covered = merge(state.coverage) if state else ()
-    watermark = state.watermark if state else None
+    watermark = state.position.watermark if state else None
     if state is None or watermark is None:
         return Coverage(spec.id, grid, covered, (), tuple(windows), (), ())
-    reached = watermark if state.max_cursor_read is None else min(watermark, state.max_cursor_read)
+    reached = watermark if state.position.max_cursor_read is None else min(watermark, state.position.max_cursor_read)
     return Coverage(
         table=spec.id,
         grid=grid,

@@ -110,9 +110,9 @@ def settled_windows(
     spec: TableSpec, grid: Grid | None, state: State, within: Sequence[Window] | None = None
 ) -> tuple[Window, ...]:
     """The grid's windows as far as they are covered and have settled, ascending."""
-    if state.watermark is None:
+    if state.position.watermark is None:
         return ()
-    upper = state.watermark.minus(spec.lookback)
+    upper = state.position.watermark.minus(spec.lookback)
     lowest = Window(spec.start, None)
     covered = _cut(_cut(merge(state.coverage), (lowest,)), (Window(None, upper),))
     wanted = covered if within is None else _cut(covered, merge(within))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import total_ordering
+from typing import Any
 
 from incremental_assets.core.words import with_article
 
@@ -107,6 +108,16 @@ class CursorValue:
 
     def __str__(self) -> str:
         return self.text
+
+
+def dump_value(value: CursorValue | None) -> list[str] | None:
+    """As a part of a JSON document."""
+    return None if value is None else [value.type.value, value.text]
+
+
+def load_value(pair: Any) -> CursorValue | None:
+    """Read it back."""
+    return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])
 
 
 def _canonical(kind: CursorType, text: str) -> str:

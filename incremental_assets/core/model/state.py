@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from incremental_assets.core.errors import CheckpointsTooNew
-from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
+from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.table import Terms
 from incremental_assets.core.model.window import Window, gaps, merge
 from incremental_assets.core.strategies import Strategy
 
-VERSION = 2
-"""2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known."""
+VERSION = 3
+"""2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known. 3: the position is a value of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +32,6 @@ class Fingerprint:
     started: datetime | None = None
     """When the server was started that gave these versions their numbers: after a crash it may give them out again. None where there are
     no rows, or where the digest is of what they hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """The highest integer read, and the source's clock just after, or a later begin of a transaction that was open: settled once none is open
-    that began up to then, and the source's log is on disk as far as it had been written: a crash before that gives the numbers out again."""
-
-    highest: CursorValue
-    clock: datetime
-    written: int | None = None
-    """The position up to which the log had been written; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +98,7 @@ class State:
     seq: int
     batch_id: str
     terms: Terms
-    watermark: CursorValue | None = None
-    max_cursor_read: CursorValue | None = None
-    settling: Settling | None = None
+    position: Position = UNREAD
     fingerprint: Fingerprint | None = None
     identity: Identity | None = None
     clock: datetime | None = None
@@ -119,8 +107,6 @@ class State:
     """The same of the last sync that moved the watermark, though it found nothing to read."""
     put_back: PutBack | None = None
     """What the source's clock shows a second time; None, or passed by now, where nobody has put it back."""
-    due: CursorValue | None = None
-    """The smallest stamp past the source's clock that went to quarantine: its row lands once that time has come, though nothing moves."""
     rows: int | None = None
     """Rows of the last whole read, against which a shrunken source is noticed."""
     coverage: tuple[Window, ...] = ()
@@ -141,24 +127,18 @@ class State:
         return gaps(self.coverage, Window(start, upper)) if start is None or upper is None or start <= upper else ()
 
     def rewound(self, terms: Terms, watermark: CursorValue | None) -> State:
-        """What `reset` leaves: the next sync reads from `watermark` (None: from `start`) on these terms, whichever source answers.
-
-        An append looks for its rows among those that landed, so `max_cursor_read` stays, unless it belongs to another cursor.
-        """
+        """What `reset` leaves: the next sync reads from `watermark` (None: from `start`) on these terms, whichever source answers."""
         same = self.terms.same_cursor(terms)
         covered = tuple(window.clamp_upper(watermark) for window in self.coverage if same and watermark is not None)
         return replace(
             self,
             terms=terms,
-            watermark=watermark,
-            max_cursor_read=self.max_cursor_read if same else None,
-            settling=None,
+            position=self.position.rewound(watermark, same_cursor=same),
             fingerprint=None,
             identity=None,
             clock=None,
             reading=None,
             put_back=None,
-            due=None,
             rows=None,
             coverage=merge(covered),
             zones=(),
@@ -178,9 +158,7 @@ class State:
 
     def forgotten(self, seq: int) -> State:
         """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
-        return replace(
-            self.rewound(self.terms, None), seq=seq, batch_id="", max_cursor_read=None, identity=self.identity
-        )
+        return replace(self.rewound(self.terms, None), seq=seq, batch_id="", position=UNREAD, identity=self.identity)
 
     def to_json(self) -> str:
         """One line of JSON, stable in its order."""
@@ -195,17 +173,10 @@ class State:
                 "cursor": self.terms.cursor,
                 "fallback": self.terms.fallback,
             },
-            "watermark": _dump(self.watermark),
-            "max_cursor_read": _dump(self.max_cursor_read),
-            "settling": self.settling
-            and {
-                "highest": _dump(self.settling.highest),
-                "clock": self.settling.clock.isoformat(),
-                "written": self.settling.written,
-            },
+            "position": self.position.to_json(),
             "fingerprint": self.fingerprint
             and {
-                "lower": _dump(self.fingerprint.lower),
+                "lower": dump_value(self.fingerprint.lower),
                 "rows": self.fingerprint.rows,
                 "highest": self.fingerprint.highest,
                 "digest": self.fingerprint.digest,
@@ -226,9 +197,8 @@ class State:
                 "high": self.put_back.high.isoformat(),
                 "proven": self.put_back.proven,
             },
-            "due": _dump(self.due),
             "rows": self.rows,
-            "coverage": [[_dump(window.lower), _dump(window.upper)] for window in self.coverage],
+            "coverage": [[dump_value(window.lower), dump_value(window.upper)] for window in self.coverage],
             "members": None if self.members is None else list(self.members),
             "zones": list(self.zones),
             "columns": dict(self.columns),
@@ -245,28 +215,20 @@ class State:
             raise CheckpointsTooNew(
                 f"the state of a sync is written in version {document['version']} and this program reads up to {VERSION}: upgrade incremental-assets"
             )
-        terms, settling, fingerprint, identity = (
-            document[name] for name in ("terms", "settling", "fingerprint", "identity")
-        )
-        if document["version"] < 2:
-            settling = None  # it did not heed transactions whose begin lies after that clock
+        terms, fingerprint, identity = (document[name] for name in ("terms", "fingerprint", "identity"))
         return cls(
             app_id=document["app_id"],
             seq=document["seq"],
             batch_id=document["batch_id"],
             terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"], terms.get("fallback")),
-            watermark=_load(document["watermark"]),
-            max_cursor_read=_load(document["max_cursor_read"]),
-            settling=settling
-            and Settling(_some(settling["highest"]), _clock(settling["clock"]), settling.get("written")),
+            position=_load_position(document),
             fingerprint=_load_fingerprint(fingerprint),
             identity=identity and Identity(**identity),
             clock=document["clock"] and _clock(document["clock"]),
             reading=_load_reading(document.get("reading")),
             put_back=_load_put_back(document.get("put_back")),
-            due=_load(document.get("due")),
             rows=document["rows"],
-            coverage=tuple(Window(_load(lower), _load(upper)) for lower, upper in document["coverage"]),
+            coverage=tuple(Window(load_value(lower), load_value(upper)) for lower, upper in document["coverage"]),
             members=None if document.get("members") is None else tuple(document["members"]),
             zones=tuple(document.get("zones", ())),
             columns=tuple(document.get("columns", {}).items()),
@@ -275,19 +237,11 @@ class State:
         )
 
 
-def _dump(value: CursorValue | None) -> list[str] | None:
-    return None if value is None else [value.type, value.text]
-
-
-def _load(pair: Any) -> CursorValue | None:
-    return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])
-
-
-def _some(pair: Any) -> CursorValue:
-    value = _load(pair)
-    if value is None:
-        raise ValueError("a settling pair without its value")
-    return value
+def _load_position(document: Any) -> Position:
+    # Up to version 2 its fields stood among the others.
+    position = Position.from_json(document["position"] if document["version"] >= 3 else document)
+    # Version 1 did not heed transactions whose begin lies after that clock.
+    return replace(position, settling=None) if document["version"] < 2 else position
 
 
 def _dump_reading(reading: ClockReading) -> dict[str, Any]:
@@ -316,12 +270,14 @@ def _load_fingerprint(kept: Any) -> Fingerprint | None:
     if kept is None:
         return None
     started = kept.get("started")
-    return Fingerprint(_load(kept["lower"]), kept["rows"], kept["highest"], kept["digest"], started and _clock(started))
+    return Fingerprint(
+        load_value(kept["lower"]), kept["rows"], kept["highest"], kept["digest"], started and _clock(started)
+    )
 
 
 def _dump_last_read(read: LastRead) -> dict[str, Any]:
     return {
-        "lower": _dump(read.lower),
+        "lower": dump_value(read.lower),
         "visible": read.visible,
         "started": read.started.isoformat(),
         "shape": read.shape,
@@ -331,7 +287,7 @@ def _dump_last_read(read: LastRead) -> dict[str, Any]:
 def _load_last_read(kept: Any) -> LastRead | None:
     if kept is None:
         return None
-    return LastRead(_load(kept["lower"]), kept["visible"], _clock(kept["started"]), kept["shape"])
+    return LastRead(load_value(kept["lower"]), kept["visible"], _clock(kept["started"]), kept["shape"])
 
 
 def _clock(text: str) -> datetime:

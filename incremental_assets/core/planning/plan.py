@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.state import Fingerprint, PutBack, State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
@@ -116,7 +117,7 @@ class SyncPlan:
     @property
     def previous_watermark(self) -> CursorValue | None:
         """The watermark before this sync."""
-        return self.previous.watermark if self.previous else None
+        return self.previous.position.watermark if self.previous else None
 
     @property
     def lag(self) -> float | None:
@@ -141,7 +142,7 @@ class SyncPlan:
         watermark = still_settled(self.spec, self.bound, before)
         return replace(
             before,
-            watermark=watermark,
+            position=replace(before.position, watermark=watermark),
             coverage=covered_below(before, watermark),
             reading=self.bound.reading,
             put_back=self.put_back,
@@ -159,7 +160,7 @@ class SyncPlan:
         before = self.previous
         read = [
             value
-            for value in (before.max_cursor_read if before and not self.overwrites else None, highest)
+            for value in (before.position.max_cursor_read if before and not self.overwrites else None, highest)
             if value is not None
         ]
         whole = self.overwrites or not self.spec.is_incremental
@@ -169,15 +170,12 @@ class SyncPlan:
             seq=self.ticket.seq,
             batch_id=self.ticket.batch_id,
             terms=self.spec.terms,
-            watermark=self.new_watermark,
-            max_cursor_read=max(read, default=None),
-            settling=self.settled.settling,
+            position=Position(self.new_watermark, max(read, default=None), self.settled.settling, due),
             fingerprint=fingerprint,
             identity=self.bound.identity or (before.identity if before else None),
             clock=self.bound.clock,
             reading=self.bound.reading,
             put_back=self.put_back,
-            due=due,
             rows=rows if whole else None,
             coverage=merge((*covered, *self._covered())),
             members=self.members,
@@ -190,25 +188,21 @@ class SyncPlan:
             return state
         kept = before or replace(
             state,
-            watermark=None,
-            settling=None,
+            position=UNREAD,
             fingerprint=None,
             clock=None,
             reading=None,
             put_back=None,
-            due=None,
             members=None,
             last_read=None,
         )
         return replace(
             state,
-            watermark=kept.watermark,
-            settling=kept.settling,
+            position=replace(kept.position, max_cursor_read=state.position.max_cursor_read),
             fingerprint=kept.fingerprint,
             clock=kept.clock,
             reading=kept.reading,
             put_back=kept.put_back,
-            due=kept.due,
             members=kept.members,
             last_read=kept.last_read,
         )
@@ -236,6 +230,6 @@ class SyncPlan:
 
 def covered_below(state: State, watermark: CursorValue | None) -> tuple[Window, ...]:
     """What was covered, less what lies above a watermark that was put back."""
-    if watermark is None or state.watermark is None or state.watermark <= watermark:
+    if watermark is None or state.position.watermark is None or state.position.watermark <= watermark:
         return state.coverage
     return tuple(window for each in state.coverage if not (window := each.clamp_upper(watermark)).is_empty)

@@ -52,7 +52,7 @@ def plan(
     check_shown(spec, observation)
     state = rezoned(spec, landed, bound)
     if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
-        mark = state.watermark if state else None
+        mark = state.position.watermark if state else None
         return Nothing("the replica lags behind", Guarantee.BEST_EFFORT, lag, None, mark, warnings=(lag,))
     if cursor is None or not spec.is_incremental:
         return _plan_whole(spec, request, state, ticket, observation)
@@ -62,7 +62,7 @@ def plan(
     window = reading(spec, request, state, observation)
     # What is not read yet has not settled, should the highest number have fallen since it was held back.
     settled = replace(settled, value=_at_most(settled.value, window.upper))
-    previous = state.watermark if state else None
+    previous = state.position.watermark if state else None
     stands = still_settled(spec, bound, known)
     watermark = previous if request.mode is Mode.BACKFILL else _reached(spec, stands, settled.value)
     warnings = (
@@ -83,8 +83,7 @@ def plan(
         covered = covered_below(state, watermark)
         idle = replace(
             state,
-            watermark=watermark,
-            settling=settled.settling,
+            position=replace(state.position, watermark=watermark, settling=settled.settling),
             fingerprint=observation.narrowed or state.fingerprint,
             identity=bound.identity or state.identity,
             reading=bound.reading,
@@ -96,7 +95,7 @@ def plan(
         if window.is_empty or not (_has_moved(state, window, observation) or _is_due(state, future)):
             changed = (
                 watermark != previous
-                or (settled.settling, members) != (state.settling, state.members)
+                or (settled.settling, members) != (state.position.settling, state.members)
                 or observation.narrowed is not None
             )
             return Nothing(
@@ -203,7 +202,7 @@ def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
     kept = state.fingerprint if state else None
     if kept is None or state is None or not spec.is_incremental or kept.rows <= _FEW:
         return None
-    lower = _lower(spec, state.watermark)
+    lower = _lower(spec, state.position.watermark)
     return lower if lower is not None and (kept.lower is None or kept.lower < lower) else None
 
 
@@ -230,7 +229,7 @@ def _has_moved(state: State, window: Window, observation: Observation) -> bool:
 
 def _is_due(state: State, future: CursorValue | None) -> bool:
     """Whether the time has come of a row that was stamped past the source's clock."""
-    return state.due is not None and future is not None and state.due < future
+    return state.position.due is not None and future is not None and state.position.due < future
 
 
 def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValue | None:
@@ -253,7 +252,7 @@ def _late_below(spec: TableSpec, request: Request, state: State | None, bound: B
     """Up to where an earlier sync had read: its highest row, but not past its clock, and at least its watermark."""
     if request.mode is not Mode.SYNC or state is None or state.clock is None or spec.cursor is None:
         return None
-    reached = state.max_cursor_read
+    reached = state.position.max_cursor_read
     if reached is not None and spec.cursor.type.is_time:
         reached = min(reached, highest_reading(spec.cursor, bound, state.clock))
-    return _later(state.watermark, reached)
+    return _later(state.position.watermark, reached)

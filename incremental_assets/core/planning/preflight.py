@@ -150,7 +150,7 @@ def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple
 
 def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
     """Numbers that are given out again below the watermark are never read, and nothing but the highest one tells of it."""
-    read = state.max_cursor_read if state else None
+    read = state.position.max_cursor_read if state else None
     if spec.cursor is None or read is None or highest is None or not highest < read:
         return ()
     told = (
@@ -190,9 +190,9 @@ def identity_hidden(bound: Bound) -> tuple[str, ...]:
 
 def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
-    if spec.cursor is None or state is None or state.watermark is None:
+    if spec.cursor is None or state is None or state.position.watermark is None:
         return ()
-    holes = state.unread(spec.start, state.watermark)
+    holes = state.unread(spec.start, state.position.watermark)
     if not holes:
         return ()
     spans = [

@@ -110,7 +110,7 @@ class SyncReport:
             guarantee_reason=nothing.guarantee_reason,
             settled=nothing.settled,
             previous_watermark=nothing.previous_watermark,
-            new_watermark=nothing.state.watermark if nothing.state else nothing.previous_watermark,
+            new_watermark=nothing.state.position.watermark if nothing.state else nothing.previous_watermark,
             warnings=nothing.warnings,
             reason=nothing.reason,
         )

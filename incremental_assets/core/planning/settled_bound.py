@@ -8,7 +8,8 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import ClockReading, HostClock, Identity, Settling, State
+from incremental_assets.core.model.position import Settling
+from incremental_assets.core.model.state import ClockReading, HostClock, Identity, State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_numbers, of_roles, of_zones
@@ -121,7 +122,7 @@ def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | N
 
 def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorValue | None:
     """The watermark of the last sync, put back with the source's clock; after a reset, which forgets that clock, at most what has settled now."""
-    watermark = state.watermark if state else None
+    watermark = state.position.watermark if state else None
     if state is None or watermark is None or spec.cursor is None or not spec.cursor.type.is_time:
         return watermark
     back = put_back(state, bound)
@@ -151,7 +152,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     if earlier is not None and now is not None and earlier.clock > now.clock:
         # The clock was put back since: to wait until it has caught up would hold nothing that this later look does not hold.
         earlier = None
-    watermark = state.watermark if state else None
+    watermark = state.position.watermark if state else None
     if bound.prepared is not None:
         return Settled(watermark, guarantee, reason, earlier or now)
     if bound.blind:
@@ -174,7 +175,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
 
 def _outlived(state: State | None, bound: Bound) -> Settling | None:
     """What waits since an earlier look; not what a crash or a failover since may have taken back, and whose numbers may then come again."""
-    earlier = state.settling if state else None
+    earlier = state.position.settling if state else None
     if earlier is None or new_timeline(state, bound) or (bound.started is not None and bound.started > earlier.clock):
         return None
     return earlier

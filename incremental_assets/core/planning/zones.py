@@ -30,8 +30,9 @@ def rezoned(spec: TableSpec, state: State | None, bound: Bound) -> State | None:
     zones = zones_of(cursor, bound, state.zones)
     if zones[1:] == state.zones[1:] and len(zones) == len(state.zones):
         return state
-    mark = state.watermark
-    return replace(state, zones=zones, watermark=mark and min(mark, _reread(cursor, bound, mark, state.zones)))
+    mark = state.position.watermark
+    lowered = mark and min(mark, _reread(cursor, bound, mark, state.zones))
+    return replace(state, zones=zones, position=replace(state.position, watermark=lowered))
 
 
 def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) -> tuple[str, ...]:
@@ -39,9 +40,9 @@ def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) 
     if before is None or after is None or before.zones == after.zones:
         return ()
     was, now = before.zones[0], after.zones[0]
-    rewound = f", so that the watermark went from {before.watermark} to {after.watermark}"
+    rewound = f", so that the watermark went from {before.position.watermark} to {after.position.watermark}"
     told = (
-        f"stamps without a zone were read in {was} and are now in {now}{rewound if after.watermark != before.watermark else ''}; "
+        f"stamps without a zone were read in {was} and are now in {now}{rewound if after.position.watermark != before.position.watermark else ''}; "
         f"should {now} have been right all along, {reset(spec)} reads what was missed"
     )
     return (told,)

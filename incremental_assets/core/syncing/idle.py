@@ -35,7 +35,7 @@ def is_news(spec: TableSpec, seen: Observation, found: Nothing) -> bool:
     if found.state is None:
         return False
     numbers = spec.cursor is not None and not spec.cursor.type.is_time
-    before, after = found.previous_watermark, found.state.watermark
+    before, after = found.previous_watermark, found.state.position.watermark
     went_back = before is not None and after is not None and after < before
     return numbers or went_back or seen.narrowed is not None
 

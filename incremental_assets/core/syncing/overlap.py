@@ -30,7 +30,7 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
         return None
     if not plan.spec.is_incremental or batch.lower is None:
         return Overlap(None)
-    read = plan.previous.max_cursor_read if plan.previous else None
+    read = plan.previous.position.max_cursor_read if plan.previous else None
     return None if read is not None and read < batch.lower else Overlap(batch.lower)
 
 

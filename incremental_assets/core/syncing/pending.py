@@ -119,7 +119,7 @@ def _put_back(decision: SyncPlan) -> Nothing:
 
 
 def _reached(state: State | None) -> CursorValue | None:
-    return state.max_cursor_read if state else None
+    return state.position.max_cursor_read if state else None
 
 
 def located(moved: Sequence[Moved], probe: Probe) -> tuple[Moved, ...]:

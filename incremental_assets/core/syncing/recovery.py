@@ -117,8 +117,8 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
         return replace(names, detail="its run ended before it landed")
     report = replace(
         SyncReport.of(spec, request, Status.LANDED),
-        previous_watermark=position.state.watermark if position.state else None,
-        new_watermark=commit.state.watermark,
+        previous_watermark=position.state.position.watermark if position.state else None,
+        new_watermark=commit.state.position.watermark,
         seq=left.seq,
         rows=commit.rows,
         target_version=commit.version,

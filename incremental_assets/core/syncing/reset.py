@@ -38,7 +38,7 @@ def reset_table(
         if not force:
             _check_harmless(spec, position.state, to)
         state = reset_state(spec, position.state, to, position.open)
-        detail = f"the watermark went from {position.state.watermark or 'nothing'} to {to or 'nothing'}"
+        detail = f"the watermark went from {position.state.position} to {state.position}"
         lease.record(Event(spec.id, EventKind.RESET, run_id, app_id=position.app_id, state=state, detail=detail))
     return state
 
@@ -78,7 +78,7 @@ def _outliving(state: State, left: OpenIntent) -> State:
 
     How far `left` has read is not known here, so nothing may be appended unchecked.
     """
-    return replace(state, seq=max(state.seq, left.seq), max_cursor_read=None)
+    return replace(state, seq=max(state.seq, left.seq), position=replace(state.position, max_cursor_read=None))
 
 
 def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:
@@ -93,9 +93,8 @@ def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:
 
 
 def _check_harmless(spec: TableSpec, state: State, to: CursorValue | None) -> None:
-    watermark = state.watermark
-    if to is not None and (watermark is None or to.type is not watermark.type or watermark < to):
+    if to is not None and not state.position.reaches(to):
         raise Refused(
-            f"{spec.id}: {to} is past the watermark ({watermark or 'none yet'}), so the rows between would never be read; "
+            f"{spec.id}: {to} is past the watermark ({state.position.watermark or 'none yet'}), so the rows between would never be read; "
             f"if that is meant, run `incremental-assets reset --select {spec.id} --to {to} --yes`"
         )

@@ -55,7 +55,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     at = commit or target
     warnings = (*batch.warnings, *(commit.warnings if commit else ()))
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
-    report = phases.timed(SyncReport.landed(plan, state.watermark, rows, version, warnings))
+    report = phases.timed(SyncReport.landed(plan, state.position.watermark, rows, version, warnings))
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, ticket.batch_id)
     where = (at.table_id, at.version) if at else None

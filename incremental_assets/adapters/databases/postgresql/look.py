@@ -185,7 +185,7 @@ def _oldest_unread(look: Look, bound: Bound) -> Question:
     spec, state = look.spec, look.state
     cursor = cursor_of(spec)
     now = highest_reading(cursor, bound, bound.clock)
-    reached = state.max_cursor_read if state else None
+    reached = state.position.max_cursor_read if state else None
     if reached is not None and state is not None and state.clock is not None:
         reached = min(reached, highest_reading(cursor, bound, state.clock))
     lowest = CursorValue(cursor.type, "-infinity")
