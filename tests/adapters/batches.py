@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.stage import ParquetStage
+from incremental_assets.adapters.spark.own_names import OPERATION
 from incremental_assets.adapters.spark.staged import FLAGS
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -102,15 +103,26 @@ class Desk:
         )
 
     def show(
-        self, spec: TableSpec, rows: Sequence[Row], late: Sequence[object] = (), bad: Sequence[object] = ()
+        self,
+        spec: TableSpec,
+        rows: Sequence[Row],
+        late: Sequence[object] = (),
+        bad: Sequence[object] = (),
+        gone: Sequence[object] = (),
     ) -> Shown:
-        """Rows as a read gives them; those whose first value is in `late` are flagged so, those with a value in `bad` are rejected."""
+        """Rows as a read gives them; those whose first value is in `late` are flagged so, those with a value in `bad` are rejected.
+
+        With `gone` it is a read that knows what became of each row: those with a value in it are no more.
+        """
         schema = ", ".join(f"`{c.name.replace('`', '``')}` {c.spark_type}" for c in spec.columns)
         flags = f"{FLAGS[0]} string, {FLAGS[1]} string, {FLAGS[2]} string, {FLAGS[3]} boolean"
-        frame = self.spark.createDataFrame(
-            [(*row, *_rejection(spec, row, bad), row[0] in late) for row in rows], f"{schema}, {flags}"
+        told = [(*row, *_rejection(spec, row, bad), row[0] in late) for row in rows]
+        if gone:
+            flags += f", {OPERATION} string"
+            told = [(*each, "gone" if set(row) & set(gone) else "put") for row, each in zip(rows, told, strict=True)]
+        return Shown(
+            self.spark.createDataFrame(told, f"{schema}, {flags}"), len(rows), highest=self._highest(spec, rows)
         )
-        return Shown(frame, len(rows), highest=self._highest(spec, rows))
 
     def land(
         self,
@@ -120,10 +132,11 @@ class Desk:
         mode: Mode = Mode.SYNC,
         late: Sequence[object] = (),
         bad: Sequence[object] = (),
+        gone: Sequence[object] = (),
         window: tuple[int | None, int | None] = (None, None),
     ) -> Commit:
         """Stage and apply, as a sync does that reads the window `[lower, upper)`."""
-        plan, shown = self.plan(spec, mode), self.show(spec, rows, late, bad)
+        plan, shown = self.plan(spec, mode), self.show(spec, rows, late, bad, gone)
         lower, upper = (None if end is None else CursorValue(CursorType.INTEGER, str(end)) for end in window)
         plan = replace(plan, window=Window(lower, upper))
         return self.apply(plan, self.stage.write(plan, shown), shown)

@@ -57,16 +57,17 @@ def test_a_full_refresh_leaves_nothing_of_the_target(spec: TableSpec) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "rejected", "landed", "expected"),
+    ("spec", "leaving", "landed", "expected"),
     [
-        pytest.param(UPSERT, 1, True, True, id="a row of a key can no longer land"),
-        pytest.param(UPSERT, 0, True, False, id="every row can land"),
-        pytest.param(UPSERT, 1, False, False, id="nothing has landed"),
-        pytest.param(APPEND, 1, True, False, id="versions of a key stay"),
-        pytest.param(WHOLE, 1, True, False, id="everything goes anyway"),
+        pytest.param(UPSERT, {"rejected": 1}, True, True, id="a row of a key can no longer land"),
+        pytest.param(UPSERT, {"gone": 1}, True, True, id="a row of a key is gone"),
+        pytest.param(UPSERT, {}, True, False, id="every row can land"),
+        pytest.param(UPSERT, {"gone": 1}, False, False, id="nothing has landed"),
+        pytest.param(APPEND, {"gone": 1}, True, False, id="versions of a key stay"),
+        pytest.param(WHOLE, {"gone": 1}, True, False, id="everything goes anyway"),
     ],
 )
 def test_rows_to_be_taken_away_are_looked_for_only_where_there_may_be_some(
-    spec: TableSpec, rejected: int, landed: bool, expected: bool
+    spec: TableSpec, leaving: dict[str, int], landed: bool, expected: bool
 ) -> None:
-    assert takes_away(plan_after(10, spec), replace(FEW, rejected=rejected), landed=landed) is expected
+    assert takes_away(plan_after(10, spec), replace(FEW, **leaving), landed=landed) is expected

@@ -18,7 +18,7 @@ from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
-from tests.fakes.rows import Row, cursor_of, inside, key_of, own_columns, rejected, without
+from tests.fakes.rows import Row, cursor_of, inside, is_gone, key_of, own_columns, rejected, without
 from tests.fakes.stage import FakeStage, nothing
 
 
@@ -107,7 +107,7 @@ class FakeLake(FakeAuditor):
             kept += [row] if kept.count(row) < bad.count(row) else []
         table = self._opened(spec, plan.ticket)
         self.moment("before commit")
-        good = [row for row in staged if not rejected(plan, row)]
+        good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(row)]
         table.commit(
             LogEntry(
                 table.rows,
@@ -216,8 +216,9 @@ class FakeLake(FakeAuditor):
         return LogEntry(rows, "WRITE", ours=True, ticket=plan.ticket, state=state, counts=counts)
 
     def withdrawn(self, plan: SyncPlan, batch: Batch, good: Sequence[Row]) -> set[tuple[object, ...]]:
-        """Whole keys of the rows that went to quarantine, but for those under which another row lands."""
-        keys = {key_of(plan.spec, row) for row in self.stage.read(plan.spec.id, batch) if rejected(plan, row)}
+        """Whole keys of the rows that are gone or went to quarantine, but for those under which another row lands."""
+        staged = self.stage.read(plan.spec.id, batch)
+        keys = {key_of(plan.spec, row) for row in staged if rejected(plan, row) or is_gone(row)}
         return {key for key in keys if None not in key} - {key_of(plan.spec, row) for row in good}
 
     def unseen(self, plan: SyncPlan, batch: Batch, table: DeltaTable, good: list[Row]) -> list[Row]:

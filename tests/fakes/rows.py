@@ -6,6 +6,7 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
+from incremental_assets.core.model.batch import Operation
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
@@ -52,6 +53,11 @@ def in_plan(plan: SyncPlan, row: Row) -> bool:
 def is_fit(row: Row) -> bool:
     """Whether the lake can hold its values: a text that begins with `unfit` stands for what it cannot, a NaN or an infinity."""
     return not any(str(value).startswith("unfit") for value in row.values())
+
+
+def is_gone(row: Row) -> bool:
+    """Whether a row of a batch only says that the source no longer has it."""
+    return row.get("_sync_op") == Operation.GONE
 
 
 def rejected(plan: SyncPlan, row: Row) -> str:

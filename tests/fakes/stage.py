@@ -11,7 +11,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Snapshot
-from tests.fakes.rows import Row, cursor_of, digest, key_of, rejected
+from tests.fakes.rows import Row, cursor_of, digest, is_gone, key_of, rejected
 
 
 def nothing(moment: str) -> None:
@@ -35,14 +35,16 @@ class FakeStage:
         self.batches[place] = rows[self.loses :]
         self.verify(plan, snapshot)
         reasons = [rejected(plan, row) for row in rows]
-        good = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
+        fit = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
+        good = [row for row in fit if not is_gone(row)]
         keys = [key_of(plan.spec, row) for row in good] if plan.spec.key else []
         return Batch(
             batch_id=plan.ticket.batch_id,
             rows=len(self.batches[place]),
             digest=digest(self.batches[place]),
             lower=_lowest(plan.spec, good),
-            rejected=len(rows) - len(good),
+            rejected=len(rows) - len(fit),
+            gone=len(fit) - len(good),
             duplicates=len(keys) - len(set(keys)),
         )
 

@@ -51,12 +51,14 @@ class Note:
     rows_before: int | None = None
     """Rows of the target before an upsert that wrote all of them anew; None for one that left the others where they lay."""
     withdrawn: int = 0
-    """Rows that an upsert took out of the target, as the source's row of their key went to quarantine."""
+    """Rows that an upsert took out of the target without one in their place: gone in the source, or in quarantine since."""
+    gone: int = 0
+    """Rows of the batch that only say so."""
 
     @property
     def landable(self) -> int:
         """Rows of the batch that can land."""
-        return self.rows - self.rejected - self.duplicates
+        return self.rows - self.rejected - self.gone - self.duplicates
 
     @classmethod
     def of_batch(cls, plan: SyncPlan, batch: Batch, state: State, seen: int, rows_before: int | None = None) -> Note:
@@ -64,9 +66,8 @@ class Note:
         strategy = Kind.OVERWRITE if plan.overwrites else Kind(plan.spec.strategy.value)
         kind, ticket = Kind.LOADED if batch.in_target else strategy, plan.ticket
         facts = (batch.rows, batch.rejected, batch.duplicates)
-        return cls(
-            kind, ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id, seen, *facts, state, rows_before
-        )
+        names = (ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id)
+        return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone)
 
     @classmethod
     def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> Note:
@@ -102,6 +103,7 @@ class Note:
             "state": json.loads(self.state.to_json()) if self.state else None,
             "rows_before": self.rows_before,
             "withdrawn": self.withdrawn,
+            "gone": self.gone,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -126,6 +128,7 @@ def read_note(text: Any) -> Note | None:
             state=State.from_json(json.dumps(state)) if state else None,
             rows_before=document.get("rows_before"),
             withdrawn=document.get("withdrawn", 0),
+            gone=document.get("gone", 0),
         )
     except (TypeError, ValueError, KeyError):
         return None

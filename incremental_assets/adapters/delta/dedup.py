@@ -17,8 +17,18 @@ from incremental_assets.adapters.spark.expressions import (
     from_on,
     spark_value,
 )
-from incremental_assets.adapters.spark.own_names import BATCH, COPY, LATE, REJECT_REASON, SEQ, TARGET, key_part
+from incremental_assets.adapters.spark.own_names import (
+    BATCH,
+    COPY,
+    LATE,
+    OPERATION,
+    REJECT_REASON,
+    SEQ,
+    TARGET,
+    key_part,
+)
 from incremental_assets.adapters.spark.staged import read_staged
+from incremental_assets.core.model.batch import Operation
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -35,8 +45,8 @@ class Present:
 
 
 def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: bool) -> DataFrame:
-    """Staged rows that were not rejected, under the source's names, with the late flag; one per key where keys repeat."""
-    rows = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
+    """Staged rows to put, under the source's names, with the late flag; one per key where keys repeat."""
+    rows = read_staged(session, path, spec).where(column(OPERATION) == Operation.PUT.value)
     rows = rows.select(*(column(name) for name in spec.shape.names), column(LATE))
     return _largest_of_each_key(spec, rows) if repeated else rows
 
@@ -68,22 +78,22 @@ def changed_rows(session: SparkSession, plan: SyncPlan, rows: DataFrame, present
     return _with_dropped(plan.spec, rows, target, present)
 
 
-def leaving(session: SparkSession, plan: SyncPlan, staged: str, path: str) -> DataFrame:
-    """Keys of the target's rows whose row in the source cannot land any more, under names of our own, one per row of the target.
+def leaving(session: SparkSession, plan: SyncPlan, staged: str, path: str, *, unfit: bool = False) -> DataFrame:
+    """Keys of the target's rows that a batch says are gone, under names of our own, one per row of the target.
 
-    Not those of a key that only the configuration declares where another row with it lands, or where the target may hold a newer one.
+    Not those of a key with which another row lands, or for which, where only the configuration declares it, the target may hold a newer one.
+    `unfit`: of keys alone whose row is in quarantine.
     """
     spec, batch = plan.spec, read_staged(session, staged, plan.spec)
-    lands, target = column(REJECT_REASON).isNull(), session.read.format("delta").load(path)
+    lands, target = column(OPERATION) == Operation.PUT.value, session.read.format("delta").load(path)
     matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
     whole = all_of(column(name).isNotNull() for name in spec.key)
-    rejected = (
-        batch.where(~lands & whole).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
-    )
+    goes = ~lands & whole & column(REJECT_REASON).isNotNull() if unfit else ~lands & whole
+    gone = batch.where(goes).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
     if spec.trusts_key and spec.cursor is not None:
         matches = matches & ~_may_be_newer(plan)
-    gone = target.alias(TARGET).join(rejected.alias(BATCH), on=matches, how="left_semi")
-    return gone.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
+    found = target.alias(TARGET).join(gone.alias(BATCH), on=matches, how="left_semi")
+    return found.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
 
 
 def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows: DataFrame, path: str) -> DataFrame:

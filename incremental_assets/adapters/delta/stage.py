@@ -53,6 +53,7 @@ class ParquetStage:
             digest=staged.digest,
             lower=staged.lower,
             rejected=staged.rejected,
+            gone=staged.gone,
             duplicates=duplicates.rows,
             keys=staged.keys,
             warnings=warnings(plan, staged.future, staged.rejected, duplicates),

@@ -9,10 +9,10 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
-from incremental_assets.adapters.spark.own_names import KEY, LATE, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
-from incremental_assets.adapters.spark.staged import FLAGS, positions, read_staged, staged_schema
+from incremental_assets.adapters.spark.own_names import KEY, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
+from incremental_assets.adapters.spark.staged import FLAGS, STAGED, positions, read_staged, staged_schema
 from incremental_assets.core.errors import StageBroken
-from incremental_assets.core.model.batch import KeyRange
+from incremental_assets.core.model.batch import KeyRange, Operation
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.table import TableSpec
@@ -30,6 +30,7 @@ class Staged:
     digest: str
     lower: CursorValue | None
     rejected: int
+    gone: int
     future: int
     keys: tuple[KeyRange, ...]
 
@@ -38,8 +39,8 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
     """Write the read's rows to a folder of Parquet. Raises StageBroken where a column came as another type than was agreed."""
     spec = plan.spec
     counted = Observation()
-    flagged = _flag_null_keys(spec, frame).observe(counted, *_counts(plan))
-    renamed = flagged.toDF(*positions(spec), *FLAGS)
+    flagged = _with_operation(spec, _flag_null_keys(spec, frame)).observe(counted, *_counts(plan))
+    renamed = flagged.toDF(*positions(spec), *STAGED)
     check_types(spec, renamed)
     renamed.write.mode("overwrite").parquet(path)
     found = counted.get
@@ -48,6 +49,7 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
         digest=found[own("digest")],
         lower=None if found[own("nulls")] else _lower(spec, found[own("lower")]),
         rejected=found[own("rejected")],
+        gone=found[own("gone")],
         future=found[own("future")],
         keys=tuple(
             KeyRange(name, found[own(f"lowest{place}")], found[own(f"highest{place}")])
@@ -59,7 +61,7 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
 
 def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     """Keys that a staged batch holds more than once, the rows beyond the first of each, and a few of the keys unless nobody may see them."""
-    landable = read_staged(session, path, spec).where(column(REJECT_REASON).isNull())
+    landable = read_staged(session, path, spec).where(column(OPERATION) == Operation.PUT.value)
     keys = landable.groupBy(*(column(name) for name in spec.key)).agg(sf.count("*").alias(TIMES))
     twice = keys.where(sf.col(TIMES) > 1)
     found = twice.agg(sf.count("*").alias(own("keys")), sf.sum(sf.col(TIMES) - 1).alias(own("more"))).first()
@@ -79,7 +81,7 @@ def _named(keys: DataFrame, spec: TableSpec) -> tuple[str, ...]:
 
 def _counts(plan: SyncPlan) -> list[Column]:
     spec = plan.spec
-    lands = column(REJECT_REASON).isNull()
+    lands, is_fit = column(OPERATION) == Operation.PUT.value, column(REJECT_REASON).isNull()
     hashed = sf.xxhash64(*(column(name) for name in spec.shape.names))
     lower, nulls = sf.lit(None).cast("string"), sf.lit(0)
     if spec.is_incremental:
@@ -92,7 +94,8 @@ def _counts(plan: SyncPlan) -> list[Column]:
         sf.count(sf.lit(1)).alias(own("rows")),
         # As decimals: a sum of 64-bit hashes does not fit into 64 bits.
         sf.coalesce(sf.sum(hashed.cast("decimal(20,0)")), sf.lit(0)).cast("string").alias(own("digest")),
-        sf.count_if(~lands).alias(own("rejected")),
+        sf.count_if(~is_fit).alias(own("rejected")),
+        sf.count_if(is_fit & ~lands).alias(own("gone")),
         lower.alias(own("lower")),
         nulls.alias(own("nulls")),
         count_future(plan, lands).alias(own("future")),
@@ -129,9 +132,17 @@ def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
         REJECT_COLUMN: sf.when(bare, first_null).otherwise(column(REJECT_COLUMN)),
         REJECT_REASON: sf.when(bare, sf.lit("a part of the key is NULL")).otherwise(column(REJECT_REASON)),
         RAW: sf.when(bare, _as_json(spec)).otherwise(column(RAW)),
-        LATE: column(LATE),
     }
-    return frame.select(*(column(name) for name in spec.shape.names), *(flags[name].alias(name) for name in FLAGS))
+    return frame.withColumns(flags)
+
+
+def _with_operation(spec: TableSpec, frame: DataFrame) -> DataFrame:
+    """A read that does not say what became of a row has it to put; a row that cannot land leaves no older one of its key behind."""
+    goes = column(REJECT_REASON).isNotNull()
+    if OPERATION in frame.columns:
+        goes = goes | column(OPERATION).eqNullSafe(Operation.GONE.value)
+    operation = sf.when(goes, sf.lit(Operation.GONE.value)).otherwise(sf.lit(Operation.PUT.value))
+    return frame.select(*(column(name) for name in (*spec.shape.names, *FLAGS)), operation.alias(OPERATION))
 
 
 def _as_json(spec: TableSpec) -> Column:

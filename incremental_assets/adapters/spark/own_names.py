@@ -38,6 +38,8 @@ REJECT_REASON = own("reason")
 
 RAW = own("raw")
 """Of a read: the whole row as a JSON object of texts where it is rejected, else NULL."""
+OPERATION = own("op")
+"""Of a staged batch, and of a read that knows it: `put` or `gone`, see `core.model.batch.Operation`."""
 LATE = own("late")
 """Of a read: true where the cursor lies below the plan's `late_below`."""
 BLOCK = own("ctid")

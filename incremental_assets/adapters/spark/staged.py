@@ -1,4 +1,4 @@
-"""How a staged batch lies on disk: columns by position, so that no name can stand in the way, and the four flags of the read."""
+"""How a staged batch lies on disk: columns by position, so that no name can stand in the way, the four flags of the read, and what each row does to the copy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import TableSpec
 
 FLAGS = (REJECT_COLUMN, REJECT_REASON, RAW, LATE)
+"""Of a read."""
+STAGED = (*FLAGS, OPERATION)
+"""Of a staged batch."""
 
 
 def positions(spec: TableSpec) -> tuple[str, ...]:
@@ -21,11 +24,17 @@ def positions(spec: TableSpec) -> tuple[str, ...]:
 def staged_schema(spec: TableSpec) -> StructType:
     """The schema on disk."""
     columns = [f"{name} {column.spark_type}" for name, column in zip(positions(spec), spec.columns, strict=True)]
-    flags = [f"{REJECT_COLUMN} string", f"{REJECT_REASON} string", f"{RAW} string", f"{LATE} boolean"]
+    flags = [
+        f"{REJECT_COLUMN} string",
+        f"{REJECT_REASON} string",
+        f"{RAW} string",
+        f"{LATE} boolean",
+        f"{OPERATION} string",
+    ]
     return cast(StructType, StructType.fromDDL(", ".join([*columns, *flags])))
 
 
 def read_staged(session: SparkSession, path: str, spec: TableSpec) -> DataFrame:
     """A staged batch under the source's own names, and the flags."""
     staged = session.read.schema(staged_schema(spec)).parquet(path)
-    return staged.toDF(*spec.shape.names, *FLAGS)
+    return staged.toDF(*spec.shape.names, *STAGED)

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
+
+
+class Operation(StrEnum):
+    """What a row of a batch does to the copy."""
+
+    PUT = "put"
+    """It takes the place of the row with its key, or is added."""
+    GONE = "gone"
+    """Its key leaves a copy that holds one row per key. What a copy keeps of versions stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,8 @@ class Batch:
     """The smallest cursor in the batch, None where a row has none: where the overlap with the target begins."""
     rejected: int = 0
     """Rows that cannot land and go to quarantine."""
+    gone: int = 0
+    """Rows that only say that the source no longer has them; without rejected ones, which leave the copy as well."""
     duplicates: int = 0
     """Rows beyond the first of a declared key that is not unique."""
     keys: tuple[KeyRange, ...] = ()
@@ -39,4 +51,4 @@ class Batch:
     @property
     def landable(self) -> int:
         """Rows that can land."""
-        return self.rows - self.rejected - self.duplicates
+        return self.rows - self.rejected - self.gone - self.duplicates

@@ -37,6 +37,8 @@ class Found:
     overlap: Overlap | None = None
     leaving: int = 0
     """Rows whose key the batch takes away and brings no row for."""
+    unfit: int = 0
+    """Those of them whose row in the source has not gone, and lies in quarantine."""
     movable: int | None = None
     """Rows in its files; None where it is not known, or where those that stay are to stay where they lie."""
 
@@ -57,4 +59,4 @@ def way(plan: SyncPlan, batch: Batch, found: Found) -> Way:
 
 def takes_away(plan: SyncPlan, batch: Batch, *, landed: bool) -> bool:
     """Whether rows of the target may have to go with it, so that they are counted: a query that no other batch is worth."""
-    return landed and batch.rejected > 0 and plan.spec.traits.one_row_per_key and not plan.overwrites
+    return landed and batch.rejected + batch.gone > 0 and plan.spec.traits.one_row_per_key and not plan.overwrites

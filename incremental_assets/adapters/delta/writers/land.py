@@ -44,9 +44,19 @@ def land(session: SparkSession, lake: str, log: TableLog, delivery: Delivery) ->
             quarantine.keep(session, lake, plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, lost)
-    gone = leaving(session, plan, staged, path).count() if takes_away(plan, batch, landed=landed) else 0
-    found = Found(landed, present.overlap, gone, _movable(delivery, present, changes, log) if landed else None)
+    gone, unfit = _leaving(session, delivery, staged, path) if takes_away(plan, batch, landed=landed) else (0, 0)
+    movable = _movable(delivery, present, changes, log) if landed else None
+    found = Found(landed, present.overlap, gone, unfit, movable)
     return _WRITERS[way(plan, batch, found)](Landing(session, delivery, staged, log, present, changes, found))
+
+
+def _leaving(session: SparkSession, delivery: Delivery, staged: str, path: str) -> tuple[int, int]:
+    """See `Found`: rows that leave, and those of them that are not gone. Where all are of one kind, one count tells."""
+    plan, batch = delivery.plan, delivery.batch
+    gone = leaving(session, plan, staged, path).count()
+    if not (gone and batch.gone and batch.rejected):
+        return gone, gone if batch.rejected else 0
+    return gone, leaving(session, plan, staged, path, unfit=True).count()
 
 
 def _movable(delivery: Delivery, present: Present, changes: Difference, log: TableLog) -> int | None:

@@ -1,4 +1,4 @@
-"""Rows take the place of those with their keys, and others go: of keys whose row in the source can no longer land, and lies in quarantine.
+"""Rows take the place of those with their keys, and others go: of keys that are gone, or whose row can no longer land and lies in quarantine.
 
 `replaceOn` deletes no row without putting one in its place; a MERGE does. It costs more, so that only such a batch lands by one.
 """
@@ -32,7 +32,7 @@ def write(landing: Landing) -> Written:
         shaped = commit.shaped(plan, rows, landing.present, changes)
         leaving = dedup.leaving(session, plan, landing.staged, landing.path)
         _merge(session, plan.spec, shaped, leaving, commit.Write(landing.path, note, evolves=bool(changes)))
-    return Written(note, late=lambda: late, warnings=(*landing.warnings(), _withdrawn(gone)))
+    return Written(note, late=lambda: late, warnings=(*landing.warnings(), *_withdrawn(landing.found.unfit)))
 
 
 def _merge(session: SparkSession, spec: TableSpec, rows: DataFrame, leaving: DataFrame, to: commit.Write) -> None:
@@ -70,6 +70,7 @@ def _statement(spec: TableSpec, columns: list[str], to: commit.Write) -> str:
     )
 
 
-def _withdrawn(rows: int) -> str:
+def _withdrawn(rows: int) -> tuple[str, ...]:
     was, them, are = agreeing(rows, "was", "were"), agreeing(rows, "it", "them"), agreeing(rows, "it is", "they are")
-    return f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
+    told = f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
+    return (told,) if rows else ()
