@@ -202,6 +202,7 @@ def test_set_up_is_told_in_one_line_why_there_is_none(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.acceptance
 def test_the_training_run_goes_all_its_way(spark: SparkSession, tmp_path: Path) -> None:
     training.train(spark, str(tmp_path))
     assert spark.read.format("delta").load(str(tmp_path / "training/public/orders")).count() == 2

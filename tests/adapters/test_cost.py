@@ -53,6 +53,7 @@ def compiled(spark: SparkSession) -> int:
     return int(jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount())
 
 
+@pytest.mark.acceptance
 def test_tables_of_several_shapes_leave_each_other_the_classes_that_spark_has_compiled(
     spark: SparkSession, tmp_path: Path
 ) -> None:

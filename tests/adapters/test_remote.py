@@ -15,7 +15,7 @@ from incremental_assets.adapters.spark import connect_server as server
 from incremental_assets.adapters.spark.server_record import Announced, read
 from tests.adapters.source import Source
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 

@@ -53,6 +53,7 @@ def some_files(desk: Desk) -> None:
     assert files(desk) > 1
 
 
+@pytest.mark.acceptance
 def test_with_every_tick_cared_for_the_files_stay_few_and_the_rows_are_those_of_the_ticks(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from tests.shop import MAKE_THREE, PASSWORD, THREE_STRATEGIES, Shop, kill, wait_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(600)]
 
 OWN = "session of its own"
 

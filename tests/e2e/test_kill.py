@@ -85,6 +85,7 @@ def test_the_next_sync_heals_what_a_kill_left(shop: Shop, spark: SparkSession, m
     assert list((shop.folder / "lake" / "_staging").rglob("*.parquet")) == []
 
 
+@pytest.mark.acceptance
 def test_a_jvm_that_is_killed_alone_is_told_in_a_sentence_for_each_table(shop: Shop, spark: SparkSession) -> None:
     shop.sync()
     life_goes_on(shop)
