@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.core.config.addresses import checked_host
+from incremental_assets.core.config.addresses import absolute, checked_host
+from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.load import Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 
@@ -50,9 +51,10 @@ def address(source: SourceConfig, file: Path) -> Address:
             problems.append(Problem(str(file), source.line, str(value), str(error.args[0])))
             return ""
 
+    is_file = source.dialect in FILES
     host, port, database, user, password = (text(value) for value in _located(source))
     # What a reference led to may be a secret by mistake, so that only the reference is shown.
-    if not problems and not (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
+    if not problems and not is_file and not (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
         problems.append(
             Problem(
                 str(file), source.line, str(source.port), "what is there is not a port; write a number from 1 to 65535"
@@ -69,7 +71,7 @@ def address(source: SourceConfig, file: Path) -> Address:
         dialect=source.dialect,
         host=host,
         port=int(port),
-        database=database,
+        database=str(absolute(database, file.parent)) if is_file else database,
         user=user,
         password=password,
         tls=source.require_tls(host, file),

@@ -45,7 +45,7 @@ def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
 def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
     """Whether the bound may be settled, and whether the account may do more than it needs."""
     name = source.name
-    yield Finding(name, "reachable", Health.OK, f"PostgreSQL {facts.version}, as {facts.user}, tls {source.tls}")
+    yield Finding(name, "reachable", Health.OK, f"{facts.version}, as {facts.user}, tls {source.tls}")
     if facts.is_replica:
         yield _warn(
             name,

@@ -8,6 +8,7 @@ from typing import Any
 
 from incremental_assets.core.config import document as written
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
+from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
@@ -48,19 +49,21 @@ def configuration(checked: Checked, path: Path) -> Configuration:
 
 def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
     document, defaults = checked.document, checked.document.defaults
-    host = _located(document.host, folder)
+    is_file = document.dialect in FILES
+    host = "" if document.host is None else _located(document.host, folder)
     return SourceConfig(
         name=checked.name,
         dialect=document.dialect,
         host=host,
         port=_located(document.port, folder),
-        database=_located(document.database, folder),
-        user=_located(document.user, folder),
+        database=_file(document.database, folder) if is_file else _located(document.database, folder),
+        user="" if document.user is None else _located(document.user, folder),
         password=None if document.password is None else _located(document.password, folder),
-        tls=document.tls or (Tls.DISABLE if isinstance(host, str) and is_loopback(host) else Tls.VERIFY_FULL),
+        tls=document.tls
+        or (Tls.DISABLE if is_file or (isinstance(host, str) and is_loopback(host)) else Tls.VERIFY_FULL),
         options=ConnectionOptions(**dict(document.options)),
         fetch_size=document.fetch_size,
-        schemas=document.schemas,
+        schemas=document.schemas or (("main",) if is_file else ("public",)),
         unlisted=document.unlisted,
         exclude=document.exclude,
         parallel=Parallel(**dict(document.parallel)),
@@ -118,6 +121,10 @@ def _located(value: Any, folder: Path) -> Any:
     if isinstance(value, FileReference):
         return Reference("file", str(absolute(value.file, folder)))
     return value
+
+
+def _file(value: Any, folder: Path) -> Any:
+    return str(absolute(value, folder)) if isinstance(value, str) else _located(value, folder)
 
 
 def _span(span: Span, cursor: written.CursorDocument | None) -> Span:

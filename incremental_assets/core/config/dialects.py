@@ -7,8 +7,10 @@ from importlib.metadata import entry_points
 
 GROUP = "incremental_assets.dialects"
 """Entry points under which another package offers a dialect of its own."""
-BUILT_IN = ("postgresql",)
-PLANNED = ("mysql", "mariadb", "sqlserver", "oracle", "sqlite")
+BUILT_IN = ("postgresql", "sqlite")
+FILES = ("sqlite",)
+"""Those whose `database` is a file: they have no host, no user and no password."""
+PLANNED = ("mysql", "mariadb", "sqlserver", "oracle")
 
 _KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
 """Where Dagster's word for a database, and so its picture, is another one than ours."""

@@ -201,17 +201,20 @@ class SourceDocument(Strict):
     """One database."""
 
     dialect: Dialect
-    host: Host
+    host: Annotated[Host | None, Field(description="Of a server; a file has none.")] = None
     port: Port = 5432
-    database: Located
-    user: Located
+    database: Annotated[Located, Field(description="Of SQLite the path of the file, relative to this one.")]
+    user: Located | None = None
     password: Secret | None = None
     tls: Annotated[Tls | None, Field(description="verify-full when absent; on loopback, disable.")] = None
     options: OptionsDocument = OptionsDocument()
     fetch_size: Annotated[int, Field(ge=1, le=1_000_000, description="Rows fetched in one round trip.")] = 1000
-    schemas: Annotated[tuple[Text, ...], Field(min_length=1, description="Where unlisted tables are looked for.")] = (
-        "public",
-    )
+    schemas: Annotated[
+        tuple[Text, ...] | None,
+        Field(
+            min_length=1, description="Where unlisted tables are looked for; `public` when absent, of SQLite `main`."
+        ),
+    ] = None
     unlisted: Annotated[
         Literal["full_refresh", "ignore"], Field(description="What happens to tables that are not listed.")
     ] = "full_refresh"

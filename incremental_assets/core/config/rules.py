@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.document import (
     CursorDocument,
     DefaultsDocument,
@@ -80,11 +81,23 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     yield from freshness_mistakes(table.freshness)
 
 
+def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:
+    """A server is reached by host and user; a file has neither."""
+    if source.dialect not in FILES:
+        missing = [name for name in ("host", "user") if getattr(source, name) is None]
+        yield from (((name,), f"the key `{name}` is missing; add it") for name in missing)
+        return
+    for name in ("host", "port", "user", "password", "tls"):
+        if name in source.model_fields_set:
+            yield (name,), f"a file has no {name}; remove the key, `database` says where the file is"
+
+
 def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
     """What is wrong in a source beside its tables."""
     if source.tls is Tls.DISABLE and isinstance(source.host, str) and not is_loopback(source.host):
         yield ("tls",), NO_TLS
-    if len(set(source.schemas)) < len(source.schemas):
+    yield from _place_mistakes(source)
+    if source.schemas and len(set(source.schemas)) < len(source.schemas):
         yield ("schemas",), "a schema stands in the list once; remove the repetition"
     if source.exclude and source.unlisted == "ignore":
         yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
@@ -30,7 +31,7 @@ class Compact(StrEnum):
 
 
 class Tls(StrEnum):
-    """How the connection is protected, in the words of PostgreSQL's `sslmode`."""
+    """How the connection is protected, in the words of `sslmode`."""
 
     VERIFY_FULL = "verify-full"
     VERIFY_CA = "verify-ca"
@@ -162,7 +163,7 @@ class SourceConfig:
 
     def require_tls(self, host: str, file: Path) -> Tls:
         """The protection for `host` as a reference turned out; ConfigurationError, without it, when a host that is not loopback would have none."""
-        if self.tls is Tls.DISABLE and not is_loopback(host):
+        if self.tls is Tls.DISABLE and self.dialect not in FILES and not is_loopback(host):
             raise ConfigurationError((Problem(str(file), self.line, str(self.host), NO_TLS),))
         return self.tls
 

@@ -64,7 +64,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
         for place, each in enumerate(wanted, 1)
     ]
     return SourceFacts(
-        version=version,
+        version=f"PostgreSQL {version}",
         user=user,
         encoding=encoding,
         is_superuser=is_superuser,

@@ -1,0 +1,97 @@
+"""How far a SQLite file has settled: the clock, and then whether anybody holds the one lock under which rows are written.
+
+Whoever writes holds that lock from before its first stamp to its commit. So where nobody holds it after the clock was read, every row with an older
+stamp is committed; and whoever takes it later stamps later. The lock is looked at and never taken: a writer without patience would fail. A look from
+this very process would not see it, and would give up what this process holds itself, as locks of a file belong to a process: another one looks.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from incremental_assets.adapters.databases.host_clock import beside
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.planning.settled_bound import Bound
+
+_LOOK = """
+import fcntl, struct, sys
+for path, byte in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
+    with open(path, "rb") as file:
+        asked = struct.pack("hhqqi", fcntl.F_WRLCK, 0, byte, 1, 0)
+        kind, _, _, _, pid = struct.unpack("hhqqi", fcntl.fcntl(file, fcntl.F_GETLK, asked)[:28])
+        if kind != fcntl.F_UNLCK:
+            print(pid)
+            break
+"""
+_RESERVED = 0x40000001
+"""Of a file with a rollback journal: the byte that a writer locks."""
+_WAL_WRITE = 120
+"""The same in the index of a write-ahead log."""
+PATIENCE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Most transactions of SQLite are over in some milliseconds."""
+
+
+def take_bound(path: Path) -> Bound:
+    """Ask after the highest numbers and before any snapshot."""
+    clock, host = beside(lambda: datetime.now(UTC))
+    writer = _writer(path)
+    return Bound(
+        clock=clock,
+        oldest=None,
+        holder="",
+        prepared=None,
+        blind=_blind(writer) if writer is not None else "",
+        # As CURRENT_TIMESTAMP and datetime('now') write it.
+        zone="UTC",
+        identity=_identity(path),
+        listed=datetime.now(UTC),
+        host=host,
+    )
+
+
+def _blind(writer: int) -> str:
+    if not sys.platform.startswith("linux"):
+        return "whether somebody is writing the file can be seen on Linux only; set a `holdback`"
+    return (
+        f"process {writer} has held the file's write lock for longer than {sum(PATIENCE):.1f} s, and nothing tells since when; "
+        "end its transaction, or set a `holdback`"
+    )
+
+
+def _writer(path: Path) -> int | None:
+    """The process that holds the lock each time; None where it was free once."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    writer = None
+    for pause in PATIENCE:
+        time.sleep(pause)
+        writer = _holder(path)
+        if writer is None:
+            return None
+    return writer
+
+
+def _holder(path: Path) -> int | None:
+    index = path.with_name(f"{path.name}-shm")
+    places = [str(path), str(_RESERVED)] + ([str(index), str(_WAL_WRITE)] if index.exists() else [])
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _LOOK, *places], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        return 0
+    return int(done.stdout) if done.stdout else None
+
+
+def _identity(path: Path) -> SourceIdentity | None:
+    """Which file it is, and how often it was changed, which a copy from before has been more seldom."""
+    try:
+        with path.open("rb") as file:
+            header = os.pread(file.fileno(), 28, 0)
+    except OSError:
+        return None
+    return SourceIdentity.of(0, int.from_bytes(header[24:28], "big"), file=str(path))

@@ -1,0 +1,78 @@
+"""What a SQLite file says of its tables: columns as declared, and the keys that hold for every row."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from incremental_assets.adapters.databases.sqlite.types import spark_type
+from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
+from incremental_assets.core.model.table import Sequence as Numbers
+
+SCHEMA = "main"
+_TABLES = """
+SELECT name, type, wr FROM pragma_table_list
+WHERE schema = 'main' AND type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (?1 = '' OR name = ?1) ORDER BY name
+"""
+_COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid'
+_INDEXES = 'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq'
+_INDEXED = "SELECT name FROM pragma_index_info(?) ORDER BY seqno"
+
+
+def read_catalogue(
+    connection: sqlite3.Connection, source: str, schemas: Sequence[str], name: str = ""
+) -> tuple[TableShape, ...]:
+    """Every table and view of the file, or only that of one name."""
+    if SCHEMA not in schemas:
+        return ()
+    counted = {table for (table,) in _ask(connection, "SELECT name FROM sqlite_schema WHERE name = 'sqlite_sequence'")}
+    return tuple(
+        _shape(connection, TableId(source, SCHEMA, table), kind, rowid=not without_rowid, counts=bool(counted))
+        for table, kind, without_rowid in _ask(connection, _TABLES, (name,))
+    )
+
+
+def _shape(connection: sqlite3.Connection, table: TableId, kind: str, *, rowid: bool, counts: bool) -> TableShape:
+    declared = _ask(connection, _COLUMNS, (table.name,))
+    key = tuple(name for name, _, _, place in sorted(declared, key=lambda each: each[3]) if place)
+    # The one column that is the row's number: never NULL, and always a whole number.
+    alias = key[0] if rowid and len(key) == 1 and _type_of(declared, key[0]) == "INTEGER" else ""
+    sequence = Numbers("sqlite_sequence") if alias and counts and _counts(connection, table.name) else None
+    columns = tuple(
+        Column(
+            name,
+            text or "any",
+            *spark_type(text),
+            not (notnull or name == alias),
+            sequence=sequence if name == alias else None,
+        )
+        for name, text, notnull, _ in declared
+    )
+    filled = {column.name for column in columns if not column.nullable}
+    indexes = [
+        tuple(column for (column,) in _ask(connection, _INDEXED, (index,)))
+        for (index,) in _ask(connection, _INDEXES, (table.name,))
+    ]
+    # NULLs are not equal to each other, and an expression is no column.
+    unique = tuple(index for index in indexes if None not in index and filled.issuperset(index) and index != key)
+    return TableShape(
+        id=table,
+        columns=columns,
+        primary_key=key if filled.issuperset(key) else (),
+        unique_keys=unique,
+        arrivals=(Arrival.VIEW,) if kind == "view" else (),
+    )
+
+
+def _counts(connection: sqlite3.Connection, table: str) -> bool:
+    """Whether no number comes again, not even that of a row which was deleted."""
+    found = _ask(connection, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,))
+    return any("AUTOINCREMENT" in (text or "").upper() for (text,) in found)
+
+
+def _type_of(declared: Sequence[tuple[str, str, int, int]], column: str) -> str:
+    return next(text.upper() for name, text, _, _ in declared if name == column)
+
+
+def _ask(connection: sqlite3.Connection, sql: str, values: Sequence[str] = ()) -> list[tuple]:
+    return connection.execute(sql, values).fetchall()

@@ -1,0 +1,38 @@
+"""SQLite 3, as Python's own library reads it: of the JDBC driver a text in a column of numbers is 0, and a long number loses digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from incremental_assets.adapters.databases.dialect import Address, Connections, Dialect, Reader
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+
+
+class SQLite:
+    """Implements `databases.dialect.Dialect`: it opens nothing and keeps nothing."""
+
+    name = "sqlite"
+    java_package = ""
+
+    def connections(self, address: Address) -> Connections:
+        """Through the `sqlite3` of the standard library."""
+        from incremental_assets.adapters.databases.sqlite.session import Connections as Files
+
+        return Files(address)
+
+    def reader(self, address: Address) -> Reader:
+        """Through files that the snapshot leaves."""
+        from incremental_assets.adapters.databases.sqlite.reader import FileReader
+
+        return FileReader(address)
+
+    def missing_sql(
+        self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
+    ) -> str:
+        """There are no users and no grants; what is missing are the indexes of cursors."""
+        from incremental_assets.adapters.databases.sqlite.sql import index_statements
+
+        return index_statements(facts)
+
+
+DIALECT: Dialect = SQLite()

@@ -1,0 +1,67 @@
+"""What `doctor` asks a SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from incremental_assets.adapters.databases.sqlite.sql import identifier
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
+
+_KIND = "SELECT type FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
+_STAMPED = "SELECT dflt_value FROM pragma_table_info(?) WHERE name = ?"
+_TRIGGERS = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
+_FIRST = "SELECT count(*) FROM pragma_index_list(?1) AS l WHERE NOT l.partial AND (SELECT i.name FROM pragma_index_info(l.name) AS i WHERE i.seqno = 0) = ?2"
+
+
+def read_facts(connection: sqlite3.Connection, wanted: Sequence[Wanted]) -> SourceFacts:
+    """The file as it is found, with one entry per wanted table, in their order."""
+    (encoding,) = connection.execute("PRAGMA encoding").fetchone()
+    return SourceFacts(
+        version=f"SQLite {sqlite3.sqlite_version}",
+        user=f"user {os.geteuid()} of this machine",
+        encoding=str(encoding),
+        is_superuser=False,
+        sees_transactions=True,
+        tracks_activities=True,
+        says_which=True,
+        is_replica=False,
+        zone="UTC",
+        clock=datetime.now(UTC),
+        tables=tuple(_facts(connection, each) for each in wanted),
+    )
+
+
+def _facts(connection: sqlite3.Connection, wanted: Wanted) -> TableFacts:
+    name = wanted.table.name
+    kind = connection.execute(_KIND, (name,)).fetchone()
+    if kind is None:
+        return TableFacts(wanted)
+    is_table = kind[0] == "table"
+    rows = int(connection.execute(f"SELECT count(*) FROM {identifier(name)}").fetchone()[0])
+    return TableFacts(
+        wanted=wanted,
+        exists=True,
+        usable=True,
+        readable=True,
+        unindexed=tuple(column for column in wanted.cursors if is_table and not _is_indexed(connection, name, column)),
+        unstamped=is_table and bool(wanted.cursors) and not _is_stamped(connection, name, wanted.cursors[0]),
+        rows=rows,
+    )
+
+
+def _is_indexed(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    alias = connection.execute(
+        "SELECT count(*) FROM pragma_table_info(?) WHERE name = ? AND pk = 1 AND upper(type) = 'INTEGER'",
+        (table, column),
+    ).fetchone()
+    return bool(alias[0] or connection.execute(_FIRST, (table, column)).fetchone()[0])
+
+
+def _is_stamped(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    """Whether a default or a trigger of the file may stamp it."""
+    found = connection.execute(_STAMPED, (table, column)).fetchone()
+    triggers = connection.execute(_TRIGGERS, (table,)).fetchone()
+    return bool(found and found[0]) or bool(triggers[0]) or _is_indexed(connection, table, column)

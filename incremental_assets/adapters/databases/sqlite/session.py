@@ -1,0 +1,182 @@
+"""Connections to a SQLite file, which are opened when they are asked for and only ever read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from incremental_assets.adapters.databases.apart import apart
+from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
+from incremental_assets.adapters.databases.sqlite import windows as asking
+from incremental_assets.adapters.databases.sqlite.bound import take_bound
+from incremental_assets.adapters.databases.sqlite.catalogue import SCHEMA, read_catalogue
+from incremental_assets.adapters.databases.sqlite.doctor import read_facts
+from incremental_assets.adapters.databases.sqlite.errors import explained
+from incremental_assets.adapters.databases.sqlite.rows import utc
+from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
+from incremental_assets.adapters.databases.sqlite.sql import install
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.settled_bound import Bound
+
+_Found = TypeVar("_Found")
+
+
+class Session:
+    """Implements `databases.dialect.Session` on one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._path = connection, path
+
+    def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+        """Every table and view; there is nothing that a reader of the file may not read."""
+        return read_catalogue(self._connection, source, schemas)
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """All but `main`."""
+        return tuple(schema for schema in schemas if schema != SCHEMA)
+
+    def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
+        """None."""
+        return set()
+
+    def bound(self, specs: Sequence[TableSpec]) -> Bound:
+        """The clock, and whether anybody is writing."""
+        return take_bound(self._path)
+
+    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The largest cursor of each table."""
+        return _each(specs, lambda spec: (asking.end(self._connection, spec, "max"),), alone=alone)
+
+    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The smallest cursor of each table."""
+        return _each(specs, lambda spec: (asking.end(self._connection, spec, "min"),), alone=alone)
+
+    def fingerprints(
+        self,
+        wanted: Mapping[int, tuple[TableSpec, Window]],
+        bound: Bound,
+        *,
+        alone: bool,
+    ) -> dict[int, Fingerprint]:
+        """Of what the rows of each window hold."""
+        ranges = {index: window for index, (_, window) in wanted.items()}
+        specs = {index: spec for index, (spec, _) in wanted.items()}
+        return _numbered(
+            specs, lambda index: (asking.fingerprint(self._connection, specs[index], ranges[index]),), alone=alone
+        )
+
+    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
+        """Seconds since the oldest of the stamps, which are taken for UTC."""
+        return _numbered(
+            {index: each.spec for index, each in unread.items()},
+            lambda index: (self._age(unread[index], clock),),
+            alone=alone,
+        )
+
+    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
+        """SQLite knows neither partitions nor inheritance."""
+        return [() for _ in tables]
+
+    def lowest_of_members(
+        self,
+        wanted: Mapping[int, tuple[TableSpec, Sequence[int]]],
+        *,
+        alone: bool,
+    ) -> dict[int, CursorValue | None]:
+        """Of none."""
+        return {}
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, in one read transaction."""
+        self._connection.execute("BEGIN")
+        try:
+            return asking.measure(self._connection, spec, windows) if windows else ()
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
+        """What `doctor` must know."""
+        return read_facts(self._connection, wanted)
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
+        """One read transaction, whose rows lie in a file until the block ends."""
+        return open_snapshot(self._connection, plan)
+
+    def _age(self, unread: Unread, clock: datetime) -> float | None:
+        found = asking.oldest(self._connection, unread.spec, unread.window, unread.above)
+        return None if found is None else (clock - utc(found)).total_seconds()
+
+
+class Connections:
+    """Implements `databases.dialect.Connections`. A file is opened in less time than a question takes, so that none is kept."""
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._path = address, Path(address.database)
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def explained(self, table: TableId | None = None) -> AbstractContextManager[None]:
+        """Turns whatever the library raises inside into an error of the family."""
+        return explained(self._address, table)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A connection of its own, which cannot write."""
+        with self.explained():
+            connection = open_file(self._address)
+        try:
+            with this_process.cancelling(connection.interrupt):
+                yield Session(connection, self._path)
+        finally:
+            connection.close()
+
+
+def open_file(address: Address) -> sqlite3.Connection:
+    """The file, to be read; in autocommit, and with patience for whoever writes a rollback journal."""
+    connection = sqlite3.connect(
+        f"file:{quote(address.database)}?mode=ro",
+        uri=True,
+        timeout=address.socket_timeout.total_seconds(),
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        # A text that is not UTF-8 stands in a row that goes to quarantine, beside others that land.
+        connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
+        connection.execute("PRAGMA query_only = ON")
+        install(connection)
+        # Opens the file in fact.
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _each(
+    specs: Mapping[int, TableSpec], ask: Callable[[TableSpec], tuple[_Found]], *, alone: bool
+) -> dict[int, _Found]:
+    return _numbered(specs, lambda index: ask(specs[index]), alone=alone)
+
+
+def _numbered(specs: Mapping[int, TableSpec], ask: Callable[[int], tuple[_Found]], *, alone: bool) -> dict[int, _Found]:
+    """One table after the other; of several, one that fails is left out."""
+    found: dict[int, _Found] = {}
+    for index, spec in specs.items():
+        answer = ask(index) if alone else apart(spec, partial(ask, index))
+        found |= {index: answer[0]} if answer else {}
+    return found

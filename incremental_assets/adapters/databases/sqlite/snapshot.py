@@ -1,0 +1,154 @@
+"""One read transaction: the rows of a plan's window, written to a file of ours, and counted on the way."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.databases.dialect import Numbers
+from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
+from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
+from incremental_assets.adapters.databases.sqlite.sql import EVERY, Condition, comparable, cursor_of, inside
+from incremental_assets.adapters.databases.sqlite.windows import fingerprint, value_of, without
+from incremental_assets.adapters.permissions import scratch_folder
+from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Mode, SyncPlan
+
+_AT_ONCE = 10_000
+"""Rows in memory, and in a group of the file."""
+_ARROW = {
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "bigint": pa.int64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "double": pa.float64(),
+}
+
+
+@contextmanager
+def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Numbers]:
+    """The file with its rows is there until the block ends; the transaction is over before it begins. Raises SourceRefused."""
+    spec = plan.spec
+    folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
+    try:
+        connection.execute("BEGIN")
+        try:
+            _check_unaltered(connection, spec)
+            tally = _Tally(plan)
+            _write(folder / "rows.parquet", spec, tally.seen(read_rows(connection, spec, _where(plan))))
+            numbers = Numbers(
+                rows=tally.rows,
+                rejected=tally.rejected,
+                nulls=without(connection, spec) if spec.is_incremental else 0,
+                highest=value_of(spec, tally.highest),
+                due=value_of(spec, tally.due),
+                fingerprint=_fingerprint(connection, plan),
+                visible="",
+                handle=folder / "rows.parquet",
+            )
+        finally:
+            connection.execute("ROLLBACK")
+        yield numbers
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def arrow_schema(spec: TableSpec) -> pa.Schema:
+    """Of the file: the columns by place, then the four flags."""
+    columns = [(f"c{place}", _ARROW[column.spark_type]) for place, column in enumerate(spec.columns)]
+    flags = [(name, pa.string()) for name in (REJECT_COLUMN, REJECT_REASON, RAW)]
+    return pa.schema([*columns, *flags, (LATE, pa.bool_())])
+
+
+def _where(plan: SyncPlan) -> Condition:
+    """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
+    spec = plan.spec
+    if not spec.is_incremental:
+        return EVERY
+    skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode is Mode.BACKFILL
+    return inside(spec, plan.window, nulls=not skips)
+
+
+def _fingerprint(connection: sqlite3.Connection, plan: SyncPlan) -> Any:
+    """Of what the next sync would read of this snapshot; a backfill leaves that of the last sync as it is."""
+    if not plan.spec.is_incremental or plan.request.mode is Mode.BACKFILL:
+        return None
+    window = Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
+    return fingerprint(connection, plan.spec, window)
+
+
+class _Tally:
+    """Counts the rows that pass, and gives each its flags."""
+
+    def __init__(self, plan: SyncPlan) -> None:
+        self._spec = plan.spec
+        self.rows = self.rejected = 0
+        self.highest: Any = None
+        self.due: Any = None
+        self._late = None if plan.late_below is None else comparable(plan.late_below)
+        quarantines = plan.spec.future is FuturePolicy.QUARANTINE and plan.future_above is not None
+        self._ahead = comparable(_some(plan.future_above)) if quarantines else None
+        self._column = plan.spec.cursor.column if plan.spec.cursor else ""
+
+    def seen(self, rows: Iterator[Row]) -> Iterator[tuple[Any, ...]]:
+        """What is written of each."""
+        for row in rows:
+            at, column, reason = row.cursor, row.column, row.reason
+            if self._ahead is not None and at is not None and at >= self._ahead:
+                self.due = at if self.due is None else min(self.due, at)
+                column, reason = column or self._column, reason or "stamped past the source's clock"
+            self.rows += 1
+            self.rejected += bool(column)
+            if at is not None:
+                self.highest = at if self.highest is None else max(self.highest, at)
+            late = self._late is not None and at is not None and at < self._late
+            yield (*row.values, column or None, reason or None, raw(self._spec, row) if column else None, late)
+
+
+def _write(path: Path, spec: TableSpec, rows: Iterator[tuple[Any, ...]]) -> None:
+    schema, batch = arrow_schema(spec), []
+    with pq.ParquetWriter(path, schema) as writer:
+        for row in rows:
+            batch.append(row)
+            if len(batch) == _AT_ONCE:
+                writer.write_batch(_batch(schema, batch))
+                batch = []
+        if batch:
+            writer.write_batch(_batch(schema, batch))
+
+
+def _batch(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.record_batch(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
+    )
+
+
+def _check_unaltered(connection: sqlite3.Connection, spec: TableSpec) -> None:
+    found = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
+    if not found or (found[0].columns, found[0].primary_key) != (spec.columns, spec.shape.primary_key):
+        what = "its columns or keys" if found else "it is gone"
+        raise SourceRefused(
+            f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
+            "run the sync again, it reads the catalogue anew"
+        )
+
+
+def _some(value: CursorValue | None) -> CursorValue:
+    if value is None:
+        raise ValueError("a quarantine of the future without a limit")
+    return value

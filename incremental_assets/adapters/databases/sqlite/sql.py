@@ -1,0 +1,132 @@
+"""SQLite's words: identifiers, and the WHERE of a window on a cursor.
+
+A cursor is compared by a function of ours, which gives whole numbers as they are and moments in one canonical text, and NULL for a stored value
+that is neither: so a row whose stamp is not one is a row without a cursor. Before it stands a condition that an index answers.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from incremental_assets.adapters.databases.sqlite.types import Stored, Unfit, day, moment, whole
+from incremental_assets.core.checks.doctor import SourceFacts
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.window import Window
+
+_FUNCTION = "_sync_cursor"
+
+
+def identifier(name: str) -> str:
+    """A name in double quotes."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def install(connection: sqlite3.Connection) -> None:
+    """Make the function known on a connection."""
+    connection.create_function(_FUNCTION, 2, _sortable, deterministic=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """SQL with `?` for its values."""
+
+    sql: str
+    values: tuple[str | int, ...] = ()
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(f"({self.sql}) AND ({other.sql})", (*self.values, *other.values))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Condition(f"({self.sql}) OR ({other.sql})", (*self.values, *other.values))
+
+
+EVERY = Condition("TRUE")
+
+
+def cursor_of(spec: TableSpec) -> Cursor:
+    """The cursor of an incremental table."""
+    if spec.cursor is None:
+        raise ValueError(f"{spec.id} has no cursor")
+    return spec.cursor
+
+
+def effective(spec: TableSpec) -> str:
+    """The cursor in its comparable form: the fallback's where it is NULL."""
+    cursor = cursor_of(spec)
+    own = identifier(cursor.column)
+    value = own if cursor.fallback is None else f"coalesce({own}, {identifier(cursor.fallback)})"
+    return f"{_FUNCTION}({value}, '{cursor.type}')"
+
+
+def without_cursor(spec: TableSpec) -> Condition:
+    """Rows whose stamp is NULL, or is none."""
+    return Condition(f"{effective(spec)} IS NULL")
+
+
+def inside(spec: TableSpec, window: Window, *, nulls: bool) -> Condition:
+    """Rows of a window; `nulls` adds those without a cursor."""
+    found = _near(spec, window) & _exact(spec, window)
+    return found | without_cursor(spec) if nulls else found
+
+
+def comparable(value: CursorValue) -> str | int:
+    """A cursor's value as the function of ours gives it."""
+    if value.type is CursorType.INTEGER:
+        return max(-(2**63), min(2**63 - 1, int(value.text)))
+    if not value.is_finite:
+        return "" if value.text.startswith("-") else "~"
+    return value.text if value.type is CursorType.DATE else value.moment().isoformat(timespec="microseconds")
+
+
+def index_statements(facts: SourceFacts | None) -> str:
+    """An index for each cursor that has none."""
+    tables = facts.tables if facts else ()
+    return "\n".join(
+        f"CREATE INDEX {identifier(f'{each.wanted.table.name}_{name}')} ON {identifier(each.wanted.table.name)} ({identifier(name)});"
+        for each in tables
+        for name in each.unindexed
+    )
+
+
+def names(columns: Sequence[str]) -> str:
+    """A list for SELECT."""
+    return ", ".join(identifier(name) for name in columns)
+
+
+def _exact(spec: TableSpec, window: Window) -> Condition:
+    found = Condition(f"{effective(spec)} IS NOT NULL")
+    for sign, end in ((">=", window.lower), ("<", window.upper)):
+        if end is not None:
+            found &= Condition(f"{effective(spec)} {sign} ?", (comparable(end),))
+    return found
+
+
+def _near(spec: TableSpec, window: Window) -> Condition:
+    """What an index of the cursor answers: days are compared as texts, whatever follows them."""
+    cursor, found = cursor_of(spec), EVERY
+    if cursor.fallback is not None:
+        return found
+    for sign, end in ((">=", window.lower), ("<=", window.upper)):
+        if end is not None and end.is_finite:
+            value = comparable(end)
+            if isinstance(value, str):
+                value = value[:10] + ("" if sign == ">=" else "~")
+            found &= Condition(f"{identifier(cursor.column)} {sign} ?", (value,))
+    return found
+
+
+def _sortable(value: Stored, kind: str) -> str | int | None:
+    try:
+        match kind:
+            case CursorType.INTEGER:
+                return whole(value)
+            case CursorType.DATE:
+                return day(value).isoformat()
+            case _:
+                return moment(value).isoformat(timespec="microseconds")
+    except (Unfit, KeyError):
+        return None

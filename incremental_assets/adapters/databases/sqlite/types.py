@@ -1,0 +1,134 @@
+"""What a column declares, what holds it in Spark, and which stored values are not of that kind: those go to quarantine, and none is altered.
+
+SQLite takes any value in any column. So a value is looked at as it is stored: a text in a column of numbers is a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+from incremental_assets.core.model.table import Fidelity
+
+Stored = int | float | str | bytes | None
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
+
+
+class Unfit(ValueError):
+    """A stored value that is not of the kind which its column declares; the message is half a sentence for people."""
+
+
+def spark_type(declared: str) -> tuple[str, Fidelity]:
+    """The Spark type of a declared one, by SQLite's own rules where it has some. Whatever is not known travels as SQLite's text."""
+    name = declared.upper().partition("(")[0].strip()
+    if name in ("BOOLEAN", "BOOL"):
+        return "boolean", Fidelity.EXACT
+    if name == "DATE":
+        return "date", Fidelity.EXACT
+    if name in ("DATETIME", "TIMESTAMP"):
+        return "timestamp_ntz", Fidelity.EXACT
+    if "INT" in name:
+        return "bigint", Fidelity.EXACT
+    if any(word in name for word in ("CHAR", "CLOB", "TEXT")):
+        return "string", Fidelity.EXACT
+    if "BLOB" in name:
+        return "binary", Fidelity.EXACT
+    if any(word in name for word in ("REAL", "FLOA", "DOUB")):
+        return "double", Fidelity.EXACT
+    return "string", Fidelity.TEXT
+
+
+def converter(kind: str, fidelity: Fidelity) -> Callable[[Stored], Any]:
+    """Gives the value that Spark is to hold, from a stored one that is not NULL. Raises Unfit."""
+    return _as_text if (kind, fidelity) == ("string", Fidelity.TEXT) else _CONVERTERS[kind]
+
+
+def moment(value: Stored) -> datetime:
+    """A stored date and time. Raises Unfit."""
+    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
+        raise Unfit(f"{_kind(value)} is no `YYYY-MM-DD HH:MM:SS`")
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError as error:
+        raise Unfit(str(error)) from None
+
+
+def day(value: Stored) -> date:
+    """A stored date. Raises Unfit."""
+    if not isinstance(value, str) or not _DAY.fullmatch(value):
+        raise Unfit(f"{_kind(value)} is no `YYYY-MM-DD`")
+    try:
+        return date.fromisoformat(value)
+    except ValueError as error:
+        raise Unfit(str(error)) from None
+
+
+def whole(value: Stored) -> int:
+    """A stored whole number. Raises Unfit."""
+    if not isinstance(value, int):
+        raise Unfit(f"{_kind(value)} is no whole number")
+    return value
+
+
+def printed(value: Stored) -> str:
+    """As people read a stored value, whatever it is."""
+    return f"x'{value.hex()}'" if isinstance(value, bytes) else str(value)
+
+
+def _truth(value: Stored) -> bool:
+    if value not in (0, 1) or not isinstance(value, int):
+        raise Unfit(f"{_kind(value)} is neither 0 nor 1")
+    return bool(value)
+
+
+def _number(value: Stored) -> float:
+    if not isinstance(value, float):
+        raise Unfit(f"{_kind(value)} is no floating point number")
+    return value
+
+
+def _text(value: Stored) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"{_kind(value)} is no text")
+    if not _is_unicode(value):
+        raise Unfit("the text is not UTF-8")
+    return value
+
+
+def _bytes(value: Stored) -> bytes:
+    if not isinstance(value, bytes):
+        raise Unfit(f"{_kind(value)} is no blob")
+    return value
+
+
+def _as_text(value: Stored) -> str:
+    if isinstance(value, bytes):
+        raise Unfit("a blob is no text")
+    return _text(value) if isinstance(value, str) else str(value)
+
+
+def _kind(value: Stored) -> str:
+    return {int: "an integer", float: "a floating point number", str: "this text", bytes: "a blob"}[type(value)]
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_CONVERTERS: dict[str, Callable[[Stored], Any]] = {
+    "boolean": _truth,
+    "date": day,
+    "timestamp_ntz": moment,
+    "bigint": whole,
+    "string": _text,
+    "binary": _bytes,
+    "double": _number,
+}

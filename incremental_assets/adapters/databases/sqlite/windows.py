@@ -1,0 +1,108 @@
+"""What is asked of the rows of a window: how many, the highest, a digest of what they hold, and hashes to compare with the lake's."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows, row_hash
+from incremental_assets.adapters.databases.sqlite.sql import (
+    EVERY,
+    Condition,
+    comparable,
+    cursor_of,
+    effective,
+    identifier,
+    inside,
+    without_cursor,
+)
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import NullPolicy, TableSpec
+from incremental_assets.core.model.window import Window, apart, merge
+
+
+def end(connection: sqlite3.Connection, spec: TableSpec, function: str) -> CursorValue | None:
+    """The smallest (`min`) or the largest (`max`) cursor of a table."""
+    (found,) = connection.execute(f"SELECT {function}({effective(spec)}) FROM {identifier(spec.id.name)}").fetchone()
+    return value_of(spec, found)
+
+
+def without(connection: sqlite3.Connection, spec: TableSpec) -> int:
+    """Rows without a cursor, those included whose stamp is none."""
+    found = connection.execute(
+        f"SELECT count(*) FROM {identifier(spec.id.name)} WHERE {without_cursor(spec).sql}"
+    ).fetchone()
+    return int(found[0])
+
+
+def fingerprint(connection: sqlite3.Connection, spec: TableSpec, window: Window) -> Fingerprint:
+    """Rows carry no versions, so that it is of what they hold."""
+    nulls = cursor_of(spec).nulls is not NullPolicy.SKIP
+    rows, total, highest = 0, 0, None
+    for row in read_rows(connection, spec, inside(spec, window, nulls=nulls)):
+        rows += 1
+        total += _digest(raw(spec, row)) if row.is_rejected else row_hash(spec.columns, row.values)
+        if row.cursor is not None:
+            highest = row.cursor if highest is None else max(highest, row.cursor)
+    value = value_of(spec, highest)
+    return Fingerprint(window.lower, rows, value.text if value else None, str(total))
+
+
+def oldest(connection: sqlite3.Connection, spec: TableSpec, window: Window, above: CursorValue) -> Any:
+    """The smallest cursor of a window above a value, in the comparable form."""
+    rows = inside(spec, window, nulls=False) & Condition(f"{effective(spec)} > ?", (comparable(above),))
+    sql = f"SELECT min({effective(spec)}) FROM {identifier(spec.id.name)} WHERE {rows.sql}"
+    return connection.execute(sql, rows.values).fetchone()[0]
+
+
+def measure(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    """Rows and hash of each window, of rows that could have landed; one pass unless the windows share rows."""
+    if not apart(windows):
+        return tuple(found for window in windows for found in measure(connection, spec, (window,)))
+    counts, sums = [0] * len(windows), [0] * len(windows)
+    lowers = [comparable(window.lower) for window in windows if window.lower is not None]
+    for row in landable(connection, spec, windows):
+        place = 0 if len(windows) == 1 else bisect_right(lowers, row.cursor) - len(lowers) + len(windows) - 1
+        counts[place] += 1
+        sums[place] += row_hash(spec.columns, row.values)
+    return tuple(Measure(window, count, str(total)) for window, count, total in zip(windows, counts, sums, strict=True))
+
+
+def landable(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
+    """Rows of the windows that could have landed."""
+    return (row for row in _rows(connection, spec, windows) if not row.is_rejected)
+
+
+def unfit(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
+    """Rows of the windows that cannot land."""
+    return (row for row in _rows(connection, spec, windows) if row.is_rejected)
+
+
+def value_of(spec: TableSpec, found: str | int | None) -> CursorValue | None:
+    """From the comparable form."""
+    return None if found is None else CursorValue.parse(cursor_of(spec).type, str(found))
+
+
+def _digest(text: str) -> int:
+    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
+
+
+def _rows(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
+    """A row without a cursor lies in no window but the one that is open on both sides."""
+    condition = EVERY
+    if spec.is_incremental and windows:
+        parts = [_inside(spec, window) for window in merge(windows)]
+        condition = parts[0]
+        for part in parts[1:]:
+            condition |= part
+    return read_rows(connection, spec, condition)
+
+
+def _inside(spec: TableSpec, window: Window) -> Condition:
+    is_whole = window.lower is None and window.upper is None
+    return inside(spec, window, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
