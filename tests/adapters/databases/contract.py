@@ -1,0 +1,321 @@
+"""What every database owes to a sync: one suite, which each dialect plays against a real source of its own.
+
+A module of a dialect imports all of it and gives the fixture `world`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+from pyspark.sql import functions as sf
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.measure import spark_row_hash
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.databases.spark_source import SparkSource
+from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
+from incremental_assets.core.errors import SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.source_identity import Compared
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.strategies import Strategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHOLE = Window(None, None)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a dialect calls the columns of the suite's tables."""
+
+    numbered: str
+    """A key of whole numbers that the database gives, each above all before it."""
+    stamp: str
+    stamps: CursorType
+    unfit: str
+    """A type that takes a value which Spark's does not."""
+    bad: str
+    """That value."""
+
+
+class World(Protocol):
+    """A real source of one dialect, which nobody else writes."""
+
+    words: Words
+    address: Address
+
+    def execute(self, *statements: str) -> None:
+        """Each in a transaction of its own."""
+
+    def writing(self, statement: str) -> AbstractContextManager[Callable[[], None]]:
+        """A transaction that has done this and is open; the call commits it."""
+
+    def elsewhere(self) -> Address:
+        """Another database of the same kind, with nothing in it."""
+
+
+def orders(world: World, rows: int = 3) -> TableSpec:
+    words = world.words
+    world.execute(
+        f"CREATE TABLE orders (id {words.numbered}, note text, updated_at {words.stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+        *(f"INSERT INTO orders (note) VALUES ('row {number}')" for number in range(rows)),
+    )
+    return spec_of(world, "orders")
+
+
+def spec_of(world: World, name: str, cursor: Cursor | None = None, **changes: Any) -> TableSpec:
+    probe = SqlProbe(world.address, "shop")
+    shape = next(shape for shape in probe.catalogue() if shape.id.name == name)
+    probe.close()
+    by = cursor or Cursor("updated_at", world.words.stamps)
+    terms = {"key": shape.primary_key, "key_enforced": bool(shape.primary_key), **changes}
+    return TableSpec(shape, terms.pop("strategy", Strategy.UPSERT), by, **terms)
+
+
+@pytest.fixture
+def probe(world: World) -> Any:
+    opened = SqlProbe(world.address, "shop")
+    yield opened
+    opened.close()
+
+
+def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Observation:
+    (observation,) = probe.observe((Look(spec, state),))
+    return observation
+
+
+def decided(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> SyncPlan | Nothing:
+    return plan(spec, Request("run"), state, Ticket("app", 0, "batch"), observe(probe, spec, state))
+
+
+def planned(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> SyncPlan:
+    decision = decided(probe, spec, state)
+    assert isinstance(decision, SyncPlan), decision
+    return decision
+
+
+def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> tuple[int, State]:
+    """How many rows a sync reads, and the state that it leaves."""
+    decision = planned(probe, spec, state)
+    with probe.snapshot(decision) as seen:
+        return seen.rows, decision.landed(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible)
+
+
+def rows_of(spark: SparkSession, world: World, decision: SyncPlan) -> list[tuple[Any, ...]]:
+    probe = SqlProbe(world.address, "shop")
+    with SparkSource(probe, world.address, lambda: spark).snapshot(decision) as seen:
+        found = [tuple(row) for row in seen.frame.select(*decision.spec.shape.names).collect()]
+    probe.close()
+    return sorted(found, key=str)
+
+
+# --- the catalogue ------------------------------------------------------------------------------------
+
+
+def test_the_catalogue_tells_columns_and_the_key_that_holds(world: World, probe: SqlProbe) -> None:
+    spec = orders(world)
+    assert spec.shape.names == ("id", "note", "updated_at")
+    assert [column.nullable for column in spec.columns] == [False, True, False]
+    assert spec.shape.primary_key == ("id",)
+    assert not spec.repeats or spec.cursor is not None
+
+
+def test_a_schema_that_is_not_there_is_named(probe: SqlProbe) -> None:
+    assert probe.missing_schemas(("nowhere",)) == ("nowhere",)
+
+
+def test_names_are_never_more_than_names(world: World, probe: SqlProbe, spark: SparkSession) -> None:
+    world.execute(
+        f'CREATE TABLE "we""ird; DROP TABLE x" ("select ""a""" {world.words.numbered}, "o\'clock" {world.words.stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP)',
+        'INSERT INTO "we""ird; DROP TABLE x" DEFAULT VALUES',
+    )
+    spec = spec_of(world, 'we"ird; DROP TABLE x', Cursor("o'clock", world.words.stamps))
+    assert [row[0] for row in rows_of(spark, world, planned(probe, spec))] == [1]
+    assert probe.measure(spec, (WHOLE,))[0].rows == 1
+
+
+# --- has anything moved? ------------------------------------------------------------------------------
+
+
+def test_nothing_moved_when_nothing_was_written(world: World, probe: SqlProbe) -> None:
+    spec = orders(world)
+    rows, state = synced(probe, spec)
+    assert rows == 3
+    assert isinstance(decided(probe, spec, state), Nothing)
+    assert probe.lag((Look(spec, state),)) == (0.0,)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO orders (note) VALUES ('new')",
+        "UPDATE orders SET note = 'changed', updated_at = CURRENT_TIMESTAMP WHERE id = 1",
+        "UPDATE orders SET note = 'under its old stamp' WHERE id = 3",
+        "DELETE FROM orders WHERE id = 3",
+    ],
+)
+def test_it_moved(world: World, probe: SqlProbe, statement: str) -> None:
+    spec = orders(world)
+    _, state = synced(probe, spec)
+    world.execute(statement)
+    assert observe(probe, spec, state).fingerprint != state.fingerprint
+
+
+def test_an_empty_table_is_read_and_stands_still(world: World, probe: SqlProbe) -> None:
+    spec = orders(world, rows=0)
+    rows, state = synced(probe, spec)
+    assert rows == 0
+    assert isinstance(decided(probe, spec, state), Nothing)
+    assert probe.lowest((spec,)) == (None,)
+    assert probe.measure(spec, (WHOLE,))[0].rows == 0
+
+
+def test_rows_without_a_cursor_are_counted(world: World, probe: SqlProbe) -> None:
+    world.execute(
+        f"CREATE TABLE visits (id {world.words.numbered}, at {world.words.stamp})",
+        "INSERT INTO visits (at) VALUES (NULL)",
+        "INSERT INTO visits (at) VALUES (CURRENT_TIMESTAMP)",
+    )
+    spec = spec_of(world, "visits", Cursor("at", world.words.stamps, NullPolicy.ALWAYS))
+    with probe.snapshot(planned(probe, spec)) as seen:
+        assert (seen.rows, seen.nulls) == (2, 1)
+
+
+# --- the settled bound --------------------------------------------------------------------------------
+
+
+def test_a_row_whose_transaction_is_open_lands_with_the_sync_after_its_commit(world: World, probe: SqlProbe) -> None:
+    spec = orders(world)
+    with world.writing("INSERT INTO orders (note) VALUES ('late')") as commit:
+        rows, state = synced(probe, spec)
+        assert rows == 3
+        commit()
+    rows, state = synced(probe, spec, state)
+    assert rows >= 1
+    assert isinstance(decided(probe, spec, state), Nothing)
+
+
+def test_numbers_settle_when_nobody_writes_and_a_later_one_is_read_alone(world: World, probe: SqlProbe) -> None:
+    orders(world)
+    spec = spec_of(world, "orders", Cursor("id", CursorType.INTEGER))
+    _, state = synced(probe, spec)
+    state = replace(state, clock=None) if state.clock is None else state
+    world.execute("INSERT INTO orders (note) VALUES ('fourth')")
+    decision = planned(probe, spec, state)
+    assert decision.settled.guarantee is Guarantee.SETTLED
+    with probe.snapshot(decision) as seen:
+        assert str(seen.highest) == "4"
+
+
+def test_which_database_answers_is_told_apart(world: World, probe: SqlProbe) -> None:
+    orders(world)
+    here = probe.bound().identity
+    assert here is not None
+    again = probe.bound().identity
+    assert again is not None
+    assert again.compared_with(here) is Compared.SAME
+    assert replace(here, position=here.position - 1).compared_with(here) is Compared.OLDER
+    other = SqlProbe(world.elsewhere(), "shop")
+    there = other.bound().identity
+    other.close()
+    assert there is not None
+    assert there.compared_with(here) is Compared.OTHER
+
+
+# --- the rows -----------------------------------------------------------------------------------------
+
+
+def test_what_is_read_is_what_was_counted_whatever_is_written_meanwhile(
+    world: World, probe: SqlProbe, spark: SparkSession
+) -> None:
+    spec = orders(world)
+    with SparkSource(probe, world.address, lambda: spark).snapshot(planned(probe, spec)) as seen:
+        world.execute("INSERT INTO orders (note) VALUES ('meanwhile')", "DELETE FROM orders WHERE id = 1")
+        found = sorted(row.note for row in seen.frame.select("note").collect())
+    assert seen.rows == len(found)
+    assert found == ["row 0", "row 1", "row 2"]
+
+
+def test_both_sides_count_and_hash_alike(world: World, probe: SqlProbe, spark: SparkSession) -> None:
+    spec = orders(world)
+    world.execute("UPDATE orders SET note = NULL WHERE id = 1", "UPDATE orders SET note = 'naïve, 🎉' WHERE id = 2")
+    with SparkSource(probe, world.address, lambda: spark).snapshot(planned(probe, spec)) as seen:
+        hashed = seen.frame.select(sf.expr(spark_row_hash(spec.columns)).alias("hash"))
+        rows, total = hashed.agg(sf.count("*"), sf.sum("hash")).collect()[0]
+    (measured,) = probe.measure(spec, (WHOLE,))
+    assert (measured.rows, int(measured.digest)) == (rows, int(total))
+    reader = dialect_of(world.address.dialect).reader(world.address)
+    assert reader.row_hashes(spark, spec, (WHOLE,)).count() == 3
+
+
+def test_a_value_that_spark_cannot_hold_stands_with_its_column_and_lands_nowhere(
+    world: World, probe: SqlProbe, spark: SparkSession
+) -> None:
+    words = world.words
+    world.execute(
+        f"CREATE TABLE things (id {words.numbered}, value {words.unfit}, updated_at {words.stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+        f"INSERT INTO things (value) VALUES ({words.bad})",
+        "INSERT INTO things (value) VALUES (NULL)",
+    )
+    spec = spec_of(world, "things")
+    with SparkSource(probe, world.address, lambda: spark).snapshot(planned(probe, spec)) as seen:
+        assert (seen.rows, seen.rejected) == (2, 1)
+        assert [row[0] for row in seen.frame.where(f"{REJECT_COLUMN} IS NOT NULL").select(REJECT_COLUMN).collect()] == [
+            "value"
+        ]
+    assert probe.measure(spec, (WHOLE,))[0].rows == 1
+    reader = dialect_of(world.address.dialect).reader(world.address)
+    keys = reader.unholdable_keys(spark, spec, (WHOLE,))
+    assert keys is not None
+    assert keys.count() == 1
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------
+
+
+def sentence(error: BaseException) -> str:
+    text = str(error)
+    assert "\n" not in text
+    assert "Traceback" not in text
+    return text
+
+
+def test_a_source_that_is_not_there_is_one_sentence(world: World) -> None:
+    gone = SqlProbe(replace(world.address, database="nowhere"), "shop")
+    with pytest.raises(SourceUnreachable) as refused:
+        gone.catalogue()
+    assert "`database`" in sentence(refused.value)
+
+
+@pytest.mark.parametrize("statements", [("DROP TABLE orders",), ("ALTER TABLE orders ADD COLUMN more text",)])
+def test_a_table_that_is_no_longer_the_planned_one_is_not_read(
+    world: World, probe: SqlProbe, statements: Sequence[str]
+) -> None:
+    spec = orders(world)
+    decision = planned(probe, spec)
+    world.execute(*statements)
+    with pytest.raises((SourceRefused, TableMissing)) as refused, probe.snapshot(decision):
+        pass
+    assert "orders" in sentence(refused.value)
+
+
+def test_of_many_tables_one_that_is_gone_takes_none_with_it(world: World, probe: SqlProbe) -> None:
+    spec = orders(world)
+    gone = replace(spec, shape=replace(spec.shape, id=replace(spec.id, name="gone")))
+    _, state = synced(probe, spec)
+    here, there = probe.observe((Look(spec, state), Look(gone, state)))
+    assert here.fingerprint == state.fingerprint
+    assert there.fingerprint is None

@@ -1,0 +1,178 @@
+"""SQLite keeps the contract, and what is its own: a look at its lock, and values of any type in any column."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.sqlite import bound
+from incremental_assets.adapters.databases.sqlite.rows import hexadecimal
+from incremental_assets.adapters.databases.sqlite.types import Unfit, converter, spark_type
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.table import Fidelity
+from incremental_assets.core.planning.settled_bound import Guarantee
+from tests.adapters.databases import contract
+from tests.adapters.databases.contract import *  # noqa: F403 - the suite
+from tests.adapters.databases.contract import Words, orders, planned
+
+WORDS = Words("INTEGER PRIMARY KEY AUTOINCREMENT", "timestamp", CursorType.DATETIME, "integer", "'many'")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of its own, with one of the two journals."""
+
+    path: Path
+    journal: str
+    words: Words = WORDS
+
+    @property
+    def address(self) -> Address:
+        return Address("sqlite", "", 0, str(self.path), "", "", schemas=("main",))
+
+    def execute(self, *statements: str) -> None:
+        connection = self.connect()
+        for statement in statements:
+            connection.execute(statement)
+        connection.close()
+
+    @contextmanager
+    def writing(self, statement: str) -> Iterator[Callable[[], None]]:
+        connection = self.connect()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(statement)
+        yield lambda: connection.execute("COMMIT") and None
+        connection.close()
+
+    def elsewhere(self) -> Address:
+        other = File(self.path.with_name("other.db"), self.journal)
+        other.execute("CREATE TABLE other (id integer)")
+        return other.address
+
+    def connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        connection.execute(f"PRAGMA journal_mode = {self.journal}")
+        return connection
+
+
+@pytest.fixture(params=["wal", "delete"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> File:
+    found = File(tmp_path / "shop.db", request.param)
+    found.execute("CREATE TABLE first (id integer)")
+    return found
+
+
+def test_while_somebody_writes_the_run_is_best_effort_and_names_the_process(
+    world: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bound, "PATIENCE", (0.0, 0.01))
+    spec, probe = orders(world), SqlProbe(world.address, "shop")
+    assert planned(probe, spec).settled.guarantee is Guarantee.SETTLED
+    with world.writing("INSERT INTO orders (note) VALUES ('late')"):
+        settled = planned(probe, spec).settled
+    assert settled.guarantee is Guarantee.BEST_EFFORT
+    assert "has held the file's write lock" in settled.reason
+
+
+def test_the_look_at_the_lock_takes_none_and_gives_none_up(world: File) -> None:
+    """Whoever closes a file gives up every lock of its process on it: the writer of this very process would lose its own."""
+    orders(world)
+    probe = SqlProbe(world.address, "shop")
+    with world.writing("INSERT INTO orders (note) VALUES ('mine')") as commit:
+        probe.bound()
+        other = world.connect()
+        other.execute("PRAGMA busy_timeout = 0")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.close()
+        commit()
+    world.execute("INSERT INTO orders (note) VALUES ('and on')")
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [
+        ("INTEGER", "bigint"),
+        ("UNSIGNED BIG INT", "bigint"),
+        ("VARCHAR(20)", "string"),
+        ("text", "string"),
+        ("BLOB", "binary"),
+        ("DOUBLE PRECISION", "double"),
+        ("BOOLEAN", "boolean"),
+        ("DATE", "date"),
+        ("DATETIME", "timestamp_ntz"),
+        ("NUMERIC(10,2)", "string"),
+        ("", "string"),
+    ],
+)
+def test_a_declared_type_has_its_type_in_spark(declared: str, kind: str) -> None:
+    assert spark_type(declared)[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "value"),
+    [
+        ("bigint", 2**63 - 1, 2**63 - 1),
+        ("boolean", 1, True),
+        ("double", -0.0, -0.0),
+        ("date", "2024-02-29", date(2024, 2, 29)),
+        ("timestamp_ntz", "2024-01-31 10:00:00.5", datetime.fromisoformat("2024-01-31T10:00:00.500000")),
+        ("timestamp_ntz", "2024-01-31T10:00", datetime.fromisoformat("2024-01-31T10:00:00")),
+        ("binary", b"\x00", b"\x00"),
+        ("string", "a", "a"),
+    ],
+)
+def test_a_value_of_its_kind_is_taken_as_it_is(kind: str, stored: Any, value: Any) -> None:
+    assert converter(kind, Fidelity.EXACT)(stored) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"),
+    [
+        ("bigint", "12"),
+        ("bigint", 1.0),
+        ("boolean", 2),
+        ("double", "1.5"),
+        ("date", "2023-02-29"),
+        ("date", 19753),
+        ("timestamp_ntz", 1704164645),
+        ("timestamp_ntz", "2024-01-31T10:00:00Z"),
+        ("timestamp_ntz", "2024-01-31 25:00:00"),
+        ("binary", "text"),
+        ("string", b"bytes"),
+        ("string", "\udcff"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_and_never_altered(kind: str, stored: Any) -> None:
+    with pytest.raises(Unfit):
+        converter(kind, Fidelity.EXACT)(stored)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1.5, "0x1.8p0"),
+        (0.1, "0x1.999999999999ap-4"),
+        (-0.0, "-0x0.0p0"),
+        (5e-324, "0x0.0000000000001p-1022"),
+        (float("inf"), "Infinity"),
+    ],
+)
+def test_a_double_is_written_as_java_writes_it(number: float, text: str) -> None:
+    assert hexadecimal(number) == text
+
+
+def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("these are no tables" * 100)
+    with pytest.raises(contract.SourceUnreachable, match="no SQLite file"):
+        SqlProbe(Address("sqlite", "", 0, str(other), "", "", schemas=("main",)), "shop").catalogue()
