@@ -30,7 +30,7 @@ def test_a_quiet_source_has_settled_up_to_its_clock(source: Source) -> None:
     bound = source.open().bound()
     assert (bound.oldest, bound.holder, bound.prepared, bound.blind, bound.zone) == (None, "", None, "", "UTC")
     assert bound.identity is not None
-    assert bound.identity.database.startswith(f"{source.database}:")
+    assert dict(bound.identity.names)["database"].startswith(f"{source.database}:")
     assert bound.identity.timeline == 1
     assert bound.identity.position > 0
 

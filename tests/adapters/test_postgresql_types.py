@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.databases.measure import spark_key_text, spark_row_hash
+from incremental_assets.adapters.databases.postgresql.measure import row_hashes_sql
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.adapters.spark.own_names import HASH, KEY, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import Fidelity, Strategy
@@ -54,7 +55,7 @@ def test_domains_are_what_they_stand_for(source: Source) -> None:
 
 
 def test_both_sides_count_and_hash_every_type_alike(source: Source, spark: SparkSession) -> None:
-    from tests.adapters.reading import DIALECT, loaded, measured, rows_of
+    from tests.adapters.reading import loaded, measured, rows_of
 
     source.execute(AWKWARD)
     spec = source.spec("everything", strategy=Strategy.FULL_REFRESH, key=("id",))
@@ -77,7 +78,7 @@ def test_both_sides_count_and_hash_every_type_alike(source: Source, spark: Spark
 
     key, row_hash = spark_key_text(spec.columns[:1]), spark_row_hash(spec.columns)
     here = {row[0]: row[1] for row in frame.selectExpr(f"{key} AS {KEY}", f"{row_hash} AS {HASH}").collect()}
-    there = {row[0]: row[1] for row in loaded(spark, source, DIALECT.row_hashes_query(spec, WHOLE)).collect()}
+    there = {row[0]: row[1] for row in loaded(spark, source, row_hashes_sql(spec, WHOLE)).collect()}
     assert len(there) == 309
     probe = source.open()
     if here != there:

@@ -97,7 +97,7 @@ def test_the_snapshot_counts_what_the_plan_reads(source: Source) -> None:
     )
     with probe.snapshot(planned(probe, spec)) as snapshot:
         assert (snapshot.rows, snapshot.nulls, snapshot.rejected) == (14, 1, 2)
-        assert (str(snapshot.lowest), str(snapshot.highest)) == ("2020-01-01T00:00:00Z", "infinity")
+        assert str(snapshot.highest) == "infinity"
     window = Window(
         CursorValue.parse(CursorType.TIMESTAMP, "2019-01-01T00:00:00Z"),
         CursorValue.parse(CursorType.TIMESTAMP, "2021-01-01T00:00:00Z"),
@@ -128,12 +128,7 @@ def test_numeric_cursors_know_their_highest_and_leave_nan_out(source: Source) ->
     probe, spec = source.open(), source.spec("wide", Cursor("n", CursorType.INTEGER, NullPolicy.ALWAYS))
     assert str(observe(probe, spec).highest) == "99999999999999999999"
     with probe.snapshot(planned(probe, spec)) as snapshot:
-        assert (snapshot.rows, snapshot.rejected, str(snapshot.lowest), str(snapshot.highest)) == (
-            4,
-            1,
-            "5",
-            "99999999999999999999",
-        )
+        assert (snapshot.rows, snapshot.rejected, str(snapshot.highest)) == (4, 1, "99999999999999999999")
 
 
 def test_lag_is_the_age_of_the_oldest_row_that_has_not_landed(source: Source) -> None:

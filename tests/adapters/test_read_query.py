@@ -129,7 +129,7 @@ def test_a_table_of_a_thousand_columns_is_read(source: Source) -> None:
 
 
 def test_parts_read_by_spark_share_one_snapshot(source: Source, spark: SparkSession) -> None:
-    from tests.adapters.reading import DIALECT, loaded
+    from tests.adapters.reading import loaded
 
     source.execute(
         "CREATE TABLE big AS SELECT g AS id, repeat('x', 400) AS filler FROM generate_series(1, 20000) AS g",
@@ -138,7 +138,7 @@ def test_parts_read_by_spark_share_one_snapshot(source: Source, spark: SparkSess
     probe, spec = source.open(), source.spec("big")
     plan = planned(probe, spec)
     with probe.snapshot(plan) as snapshot:
-        query = DIALECT.read_query(plan, 2, clean=snapshot.rejected == 0)
+        query = read_query(plan, 2, clean=snapshot.rejected == 0)
         frame = loaded(spark, source, query.sql, query.parts, snapshot.handle.snapshot_id)
         source.execute(
             "DELETE FROM big WHERE id % 2 = 0",

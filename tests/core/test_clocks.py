@@ -201,7 +201,9 @@ def test_a_full_refresh_still_waits_for_who_was_open_when_the_clock_was_put_back
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.FULL_REFRESH)
     assert isinstance(found, SyncPlan)
     assert found.new_watermark == stamp(NOON - seconds(62))
-    exchanged = replace(bound(NOON - seconds(50), at=host(110)), identity=replace(SHOP, system="7002"))
+    exchanged = replace(
+        bound(NOON - seconds(50), at=host(110)), identity=SourceIdentity.of(1, 1000, system="7002", database="shop")
+    )
     other = decided(BY_STAMP, kept, exchanged, Mode.FULL_REFRESH)
     assert isinstance(other, SyncPlan)
     assert other.new_watermark == stamp(NOON - seconds(52)), "another source has another clock"

@@ -73,6 +73,8 @@ KEYWORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
             if re.search(pattern, key)
         ),
     ),
+    "if": lambda value, when, node: fits(value, when) or fits(value, node["else"]),
+    "else": lambda *_: True,
     "additionalProperties": lambda value, _, node: of_type(value, dict, lambda: is_closed(value, node)),
 }
 

@@ -203,7 +203,7 @@ class SourceDocument(Strict):
     dialect: Dialect
     host: Annotated[Host | None, Field(description="Of a server; a file has none.")] = None
     port: Port = 5432
-    database: Annotated[Located, Field(description="Of SQLite the path of the file, relative to this one.")]
+    database: Annotated[Located, Field(description="Its name; of a dialect in files the path, relative to this one.")]
     user: Located | None = None
     password: Secret | None = None
     tls: Annotated[Tls | None, Field(description="verify-full when absent; on loopback, disable.")] = None
@@ -212,7 +212,7 @@ class SourceDocument(Strict):
     schemas: Annotated[
         tuple[Text, ...] | None,
         Field(
-            min_length=1, description="Where unlisted tables are looked for; `public` when absent, of SQLite `main`."
+            min_length=1, description="Where unlisted tables are looked for; `public` when absent, `main` of a file."
         ),
     ] = None
     unlisted: Annotated[

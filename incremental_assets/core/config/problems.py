@@ -55,7 +55,7 @@ def problems(document: Document, path: Path, errors: Iterable[ErrorDetails]) -> 
     """What pydantic found in the part of the file that begins at `path`."""
     errors = list(errors)
     misspelt = {
-        (error["loc"][:-1], _meant(document, (*path, *error["loc"])))
+        (error["loc"][:-1], meant(document, (*path, *error["loc"])))
         for error in errors
         if error["type"] == "extra_forbidden"
     }
@@ -94,12 +94,13 @@ def _unknown_key(document: Document, loc: Path) -> str:
     key, models = str(loc[-1]), _models(document.existing(loc))
     if key in _NOT_YET and any(issubclass(model, written.DefaultsDocument) for model in models):
         return f"`{key}` is not available yet; remove it"
-    meant = _meant(document, loc)
-    hint = f"did you mean `{meant}`?" if meant else f"the keys are {', '.join(_keys(models))}"
+    near = meant(document, loc)
+    hint = f"did you mean `{near}`?" if near else f"the keys are {', '.join(_keys(models))}"
     return f"there is no such key here; {hint}"
 
 
-def _meant(document: Document, loc: Path) -> str:
+def meant(document: Document, loc: Path) -> str:
+    """The key that was meant by one that does not exist; empty where none is near."""
     keys = _keys(_models(document.existing(loc)))
     other_word = _OTHER_WORDS.get(str(loc[-1]), "")
     near = difflib.get_close_matches(str(loc[-1]), keys, n=1)

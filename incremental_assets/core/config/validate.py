@@ -132,14 +132,10 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
         data = {key: value for key, value in data.items() if key != "tables"}
     part = run.read(_SOURCE, data, path)
     if part.value is not None:
-        run.add(
-            path,
-            (
-                mistake
-                for mistake in config_rules.source_mistakes(part.value, run.now)
-                if mistake[0][0] not in part.broken
-            ),
-        )
+        # A key that is misspelt is not missing as well.
+        told = {*part.broken, *(config_problems.meant(run.document, (*path, key)) for key in part.broken)}
+        mistakes = config_rules.source_mistakes(part.value, run.now)
+        run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in told))
     if not isinstance(entries, list):
         run.add(path, [(("tables",), "write a list of tables, each after a dash")])
         entries = []

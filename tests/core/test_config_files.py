@@ -1,0 +1,53 @@
+"""A source that is a file: where it is, and what it has not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Tls
+from incremental_assets.core.errors import ConfigurationError
+
+FILE = """
+lake: ./lake
+checkpoints: sqlite:///checkpoints.db
+sources:
+  app:
+    dialect: sqlite
+    database: data/app.db
+    tables: ["main.orders:updated_at:datetime!upsert"]
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "sources.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_its_path_is_relative_to_the_configuration_and_its_schema_is_main(tmp_path: Path) -> None:
+    source = load(written(tmp_path, FILE)).source("app")
+    assert source.database == str(tmp_path / "data" / "app.db")
+    assert source.schemas == ("main",)
+    assert (source.host, source.user, source.password, source.tls) == ("", "", None, Tls.DISABLE)
+
+
+@pytest.mark.parametrize("line", ["host: localhost", "port: 1", "user: me", "password: {env: PW}", "tls: require"])
+def test_what_only_a_server_has_is_refused_by_name(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load(written(tmp_path, FILE.replace("dialect: sqlite", f"dialect: sqlite\n    {line}")))
+    (problem,) = refused.value.problems
+    key = line.partition(":")[0]
+    assert problem.line == 7
+    assert problem.cure == f"a file has no {key}; remove the key, `database` says where the file is"
+
+
+def test_a_server_still_needs_its_host_and_its_user(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load(written(tmp_path, FILE.replace("sqlite\n", "postgresql\n")))
+    assert {problem.cure for problem in refused.value.problems} == {
+        "the key `host` is missing; add it",
+        "the key `user` is missing; add it",
+    }
