@@ -6,11 +6,13 @@ tag reads their windows again.
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 
 from dagster import (
     AssetExecutionContext,
     AssetIn,
     AssetKey,
+    AssetMaterialization,
     AssetOut,
     AssetsDefinition,
     BackfillPolicy,
@@ -28,6 +30,7 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import LakeReader, Ports
 from incremental_assets.core.syncing.failure import record_failure
+from incremental_assets.core.syncing.pending import later_keys
 from incremental_assets.core.syncing.sync_many import as_they_land, listening
 from incremental_assets.core.words import counted
 from incremental_assets.defs import metadata
@@ -86,6 +89,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                 for report in reports:
                     spec = specs[report.table]
                     yield from _told(context, report, spec, ports.reader, failures)
+                    _announce_later_partitions(context, scheme, report, spec)
                     if report.status in _MET:
                         tell_schema(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
@@ -156,6 +160,19 @@ def _told(
     else:
         context.log.error("%s", report.error)
         failures.append(report.error or f"{report.table}: failed")
+
+
+def _announce_later_partitions(
+    context: AssetExecutionContext, scheme: Scheme, report: SyncReport, spec: TableSpec
+) -> None:
+    """Partitions that began after the run had been asked for: an hour may turn before it reads, and an idle table has no next run."""
+    if report.status is not Status.LANDED or report.mode is not Mode.SYNC:
+        return
+    later = later_keys(scheme.grid, context.partition_key_range.end, spec, report, datetime.now(UTC))
+    for key in later:
+        context.log_event(
+            AssetMaterialization(asset_key(spec.id), partition=key, metadata=metadata.of_report(report, spec))
+        )
 
 
 def _line(report: SyncReport) -> str:

@@ -56,6 +56,16 @@ def test_a_run_tagged_sync_goes_on_from_the_watermark_and_announces_the_partitio
     assert [row["status"] for row in studio.world.rows(ORDERS) if row["customer"] == "ada"] == ["sent"]
 
 
+def test_a_partition_that_began_after_the_run_was_asked_for_is_announced_as_well(studio: Studio) -> None:
+    order(studio.world.database, "dec", "2023-12-31T23:59:59Z")
+    order(studio.world.database, "jan", "2024-01-01T00:00:01Z")
+    result = studio.run("2023-12-01", mode="sync")
+
+    assert result.success
+    assert [row["customer"] for row in studio.world.rows(ORDERS)] == ["dec", "jan"]
+    assert studio.announced() == ["2023-12-01", "2024-01-01"]
+
+
 def test_an_idle_table_announces_nothing_in_a_sync(studio: Studio) -> None:
     monday(studio.world.database).abort()
     studio.world.pass_time(10)

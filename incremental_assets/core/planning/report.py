@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
@@ -64,6 +65,8 @@ class SyncReport:
     target_version: int | None = None
     lag: float | None = None
     """Seconds that the new watermark lies behind the source's clock at the bound; None for integers and for tables without a cursor."""
+    clock: datetime | None = None
+    """The source's, when the bound was taken."""
     seconds: float = 0.0
     phases: tuple[tuple[str, float], ...] = ()
     warnings: tuple[str, ...] = ()
@@ -98,6 +101,7 @@ class SyncReport:
             rows=rows,
             target_version=version,
             lag=plan.lag,
+            clock=plan.bound.clock,
             warnings=(*plan.warnings, *warnings),
         )
 

@@ -18,6 +18,7 @@ from incremental_assets.core.model.partition import (
     integer_keys,
     keys,
     touched,
+    window_of,
 )
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -25,6 +26,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Nothing, Observation, Request, SyncPlan, Ticket
 from incremental_assets.core.planning.planner import plan, reading
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.idle import Still, is_news
 
@@ -151,6 +153,16 @@ def partition_keys(grid: Grid | None, found: Moved, now: datetime, known: Sequen
     last = int(highest.text)
     first = min(_first(grid, found.announced.lower, last, known), last)
     return integer_keys(grid, first, last)
+
+
+def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport, now: datetime) -> tuple[str, ...]:
+    """The keys above `last`, the last that was asked for, that a landed sync touched because they began before it read."""
+    if not isinstance(grid, TimeGrid) or spec.cursor is None or report.window is None or report.clock is None:
+        return ()
+    begins, upper = window_of(grid, last, spec.cursor.type).upper, report.window.upper
+    if begins is None or (upper is not None and upper <= begins):
+        return ()
+    return touched(grid, Window(begins, upper), min(report.clock, now))
 
 
 def new_keys(grid: Grid | None, wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
