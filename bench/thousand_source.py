@@ -123,7 +123,7 @@ class Uncounted:
 
     def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
         """Believed."""
-        return Batch(plan.ticket.batch_id, snapshot.rows, "")
+        return Batch(plan.commit_ids.batch_id, snapshot.rows, "")
 
     def discard(self, table: TableId, batch_id: str) -> None:
         """Nothing was kept."""
@@ -144,7 +144,7 @@ class Nowhere:
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Committed, in a manner of speaking."""
-        table, ticket = plan.spec.id, plan.ticket
+        table, commit_ids = plan.spec.id, plan.commit_ids
         version = self._targets[table].version + 1 if table in self._targets else 1
-        self._targets[table] = Target(f"id of {table}", ticket.app_id, version, ticket.seq, state)
+        self._targets[table] = Target(f"id of {table}", commit_ids.app_id, version, commit_ids.seq, state)
         return Commit(f"id of {table}", version, RowCounts(read=batch.rows, inserted=batch.rows), state)

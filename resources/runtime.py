@@ -66,15 +66,15 @@ class Runtime:
     @property
     def process(self) -> str:
         """This process, as another one can look for it."""
-        from incremental_assets.adapters.process import Owner
+        from incremental_assets.adapters.process import ProcessIdentity
 
-        return Owner.here().text
+        return ProcessIdentity.here().text
 
     def has_ended(self, process: str) -> bool:
         """Whether such a process is certainly gone."""
-        from incremental_assets.adapters.process import Owner
+        from incremental_assets.adapters.process import ProcessIdentity
 
-        return Owner.parse(process).is_gone
+        return ProcessIdentity.parse(process).is_gone
 
     def probe(self, source: str) -> SqlProbe:
         """Light questions to a source, by its name."""
@@ -109,7 +109,7 @@ class Runtime:
             self._remembered[source] = lasting
         return resolve_all(self.configuration.source(source), shapes)
 
-    def foresee(self, whole: Iterable[TableId]) -> None:
+    def expect_full_reads(self, whole: Iterable[TableId]) -> None:
         """These tables will be read whole, landed or not: a session that is opened after this is made for as much."""
         self._foreseen.update(whole)
 

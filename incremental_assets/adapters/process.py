@@ -14,7 +14,7 @@ _LINUX = sys.platform.startswith("linux")
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ProcessIdentity:
     """One process. `machine` says where its pid means something; `started` tells it from a later process of the same pid."""
 
     host: str
@@ -23,17 +23,17 @@ class Owner:
     started: str
 
     @classmethod
-    def here(cls) -> Owner:
+    def here(cls) -> ProcessIdentity:
         """This process."""
         return cls.of(os.getpid())
 
     @classmethod
-    def of(cls, pid: int) -> Owner:
+    def of(cls, pid: int) -> ProcessIdentity:
         """A living process of this machine."""
         return cls(socket.gethostname(), _machine(), pid, _started(pid) or "")
 
     @classmethod
-    def parse(cls, text: str) -> Owner:
+    def parse(cls, text: str) -> ProcessIdentity:
         """The inverse of `text`."""
         host, machine, pid, started = text.split("|")
         return cls(host, machine, int(pid), started)

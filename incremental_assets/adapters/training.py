@@ -25,7 +25,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Bound
 from incremental_assets.core.strategies import Strategy
@@ -104,9 +104,9 @@ class Table:
 
     def _plan(self, mode: Mode) -> SyncPlan:
         self.sequence += 1
-        ticket = Ticket(APP, self.sequence, f"batch{self.sequence}")
+        commit_ids = CommitIds(APP, self.sequence, f"batch{self.sequence}")
         observation = Observation(Bound(datetime.now(UTC), None, "", None, "", "UTC", None))
-        found = plan(SPEC, Request("training", mode), self.previous, ticket, observation)
+        found = plan(SPEC, Request("training", mode), self.previous, commit_ids, observation)
         if not isinstance(found, SyncPlan):
             raise TypeError(f"a training run always has something to do: {found.reason}")
         return found

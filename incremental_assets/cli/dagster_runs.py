@@ -19,7 +19,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.syncing.pending import Moved
+from incremental_assets.core.syncing.pending import Pending
 from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
@@ -57,7 +57,7 @@ class DagsterRuns:
             executor=in_process_executor,
         )
 
-    def sync(self, moving: Sequence[Moved], request: Request) -> list[SyncReport]:
+    def sync(self, moving: Sequence[Pending], request: Request) -> list[SyncReport]:
         """One run per partition scheme and range of partitions, as the sensor would ask for them; a report for each table whatever happens."""
         ends: dict[TableId, str] = {}
         tags = {MODE_TAG: str(request.mode), **({SHRINK_TAG: "true"} if request.allow_shrink else {})}

@@ -47,7 +47,7 @@ def ended_by_signals() -> Iterator[None]:
                 yield
         finally:
             ending.done()
-        ending.told()
+        ending.raise_if_signalled()
 
 
 class _Ending:
@@ -69,7 +69,7 @@ class _Ending:
         try:
             yield
         except BaseException:
-            self.told()
+            self.raise_if_signalled()
             raise
         finally:
             signal.set_wakeup_fd(before)
@@ -78,7 +78,7 @@ class _Ending:
             os.close(mouth)
             os.close(ears)
 
-    def told(self) -> None:
+    def raise_if_signalled(self) -> None:
         """Raises what the signal means, if there was one: a handler of Dagster's, or whatever was cancelled, may have raised anything."""
         if self._code == TERMINATED:
             raise Terminated from None

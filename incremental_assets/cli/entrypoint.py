@@ -28,14 +28,14 @@ def run(commands: click.Group, arguments: Sequence[str]) -> int:
     with _terminable(), _stdout_kept() as out:
         try:
             answer = commands.main(args=list(arguments), prog_name="incremental-assets", standalone_mode=False)
-            return _tell(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
+            return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
         except BrokenPipeError:
             return _reader_gone()
         except BaseException as error:  # noqa: BLE001 - nobody is above us; what it was decides the exit status
             return _fail(error, out, as_json=as_json)
 
 
-def _tell(answer: Answer, out: TextIO, *, as_json: bool) -> int:
+def _print_answer(answer: Answer, out: TextIO, *, as_json: bool) -> int:
     if as_json:
         _print_document(answer.document, out)
     else:
@@ -47,16 +47,16 @@ def _tell(answer: Answer, out: TextIO, *, as_json: bool) -> int:
 
 
 def _fail(error: BaseException, out: TextIO, *, as_json: bool) -> int:
-    told, code = _told(error)
-    sys.stderr.write(f"{told}\n")
+    message, code = _message_and_code(error)
+    sys.stderr.write(f"{message}\n")
     if as_json:
         document = error_document(error, code)
-        document["error"]["message"] = told
+        document["error"]["message"] = message
         _print_document(document, out)
     return code
 
 
-def _told(error: BaseException) -> tuple[str, int]:
+def _message_and_code(error: BaseException) -> tuple[str, int]:
     """What people read, and the exit status."""
     match error:
         case IncrementalAssetsError():

@@ -218,7 +218,9 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
     )
     guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT
     return (
-        _warn(str(spec.id), topic, f"{told}; its runs are {guarantee}", cure) for topic, told, cure in found if told
+        _warn(str(spec.id), topic, f"{finding}; its runs are {guarantee}", cure)
+        for topic, finding, cure in found
+        if finding
     )
 
 

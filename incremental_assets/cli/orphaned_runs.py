@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.defs.in_flight import KILLED, PROCESS_TAG
 from incremental_assets.defs.names import pool
 
@@ -15,7 +15,7 @@ _UNDER_WAY = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunSta
 
 def process_tag() -> dict[str, str]:
     """For a run that a command line executes itself: this process, so that a later one can tell whether it is still there."""
-    return {PROCESS_TAG: Owner.here().text}
+    return {PROCESS_TAG: ProcessIdentity.here().text}
 
 
 def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[str]) -> str | None:
@@ -55,10 +55,10 @@ def _may_live(run: DagsterRun) -> bool:
     process = run.tags.get(PROCESS_TAG)
     if process is None:
         return False
-    owner = Owner.parse(process)
+    owner = ProcessIdentity.parse(process)
     return not (owner.is_gone or owner.is_of_another_boot)
 
 
 def _is_over(run: DagsterRun) -> bool:
     process = run.tags.get(PROCESS_TAG)
-    return process is not None and Owner.parse(process).is_gone
+    return process is not None and ProcessIdentity.parse(process).is_gone

@@ -34,25 +34,25 @@ class Board(Observer):
     def on_phase(self, table: TableId, phase: str) -> None:
         """A table enters a phase of its sync; that it has landed is told by its report."""
         if phase != "landed":
-            self._tell(table, _PHASES.get(phase, phase))
+            self._update(table, _PHASES.get(phase, phase))
 
     def begin(self, tables: Iterable[TableId]) -> None:
         """These are waiting."""
         for table in tables:
-            self._tell(table, "waiting")
+            self._update(table, "waiting")
 
     def show(self, table: TableId, state: str) -> None:
         """What a table is doing beside its sync."""
-        self._tell(table, state)
+        self._update(table, state)
 
     def on_report(self, report: SyncReport) -> None:
         """A table has ended."""
         rows = report.rows
-        told = {
+        state = {
             Status.LANDED: f"{rows.inserted:,} inserted, {rows.updated:,} updated",
             Status.IDLE: report.reason,
         }.get(report.status, str(report.status))
-        self._tell(report.table, told, ended=True)
+        self._update(report.table, state, ended=True)
 
     def say(self, sentence: str) -> None:
         """A line that stays: above the tables, or on stderr where nobody watches."""
@@ -78,7 +78,7 @@ class Board(Observer):
                     self._progress.remove_task(line)
             self._lines.clear()
 
-    def _tell(self, table: TableId, state: str, *, ended: bool = False) -> None:
+    def _update(self, table: TableId, state: str, *, ended: bool = False) -> None:
         if self._progress is None:
             return
         with self._lock:
@@ -90,12 +90,12 @@ class Board(Observer):
 @contextmanager
 def board() -> Iterator[Board]:
     """A board on stderr for as long as the block lasts; its tables leave nothing behind."""
-    with _drawn() as drawn, _told(drawn):
+    with _drawn() as drawn, _session_warnings(drawn):
         yield drawn
 
 
 @contextmanager
-def _told(board: Board) -> Iterator[None]:
+def _session_warnings(board: Board) -> Iterator[None]:
     """What is said of the session by which a run works: no engine, or no more."""
     log, handler = logging.getLogger(_SESSIONS), _Says(board)
     log.addHandler(handler)

@@ -90,9 +90,9 @@ def summary(reports: Sequence[SyncReport]) -> str:
         return f"nothing moved in {_tables(len(reports))}"
     counts = {status: sum(report.status is status for report in reports) for status in Status}
     words = {Status.LANDED: "synced", Status.IDLE: "nothing moved in"}
-    told = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
+    parts = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
     rows = sum(report.rows.read for report in reports)
-    return f"{', '.join(told) or 'no tables'}; {counted(rows, 'row')} read"
+    return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read"
 
 
 def text(value: object) -> str | None:

@@ -18,11 +18,11 @@ Left = Callable[[Collection[Future[Any]], BaseException], None]
 """What is done about works that were begun when nobody waits for them any more, and why."""
 
 
-def forsake(_: Collection[Future[Any]], __: BaseException) -> None:
+def leave_running(_: Collection[Future[Any]], __: BaseException) -> None:
     """What was begun goes on by itself."""
 
 
-def beside(work: Callable[[], Answer]) -> Future[Answer]:
+def in_background(work: Callable[[], Answer]) -> Future[Answer]:
     """Begin it; what it raises is raised where the result is asked for."""
     answer: Future[Answer] = Future()
     _begin(work, answer)
@@ -36,10 +36,10 @@ def _begin(work: Callable[[], Answer], answer: Future[Answer]) -> None:
         except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
             answer.set_exception(error)
 
-    Thread(target=run, name="beside", daemon=True).start()
+    Thread(target=run, name="background", daemon=True).start()
 
 
-def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int, left: Left = forsake) -> Generator[Answer]:
+def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int, left: Left = leave_running) -> Generator[Answer]:
     """The answers in the order in which they are reached, `parallel` works at a time. Whoever stops listening begins no other."""
     ahead, begun = deque(works), set[Future[Answer]]()
     try:

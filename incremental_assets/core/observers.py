@@ -53,23 +53,23 @@ class Observers(Observer):
                 self._observers = tuple(each for each in self._observers if each is not observer)
 
     def on_phase(self, table: TableId, phase: str) -> None:
-        self._tell(lambda each: each.on_phase(table, phase))
+        self._notify(lambda each: each.on_phase(table, phase))
 
     def on_report(self, report: SyncReport) -> None:
-        self._tell(lambda each: each.on_report(report))
+        self._notify(lambda each: each.on_report(report))
 
     def on_verdict(self, verdict: Verdict) -> None:
-        self._tell(lambda each: each.on_verdict(verdict))
+        self._notify(lambda each: each.on_verdict(verdict))
 
     def on_compaction(self, done: Compacted | NotCompacted) -> None:
-        self._tell(lambda each: each.on_compaction(done))
+        self._notify(lambda each: each.on_compaction(done))
 
     def on_retry(self, table: TableId, error: Exception) -> None:
-        self._tell(lambda each: each.on_retry(table, error))
+        self._notify(lambda each: each.on_retry(table, error))
 
-    def _tell(self, tell: Callable[[Observer], None]) -> None:
+    def _notify(self, notify: Callable[[Observer], None]) -> None:
         for each in self._observers:
             try:
-                tell(each)
+                notify(each)
             except Exception:  # noqa: BLE001 - whatever an exporter meets, no row waits for it
-                _log.exception("%s failed while it was told; the sync goes on", type(each).__name__)
+                _log.exception("%s failed while it was notified; the sync goes on", type(each).__name__)

@@ -10,15 +10,15 @@ from typing import Any, Protocol
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.events import Checkpoint, Event
-from incremental_assets.core.planning.plan import Observation, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Observation, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
 
 # --- the source, asked lightly: no Spark -----------------------------------------------------------
@@ -33,10 +33,10 @@ class Probe(Protocol):
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those of the schemas that the database does not have."""
 
-    def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
         """One observation per look, all under one bound and one connection; see `Observation` for the order of the questions."""
 
-    def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
+    def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
@@ -130,8 +130,8 @@ class LakeReader(Protocol):
 class LakeWriter(Protocol):
     """Commits of a sync: each carries app id, sequence, batch id and state."""
 
-    def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
-        """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again.
+    def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
+        """Commit an empty batch under `commit_ids`, so that a sleeping run's lower sequence can never commit again.
 
         Makes the table if there is none: the sleeping run may be about to. Without `state` the newest one in the log stays in force.
         """

@@ -41,7 +41,7 @@ from incremental_assets.defs.names import asset_key, plain, pool, source_key, ta
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
-from incremental_assets.defs.verdicts import tell_schema
+from incremental_assets.defs.verdicts import report_schema_check
 
 MODE_TAG = "mode"
 """`sync`: on from the watermark. `full_refresh`: everything again. Absent: the windows of the run's partitions."""
@@ -82,16 +82,16 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
         try:
             chosen, missing = _looked_up(context, view, runtime)
             failures += missing.values()
-            runtime.foresee(spec.id for spec in chosen if not spec.is_incremental)
+            runtime.expect_full_reads(spec.id for spec in chosen if not spec.is_incremental)
             ports = runtime.ports(view.name)
             specs, landed = {spec.id: spec for spec in chosen}, list[TableSpec]()
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
-                    yield from _told(context, report, spec, ports.reader, failures)
+                    yield from _results(context, report, spec, ports.reader, failures)
                     _announce_later_partitions(context, scheme, report, spec)
                     if report.status in _MET:
-                        tell_schema(context.instance, spec, terms_of(view.config, spec.id), ports)
+                        report_schema_check(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
                         landed.append(spec)
             compact_landed(context, view, landed, ports, time.monotonic() - begun)
@@ -114,9 +114,9 @@ def _looked_up(
         chosen, missing = [], {table_of(key): str(error) for key in keys}
     for table, sentence in missing.items():
         strategy = terms_of(view.config, table).strategy
-        told = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
-        record_failure(told, runtime.checkpoints)
-        runtime.observer.on_report(told)
+        entries = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
+        record_failure(entries, runtime.checkpoints)
+        runtime.observer.on_report(entries)
     return chosen, missing
 
 
@@ -144,14 +144,14 @@ def _reports(
     return as_they_land(specs, lambda _: request, ports, view.config.parallel.tables)
 
 
-def _told(
+def _results(
     context: AssetExecutionContext, report: SyncReport, spec: TableSpec, lake: LakeReader, failures: list[str]
 ) -> Iterator[MaterializeResult]:
     """A result for a table that landed; an idle one announces nothing."""
     if report.status is Status.LANDED:
         context.log.info(_line(report))
-        told = metadata.of_report(report, spec, rows=lake.rows(spec))
-        yield MaterializeResult(asset_key=asset_key(report.table), metadata=told)
+        entries = metadata.of_report(report, spec, rows=lake.rows(spec))
+        yield MaterializeResult(asset_key=asset_key(report.table), metadata=entries)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
     elif report.status is Status.BUSY and report.mode is Mode.SYNC:

@@ -85,7 +85,7 @@ def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: LakeAuditor) -
 def _announce(context: AssetExecutionContext, spec: TableSpec, report: SyncReport, held: Mapping[str, int]) -> None:
     """Partitions that have landed while others are still to come; the run's own result announces the last ones."""
     context.log.info("%s: %s has landed, %s rows read", spec.id, report.window, f"{report.rows.read:,}")
-    told = metadata.of_report(report, spec)
+    entries = metadata.of_report(report, spec)
     for key, rows in held.items():
-        mine = {**told, **metadata.of_partition(rows)}
+        mine = {**entries, **metadata.of_partition(rows)}
         context.log_event(AssetMaterialization(asset_key(spec.id), partition=key, metadata=mine))

@@ -32,7 +32,7 @@ from incremental_assets.defs.assets import selected
 from incremental_assets.defs.names import asset_key, check_pool, plain, table_of
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.tables import Known, View
-from incremental_assets.defs.verdicts import told
+from incremental_assets.defs.verdicts import evaluation_fields
 
 RANGE_TAGS = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 PARTITION_TAG = "dagster/partition"
@@ -76,7 +76,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         runtime = opened(context.resources, view.resource)
         try:
             for verdict in _verdicts(view, context.selected_asset_check_keys, context.run.tags, runtime):
-                yield AssetCheckResult(**told(verdict))
+                yield AssetCheckResult(**evaluation_fields(verdict))
         except IncrementalAssetsError as error:
             raise Failure(str(error)) from None
 
@@ -103,7 +103,7 @@ def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str]
 
     for table, sentence in missing.items():
         yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)
-    runtime.foresee(spec.id for spec in chosen if windows_of(spec) is None)
+    runtime.expect_full_reads(spec.id for spec in chosen if windows_of(spec) is None)
     terms = partial(terms_of, view.config)
     scope = Scope(
         view.config.parallel.checks, lambda table: [check for each, check in wanted if each == table], windows_of

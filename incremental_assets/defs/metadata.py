@@ -69,7 +69,7 @@ def of_place(file: Path, line: int) -> Metadata:
 
 def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> Metadata:
     """One sync of one table, in numbers that plot and texts that explain. `rows`: those of the whole table after it."""
-    told: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "mode": str(report.mode),
         "strategy": str(report.strategy),
         "window": str(report.window) if report.window else None,
@@ -93,10 +93,10 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
         if report.warnings
         else None,
     }
-    told |= {f"seconds_{phase}": round(seconds, 3) for phase, seconds in report.phases}
-    told |= _columns_of(spec.id, spec.columns, spec.key)
-    told["dagster/row_count"] = rows
-    return {key: value for key, value in told.items() if value is not None}
+    entries |= {f"seconds_{phase}": round(seconds, 3) for phase, seconds in report.phases}
+    entries |= _columns_of(spec.id, spec.columns, spec.key)
+    entries["dagster/row_count"] = rows
+    return {key: value for key, value in entries.items() if value is not None}
 
 
 def of_compaction(done: Compacted) -> Metadata:
@@ -118,14 +118,14 @@ def of_partition(rows: int) -> Metadata:
 
 def of_verdict(verdict: Verdict) -> Metadata:
     """One check: a run over a range records it without a partition, so that the window is told here."""
-    told: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "measured": verdict.measured,
         "threshold": verdict.threshold,
         "window": str(verdict.window) if verdict.window else None,
         "drifted_windows": ", ".join(map(str, verdict.drifted)) or None,
         "samples": MetadataValue.json(list(verdict.samples)) if verdict.samples else None,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in entries.items() if value is not None}
 
 
 def severity_of(verdict: Verdict) -> AssetCheckSeverity:

@@ -41,7 +41,7 @@ class Opened(Protocol):
     def specs(self, source: str) -> Resolved:
         """Every table as it is to be synced, and why each of the others cannot be."""
 
-    def foresee(self, whole: Iterable[TableId]) -> None:
+    def expect_full_reads(self, whole: Iterable[TableId]) -> None:
         """These tables will be read whole, which a session that is opened after this is made for."""
 
 

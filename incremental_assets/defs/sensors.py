@@ -23,7 +23,7 @@ from incremental_assets.core.config.resolve import gone
 from incremental_assets.core.errors import IncrementalAssetsError, sentence
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.syncing.pending import Moved, Stopped, new_keys, partition_keys
+from incremental_assets.core.syncing.pending import Blocked, Pending, new_keys, partition_keys
 from incremental_assets.core.words import agreeing, counted
 from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
@@ -74,8 +74,8 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
         stopped = (
             *seen.stopped,
             *without,
-            *(Stopped(problem.table, str(problem.error)) for problem in resolved.problems),
-            *(Stopped(table, str(gone(table))) for table in sorted(defined - met)),
+            *(Blocked(problem.table, str(problem.error)) for problem in resolved.problems),
+            *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
         )
         if requests:
             # A tick that asks for runs has no reason to show.
@@ -83,7 +83,7 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
                 context.log.warning("%s", each.sentence)
         return SensorResult(
             run_requests=requests,
-            skip_reason=None if requests else SkipReason(_told(seen, stopped, new)),
+            skip_reason=None if requests else SkipReason(_skip_reason(seen, stopped, new)),
             cursor=seen.memory.write(),
             dynamic_partitions_requests=dynamic,
             asset_events=[evaluation(verdict) for verdict in seen.verdicts],
@@ -98,13 +98,13 @@ def sync_tags(view: View) -> dict[str, str]:
 
 
 def run_requests(
-    view: View, jobs: Jobs, moved: Sequence[Moved], instance: DagsterInstance, now: datetime
-) -> tuple[list[RunRequest], list[AddDynamicPartitionsRequest], list[Stopped]]:
+    view: View, jobs: Jobs, moved: Sequence[Pending], instance: DagsterInstance, now: datetime
+) -> tuple[list[RunRequest], list[AddDynamicPartitionsRequest], list[Blocked]]:
     """One run per scheme and range of partitions: a table that lags behind announces no other table's months again."""
     schemes = {known.id: known.scheme for known in view.tables}
     groups: dict[tuple[Scheme, str, str], list[TableId]] = {}
     dynamic: list[AddDynamicPartitionsRequest] = []
-    stopped: list[Stopped] = []
+    stopped: list[Blocked] = []
     for each in moved:
         table, scheme = each.spec.id, schemes[each.spec.id]
         known = instance.get_dynamic_partitions(scheme.dynamic) if scheme.dynamic else ()
@@ -112,10 +112,10 @@ def run_requests(
             keys = partition_keys(scheme.grid, each, now, known)
             added = new_keys(scheme.grid, keys, known)
         except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
-            stopped.append(Stopped(table, f"{table}: {sentence(error)}"))
+            stopped.append(Blocked(table, f"{table}: {sentence(error)}"))
             continue
         if not keys:
-            stopped.append(Stopped(table, f"{table}: its partitions begin in the future; begin earlier with `from`"))
+            stopped.append(Blocked(table, f"{table}: its partitions begin in the future; begin earlier with `from`"))
             continue
         if added:
             dynamic.append(AddDynamicPartitionsRequest(scheme.dynamic, list(added)))
@@ -133,13 +133,13 @@ def run_requests(
     return requests, dynamic, stopped
 
 
-def _told(seen: Tick, stopped: Sequence[Stopped], new: Sequence[str]) -> str:
+def _skip_reason(seen: Tick, stopped: Sequence[Blocked], new: Sequence[str]) -> str:
     """Why there is nothing to run, as the tick's history shows it."""
-    told = ["nothing moved"] if not (seen.waiting or stopped) else []
-    told += [f"{table} failed last time and waits" for table in seen.waiting]
-    told += [each.sentence for each in stopped]
+    reasons = ["nothing moved"] if not (seen.waiting or stopped) else []
+    reasons += [f"{table} failed last time and waits" for table in seen.waiting]
+    reasons += [each.sentence for each in stopped]
     if new:
-        told.append(
+        reasons.append(
             f"{counted(len(new), 'table')} {agreeing(len(new), 'is', 'are')} new ({', '.join(new[:5])}{', …' if len(new) > 5 else ''}): reload the code location to see them"
         )
-    return "; ".join(told)
+    return "; ".join(reasons)

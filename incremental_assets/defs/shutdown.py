@@ -44,12 +44,12 @@ def _listen(ears: int) -> None:
 
 def _end_runs() -> None:
     """For as long as the process lives: one may be starting just now."""
-    told, deadline = set[int | None](), time.monotonic() + _PATIENCE
+    warned, deadline = set[int | None](), time.monotonic() + _PATIENCE
     while True:
         for run in active_children():
             if time.monotonic() > deadline:
                 run.kill()
-            elif run.pid not in told:
+            elif run.pid not in warned:
                 run.terminate()
-                told.add(run.pid)
+                warned.add(run.pid)
         time.sleep(_AGAIN)

@@ -120,12 +120,12 @@ class View:
 def _description(known: Known) -> str:
     """What people read before they click on a partition."""
     comment = known.shape.comment if known.shape else ""
-    told = [
+    entries = [
         comment,
         f"Copy of `{known.id.schema}.{known.id.name}`, {traits_of(known.terms.strategy).holds} (`{known.terms.strategy}`).",
         _partitions(known.terms),
     ]
-    return "\n\n".join(line for line in told if line)
+    return "\n\n".join(line for line in entries if line)
 
 
 def _partitions(terms: TableConfig) -> str:

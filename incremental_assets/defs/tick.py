@@ -14,7 +14,7 @@ from typing import Any
 from incremental_assets.core.checks.verdict import freshness
 from incremental_assets.core.config.load import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Verdict
 from incremental_assets.core.planning.events import Checkpoint
@@ -23,7 +23,7 @@ from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE, look_for
 from incremental_assets.core.syncing.idle import keep
-from incremental_assets.core.syncing.pending import Moved, Stopped, located, look_over
+from incremental_assets.core.syncing.pending import Blocked, Pending, located, look_over
 from incremental_assets.defs.opened import Opened
 
 VERSION = 1
@@ -94,9 +94,9 @@ class Tick:
     """What is to be asked for and told."""
 
     memory: Memory
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[Pending, ...] = ()
     waiting: tuple[str, ...] = ()
-    stopped: tuple[Stopped, ...] = ()
+    stopped: tuple[Blocked, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
 
 
@@ -108,7 +108,7 @@ def delay(every: timedelta, times: int) -> float:
 def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memory: Memory, now: datetime) -> Tick:
     """One look at all tables of a source. Raises SourceUnreachable, SourceRefused."""
     positions = runtime.checkpoints.positions()
-    looks = [Look(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
+    looks = [ObserveRequest(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
     probe = runtime.probe(source.name)
     observations = probe.observe(looks)
     vouched, changed = _copies(source, specs, positions, runtime, memory)
@@ -118,13 +118,13 @@ def look(source: SourceConfig, specs: Sequence[TableSpec], runtime: Opened, memo
     names = {str(each.spec.id) for each in asked}
     busy = {*(each.spec.id for each in moved), *(each.table for each in stopped)}
     verdicts = _fresh(source, looks, busy, observations, probe)
-    told, stale, told_at = _worth_telling(verdicts, memory, now)
+    verdicts_told, stale, told_at = _worth_telling(verdicts, memory, now)
     return Tick(
         memory=Memory(waiting=waiting, stale=stale, told_at=told_at, vouched=vouched),
         moved=asked,
         waiting=tuple(sorted(table for table in waiting if table not in names)),
         stopped=stopped,
-        verdicts=told,
+        verdicts=verdicts_told,
     )
 
 
@@ -154,8 +154,12 @@ def _target_version(positions: Mapping[TableId, Checkpoint], table: TableId) -> 
 
 
 def _asked_for(
-    source: SourceConfig, moved: Sequence[Moved], positions: Mapping[TableId, Checkpoint], memory: Memory, now: datetime
-) -> tuple[tuple[Moved, ...], dict[str, tuple[int, float]]]:
+    source: SourceConfig,
+    moved: Sequence[Pending],
+    positions: Mapping[TableId, Checkpoint],
+    memory: Memory,
+    now: datetime,
+) -> tuple[tuple[Pending, ...], dict[str, tuple[int, float]]]:
     """A table whose last sync failed is asked for again, each time later, and in the end once an hour: its cause may be gone."""
     asked, waiting = [], {}
     for each in moved:
@@ -175,7 +179,7 @@ def _asked_for(
 
 def _fresh(
     source: SourceConfig,
-    looks: Sequence[Look],
+    looks: Sequence[ObserveRequest],
     busy: Collection[TableId],
     observations: Sequence[Observation],
     probe: Probe,

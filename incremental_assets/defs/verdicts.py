@@ -16,7 +16,7 @@ from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 
 
-def told(verdict: Verdict) -> dict[str, Any]:
+def evaluation_fields(verdict: Verdict) -> dict[str, Any]:
     """What Dagster wants to know of a check, whoever evaluated it."""
     return {
         "asset_key": asset_key(verdict.table),
@@ -30,10 +30,10 @@ def told(verdict: Verdict) -> dict[str, Any]:
 
 def evaluation(verdict: Verdict) -> AssetCheckEvaluation:
     """Told without a run."""
-    return AssetCheckEvaluation(**told(verdict))
+    return AssetCheckEvaluation(**evaluation_fields(verdict))
 
 
-def tell_schema(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
+def report_schema_check(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
     """Whether a table that a sync has met has its source's columns, where that is news: it costs one look at the lake's log."""
     last = instance.get_latest_asset_check_evaluation_record(AssetCheckKey(asset_key(spec.id), str(Check.SCHEMA)))
     for verdict in audit((spec,), Scope(1, lambda _: (Check.SCHEMA,)), lambda _: terms, ports):

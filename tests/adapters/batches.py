@@ -20,7 +20,7 @@ from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled
 from incremental_assets.core.planning.target import Commit
 
@@ -91,7 +91,7 @@ class Desk:
         return SyncPlan(
             spec=spec,
             request=Request(f"run-{number}", mode),
-            ticket=Ticket(APP, number, f"batch{number}"),
+            commit_ids=CommitIds(APP, number, f"batch{number}"),
             window=Window(None, None),
             bound=Bound(CLOCK, None, "", None, "", "UTC", None),
             settled=Settled(None, Guarantee.SETTLED, ""),
@@ -152,7 +152,7 @@ class Desk:
         """The next two sequences: the rows', and their position's."""
         below = next(self.sequences)
         plan = self.plan(spec)
-        return replace(plan, ticket=replace(plan.ticket, load_seq=below))
+        return replace(plan, commit_ids=replace(plan.commit_ids, load_seq=below))
 
     def rows(self, spec: TableSpec) -> list[Row]:
         """The source's columns of every row of the target, ordered by their texts."""

@@ -11,10 +11,10 @@ import psycopg
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
-from incremental_assets.core.planning.plan import Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.demo.postgres import EmbeddedPostgres
 
@@ -61,12 +61,12 @@ class Source:
 
 
 def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Observation:
-    (observation,) = probe.observe((Look(spec, state),))
+    (observation,) = probe.observe((ObserveRequest(spec, state),))
     return observation
 
 
 def planned(probe: SqlProbe, spec: TableSpec, state: State | None = None, request: Request | None = None) -> SyncPlan:
-    decision = plan(spec, request or Request("run"), state, Ticket("app", 0, "batch"), observe(probe, spec, state))
+    decision = plan(spec, request or Request("run"), state, CommitIds("app", 0, "batch"), observe(probe, spec, state))
     assert isinstance(decision, SyncPlan), decision
     return decision
 

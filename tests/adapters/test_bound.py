@@ -15,7 +15,7 @@ import pytest
 
 from incremental_assets.core.errors import ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, settle
@@ -345,7 +345,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_that_is_read_in_it_
         "INSERT INTO orders DEFAULT VALUES",
     )
     probe = source.open()
-    looks = [Look(spec, before[spec.id]) for spec in (local, orders)]
+    looks = [ObserveRequest(spec, before[spec.id]) for spec in (local, orders)]
     positions = {spec.id: Checkpoint(state=before[spec.id]) for spec in (local, orders)}
     moved, stopped, _ = look_over([local, orders], positions, probe.observe(looks))
     assert [each.spec.id for each in located(moved, probe)] == [orders.id]
@@ -361,7 +361,11 @@ def test_the_source_says_what_time_it_is_where_its_tables_are_stamped(source: So
     probe = source.open()
     paris = source.spec("local", Cursor("updated_at", CursorType.DATETIME, zone="Europe/Paris"))
     unheard_of = source.spec("local", Cursor("updated_at", CursorType.DATETIME, zone="Europe/Nowhere"))
-    looks = [Look(paris, None), Look(source.spec("orders", UPDATED), None), Look(unheard_of, None)]
+    looks = [
+        ObserveRequest(paris, None),
+        ObserveRequest(source.spec("orders", UPDATED), None),
+        ObserveRequest(unheard_of, None),
+    ]
     (first, *_) = probe.observe(looks)
     assert {each.zone for each in first.bound.local_times} == {"Europe/Paris"}
     assert first.bound.clock in {each.moment for each in first.bound.local_times}
@@ -376,7 +380,7 @@ def test_a_stamp_that_no_plan_can_hold_is_left_to_its_own_table(source: Source) 
     source.execute(*days, ORDERS, "INSERT INTO orders DEFAULT VALUES")
     probe = source.open()
     far, orders = source.spec("days", Cursor("day", CursorType.DATE)), source.spec("orders", UPDATED)
-    looks = [Look(spec, synced(probe, spec)) for spec in (far, orders)]
+    looks = [ObserveRequest(spec, synced(probe, spec)) for spec in (far, orders)]
     source.execute("INSERT INTO days VALUES (2, '5874897-12-31')")
     first, second = probe.observe(looks)
     assert first.fingerprint is None

@@ -22,7 +22,7 @@ from incremental_assets.core.model.paths import staging_path
 from incremental_assets.core.model.schema_drift import Reached
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, Desk, table
 
@@ -189,7 +189,7 @@ def test_one_sequence_commits_once(desk: Desk) -> None:
     shown = desk.show(EVENTS, [(2, "b", 20)])
     batch = desk.stage.write(plan, shown)
     desk.apply(plan, batch, shown)
-    again = replace(plan, ticket=Ticket(APP, plan.ticket.seq, "another"))
+    again = replace(plan, commit_ids=CommitIds(APP, plan.commit_ids.seq, "another"))
     late = desk.stage.write(again, desk.show(EVENTS, [(3, "c", 30)]))
     with pytest.raises(CommitMissing, match="does not hold the batch"):
         desk.lake.apply(again, late, plan.landed(1, None, None))
@@ -200,7 +200,7 @@ def test_a_fence_makes_a_sleeping_run_commit_nothing(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10)])
     asleep = desk.plan(EVENTS)
     batch = desk.stage.write(asleep, desk.show(EVENTS, [(2, "b", 20)]))
-    fence = desk.plan(EVENTS).ticket
+    fence = desk.plan(EVENTS).commit_ids
     desk.lake.fence(EVENTS, fence, desk.previous)
     assert desk.lake.find(EVENTS, batch.batch_id) is None
     with pytest.raises(CommitMissing):
@@ -212,7 +212,7 @@ def test_a_fence_makes_a_sleeping_run_commit_nothing(desk: Desk) -> None:
 
 
 def test_a_fence_makes_the_table_that_a_sleeping_run_was_about_to_make(desk: Desk) -> None:
-    fence = desk.plan(EVENTS).ticket
+    fence = desk.plan(EVENTS).commit_ids
     desk.lake.fence(EVENTS, fence, None)
     found = desk.lake.inspect(EVENTS, None)
     assert found is not None
@@ -505,13 +505,13 @@ def test_what_an_earlier_table_left_in_quarantine_stays_beside_what_a_new_one_pu
     shutil.rmtree(desk.path(ORDERS))
     again = Desk(desk.folder, desk.spark)
     plan, shown = again.plan(ORDERS), again.show(ORDERS, [(None, "of the second", 20), (1, "a", 20)])
-    other = replace(plan, ticket=replace(plan.ticket, app_id="another"))
+    other = replace(plan, commit_ids=replace(plan.commit_ids, app_id="another"))
     commit = again.apply(other, again.stage.write(other, shown), shown)
     assert commit.rows == RowCounts(read=2, inserted=1, quarantined=1)
     assert sorted(row["note"] for row in again.quarantined(ORDERS)) == ["of the first", "of the second"]
 
 
-def test_upkeep_that_a_sync_has_overtaken_does_not_turn_the_position_back(desk: Desk) -> None:
+def test_a_compaction_that_a_sync_has_overtaken_does_not_turn_the_position_back(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 10)])
     before = desk.previous
     desk.land(EVENTS, [(2, "b", 20)])
@@ -535,7 +535,7 @@ def test_what_a_commit_could_not_see_is_told_by_every_later_look(desk: Desk) -> 
         found = desk.lake.inspect(EVENTS, since)
         assert found is not None
         assert found.foreign.startswith("UPDATE")
-    desk.lake.fence(EVENTS, Ticket(APP, 3, "fence"), None)
+    desk.lake.fence(EVENTS, CommitIds(APP, 3, "fence"), None)
     found = desk.lake.inspect(EVENTS, commit.version + 3)
     assert found is not None
     assert found.foreign.startswith("UPDATE")

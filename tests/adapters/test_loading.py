@@ -12,7 +12,7 @@ from incremental_assets.adapters.delta import loading
 from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, Desk, Row, table
 
@@ -94,7 +94,7 @@ def test_a_load_that_does_not_add_up_gets_no_position(desk: Desk) -> None:
 
 def test_a_load_that_wakes_behind_a_fence_replaces_nothing(desk: Desk) -> None:
     sleeping = desk.loading(ORDERS)
-    desk.lake.fence(ORDERS, Ticket(APP, 9, "fence"), None)
+    desk.lake.fence(ORDERS, CommitIds(APP, 9, "fence"), None)
     with pytest.raises(CommitMissing):
         desk.lake.load(sleeping, desk.show(ORDERS, ROWS))
     assert desk.rows(ORDERS) == []

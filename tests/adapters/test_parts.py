@@ -12,9 +12,9 @@ from incremental_assets.adapters.databases.postgresql.read import read_query
 from incremental_assets.adapters.databases.postgresql.session import Session
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor
-from incremental_assets.core.planning.plan import Nothing, Request, Ticket
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request
 from incremental_assets.core.planning.planner import plan
 from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
 
@@ -45,8 +45,8 @@ def test_an_attached_partition_is_read_from_its_first_row_on(source: Source) -> 
         after = second.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
     assert after.members is not None
     assert len(after.members) == 2
-    quiet = plan(spec, Request("run"), after, Ticket("app", 1, "b"), observe(probe, spec, after))
-    assert isinstance(quiet, Nothing)
+    quiet = plan(spec, Request("run"), after, CommitIds("app", 1, "b"), observe(probe, spec, after))
+    assert isinstance(quiet, NothingToDo)
 
 
 def test_only_the_new_partition_is_asked_where_it_begins(source: Source) -> None:
@@ -63,7 +63,7 @@ def test_only_the_new_partition_is_asked_where_it_begins(source: Source) -> None
     with psycopg.connect(source.postgres.dsn(source.database), autocommit=True) as connection:
         connection.execute("SET lock_timeout = '2s'")
         with psycopg.RawCursor(connection) as asked:
-            look = Look(spec, known)
+            look = ObserveRequest(spec, known)
             session = Session(asked)
             (found,) = parts(session, (look,), session.members((spec.id,)))
     assert found is not None
@@ -87,8 +87,8 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     assert str(joined.window.lower) == "2011-03-04T05:06:07Z"
     second = synced(probe, spec, first)
     source.execute("ALTER TABLE child NO INHERIT orders")
-    left = plan(spec, Request("run"), second, Ticket("app", 1, "b"), observe(probe, spec, second))
-    assert isinstance(left, Nothing)
+    left = plan(spec, Request("run"), second, CommitIds("app", 1, "b"), observe(probe, spec, second))
+    assert isinstance(left, NothingToDo)
     assert [told for told in left.warnings if "left the table" in told]
     assert left.state is not None
     assert left.state.members == ()
@@ -97,8 +97,8 @@ def test_a_child_that_inherits_and_one_that_comes_back_are_read_and_one_that_is_
     assert str(again.window.lower) == "2010-03-04T05:06:07Z"
     third = synced(probe, spec, left.state)
     source.execute("CREATE TABLE fresh () INHERITS (orders)")
-    empty = plan(spec, Request("run"), third, Ticket("app", 1, "b"), observe(probe, spec, third))
-    assert isinstance(empty, Nothing), "it is empty"
+    empty = plan(spec, Request("run"), third, CommitIds("app", 1, "b"), observe(probe, spec, third))
+    assert isinstance(empty, NothingToDo), "it is empty"
     assert empty.state is not None
     assert len(empty.state.members or ()) == 2
 

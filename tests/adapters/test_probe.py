@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, Nothing, Request, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Request
 from incremental_assets.core.planning.planner import plan
 from tests.adapters.source import UPDATED, Source, observe, planned, synced
 
@@ -26,8 +26,8 @@ def test_nothing_moved_when_nothing_was_written(source: Source) -> None:
     source.execute(*ORDERS)
     probe, spec = source.open(), source.spec("orders", UPDATED)
     state = synced(probe, spec)
-    assert isinstance(plan(spec, Request("r"), state, Ticket("a", 1, "b"), observe(probe, spec, state)), Nothing)
-    assert probe.lag((Look(spec, state),)) == (0.0,)
+    assert isinstance(plan(spec, Request("r"), state, CommitIds("a", 1, "b"), observe(probe, spec, state)), NothingToDo)
+    assert probe.lag((ObserveRequest(spec, state),)) == (0.0,)
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,11 @@ def test_numeric_cursors_know_their_highest_and_leave_nan_out(source: Source) ->
 def test_lag_is_the_age_of_the_oldest_row_that_has_not_landed(source: Source) -> None:
     source.execute(*ORDERS)
     probe, spec = source.open(), source.spec("orders", UPDATED)
-    (before,) = probe.lag((Look(spec, None),))
+    (before,) = probe.lag((ObserveRequest(spec, None),))
     assert 9 * 3600 <= before < 9 * 3600 + 60
     state = synced(probe, spec)
     source.execute("INSERT INTO orders VALUES (10, clock_timestamp(), NULL, 'n')")
-    (after,) = probe.lag((Look(spec, state),))
+    (after,) = probe.lag((ObserveRequest(spec, state),))
     assert 0 < after < 60
 
 
@@ -148,7 +148,7 @@ def test_lag_of_stamps_without_a_zone_is_read_in_the_zone_that_stamps_them(sourc
         "INSERT INTO local VALUES (now() AT TIME ZONE 'Asia/Tokyo' - interval '1 minute')",
     )
     probe, spec = source.open(), source.spec("local", Cursor("at", CursorType.DATETIME, zone="Asia/Tokyo"))
-    (seconds,) = probe.lag((Look(spec, None),))
+    (seconds,) = probe.lag((ObserveRequest(spec, None),))
     assert 60 <= seconds < 90
 
 
@@ -156,7 +156,7 @@ def test_of_many_tables_one_that_is_gone_does_not_stop_the_others(source: Source
     source.execute(*ORDERS, "CREATE TABLE gone AS SELECT * FROM orders")
     probe = source.open()
     orders, gone = source.spec("orders", UPDATED), source.spec("gone", UPDATED)
-    looks = [Look(spec, synced(probe, spec)) for spec in (orders, gone)]
+    looks = [ObserveRequest(spec, synced(probe, spec)) for spec in (orders, gone)]
     source.execute("DROP TABLE gone")
     first, second = probe.observe(looks)
     assert looks[0].state is not None
@@ -175,7 +175,7 @@ def test_a_thousand_idle_tables_are_looked_at_in_two_seconds(source: Source) -> 
     assert len(shapes) == 1000
     template = source.spec("t1", UPDATED)
     state = synced(probe, template)
-    looks = [Look(replace(template, shape=shape), state) for shape in shapes]
+    looks = [ObserveRequest(replace(template, shape=shape), state) for shape in shapes]
     seconds = []
     # The best of three: the machine may be busy with something else.
     for _ in range(3):

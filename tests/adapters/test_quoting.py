@@ -12,7 +12,7 @@ from incremental_assets.adapters.databases.postgresql.doctor import missing_sql
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, identifier, inline, literal
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Cursor, Strategy
 from incremental_assets.core.model.window import Window
 from tests.adapters.source import Source, observe, planned, synced
@@ -75,7 +75,7 @@ def test_tables_of_hostile_names_are_looked_at_together(source: Source) -> None:
     shapes = {shape.id.name: shape for shape in probe.catalogue()}
     assert set(tables) < set(shapes)
     specs = [source.spec(table, Cursor(HOSTILE[1], CursorType.TIMESTAMP)) for table in tables[:6]]
-    looks = [Look(spec, synced(probe, spec)) for spec in specs]
+    looks = [ObserveRequest(spec, synced(probe, spec)) for spec in specs]
     for look, seen in zip(looks, probe.observe(looks), strict=True):
         assert look.state is not None
         assert seen.fingerprint == look.state.fingerprint

@@ -48,8 +48,8 @@ class Copy:
         self.seq += 1
         # Everything is read each time, whatever landed before.
         found = planned(self.probe, spec)
-        ticket = replace(found.ticket, seq=self.seq, batch_id=f"batch{self.seq}")
-        return replace(found, ticket=ticket, previous=self.previous)
+        commit_ids = replace(found.commit_ids, seq=self.seq, batch_id=f"batch{self.seq}")
+        return replace(found, commit_ids=commit_ids, previous=self.previous)
 
     def sync(self, spec: TableSpec) -> Commit:
         plan = self.plan(spec)

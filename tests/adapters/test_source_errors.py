@@ -16,7 +16,7 @@ import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from tests.adapters.source import READER, UPDATED, Source, observe, planned
@@ -180,7 +180,7 @@ def test_many_tables_and_a_lost_server_is_an_error_and_not_a_move(source: Source
     source.execute(ORDERS)
     spec = source.spec("orders", UPDATED)
     gone = SqlProbe(source.address(port=1, connect_timeout=QUICK), "shop")
-    refused(lambda: gone.observe((Look(spec, None), Look(spec, None))), SourceUnreachable)
+    refused(lambda: gone.observe((ObserveRequest(spec, None), ObserveRequest(spec, None))), SourceUnreachable)
 
 
 def test_a_function_of_a_view_that_finds_no_relation_is_not_taken_for_a_view_that_is_gone(source: Source) -> None:

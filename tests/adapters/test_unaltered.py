@@ -10,7 +10,7 @@ import pytest
 
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cures import rows_hidden
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.syncing.pending import look_over
 from tests.adapters.source import READER, UPDATED, Source, planned
@@ -166,11 +166,11 @@ def test_rows_that_are_hidden_since_the_catalogue_was_read_stop_the_table_and_no
     source.execute(*ORDERS, others, *grants)
     probe = source.open(READER)
     specs = [source.spec("orders", UPDATED), source.spec("others", UPDATED)]
-    assert [seen.hides for seen in probe.observe([Look(spec, None) for spec in specs])] == [False, False]
+    assert [seen.hides for seen in probe.observe([ObserveRequest(spec, None) for spec in specs])] == [False, False]
     source.execute("ALTER TABLE orders ENABLE ROW LEVEL SECURITY")
-    seen = probe.observe([Look(spec, None) for spec in specs])
+    seen = probe.observe([ObserveRequest(spec, None) for spec in specs])
     assert [each.hides for each in seen] == [True, False]
     _, stopped, _ = look_over(specs, {}, seen)
     assert [each.sentence for each in stopped] == [rows_hidden(specs[0].id)]
     source.execute("CREATE POLICY everything ON orders USING (true)")
-    assert [each.hides for each in probe.observe([Look(spec, None) for spec in specs])] == [False, False]
+    assert [each.hides for each in probe.observe([ObserveRequest(spec, None) for spec in specs])] == [False, False]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
 from incremental_assets.core.config.load import Configuration
@@ -59,7 +59,7 @@ class Outside:
 
     world: World = field(default_factory=lambda: World(shop()))
     broken: BaseException | None = None
-    foreseen: set[TableId] = field(default_factory=set)
+    expected_full_reads: set[TableId] = field(default_factory=set)
 
 
 class FakeRuntime:
@@ -72,11 +72,11 @@ class FakeRuntime:
     @property
     def process(self) -> str:
         """This one."""
-        return Owner.here().text
+        return ProcessIdentity.here().text
 
     def has_ended(self, process: str) -> bool:
         """As ever."""
-        return Owner.parse(process).is_gone
+        return ProcessIdentity.parse(process).is_gone
 
     def probe(self, source: str) -> Probe:
         """The source itself."""
@@ -96,9 +96,9 @@ class FakeRuntime:
         self.checkpoints.remember_catalogue(source, shapes)
         return resolve_all(self.configuration.source(source), shapes)
 
-    def foresee(self, whole: Iterable[TableId]) -> None:
+    def expect_full_reads(self, whole: Iterable[TableId]) -> None:
         """Noted: there is no session to be made for it."""
-        self._outside.foreseen.update(whole)
+        self._outside.expected_full_reads.update(whole)
 
     def close(self) -> None:
         """The memory is a file, and stays."""

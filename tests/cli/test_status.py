@@ -76,7 +76,7 @@ def test_status_says_what_is_known_when_the_source_is_away(call: Call, synced: O
 def test_status_tells_how_far_the_last_check_has_verified_the_copy(call: Call, synced: Outside) -> None:
     assert call("status", "--json").tables["public.orders"]["verified_through"] is None
     call("check")
-    assert ORDERS in synced.foreseen, "Spark is told that it will read the whole table"
+    assert ORDERS in synced.expected_full_reads, "Spark is told that it will read the whole table"
 
     orders = call("status", "--json").tables["public.orders"]
     assert (orders["verified_through"], orders["drift"]) == (orders["watermark"], 0)

@@ -121,14 +121,14 @@ def takes_part(spec: TableSpec, running: str) -> bool:
     return spec.id.name in working(running)
 
 
-def struck(desk: Stand, running: str, hook: Hook, *, foreseen: bool = True) -> dict[str, SyncReport]:
+def struck(desk: Stand, running: str, hook: Hook, *, expected_full_reads: bool = True) -> dict[str, SyncReport]:
     """One run with a fault in it. Whatever ended otherwise than landed said so in one sentence."""
     reports = desk.sync(
         *working(running), mode=MODES[running], window=window(running), through=lambda ports: at_points(ports, hook)
     )
     for report in reports.values():
         if report.status not in (Status.LANDED, Status.IDLE):
-            assert_told(report, foreseen=foreseen)
+            assert_told(report, expected_full_reads=expected_full_reads)
     return reports
 
 

@@ -33,12 +33,14 @@ def before_the_read(changes: Mapping[str, Change]) -> Callable[[Ports], Ports]:
     return lambda ports: replace(ports, source=_Late(ports.source, changes))
 
 
-def assert_told(report: SyncReport, *words: str, status: Status = Status.FAILED, foreseen: bool = True) -> None:
+def assert_told(
+    report: SyncReport, *words: str, status: Status = Status.FAILED, expected_full_reads: bool = True
+) -> None:
     """The sync of this table stopped, and says why in one sentence that holds these words: one of the product's own, where the fault was foreseen."""
     error = report.error
     assert report.status is status, (report.status, error)
     assert error is not None
     assert "\n" not in error
     assert "Traceback" not in error
-    assert (": unexpected " in error) is not foreseen, error
+    assert (": unexpected " in error) is not expected_full_reads, error
     assert [word for word in words if word not in error] == [], error

@@ -54,9 +54,11 @@ def test_an_error_nobody_foresaw(marts: Marts, running: str, point: Point, table
         raise ZeroDivisionError("a fault in somebody's library")
 
     with marts.running(running) as desk:
-        reports = struck(desk, running, once(point, table, raise_it), foreseen=False)
+        reports = struck(desk, running, once(point, table, raise_it), expected_full_reads=False)
 
-        assert_told(reports[table], "unexpected ZeroDivisionError: a fault in somebody's library", foreseen=False)
+        assert_told(
+            reports[table], "unexpected ZeroDivisionError: a fault in somebody's library", expected_full_reads=False
+        )
         assert {name for name, report in reports.items() if report.error} == {table}
         assert_healed(desk)
 

@@ -18,7 +18,7 @@ from incremental_assets.core.model.state import (
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import GUARD, Bound, Guarantee, settle
 from incremental_assets.core.syncing.reset import reset_table
@@ -146,9 +146,11 @@ def test_put_back_twice_the_lowest_counts() -> None:
 # --- what a sync does ----------------------------------------------------------------------------------
 
 
-def decided(spec: TableSpec, kept: State, found: Bound, mode: Mode = Mode.SYNC, **seen: object) -> SyncPlan | Nothing:
+def decided(
+    spec: TableSpec, kept: State, found: Bound, mode: Mode = Mode.SYNC, **seen: object
+) -> SyncPlan | NothingToDo:
     request = Request("run", mode, window=Window(None, None) if mode is Mode.BACKFILL else None)
-    return plan(spec, request, kept, Ticket("app", 4, "next"), Observation(found, **seen))  # type: ignore[arg-type]
+    return plan(spec, request, kept, CommitIds("app", 4, "next"), Observation(found, **seen))  # type: ignore[arg-type]
 
 
 def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
@@ -183,7 +185,7 @@ def test_a_table_whose_kept_fingerprint_reaches_down_there_is_not_read_for_nothi
     mark = Fingerprint(stamp(NOON - seconds(600)), 1, "x", "17")
     kept = state(position=Position(stamp(NOON - GUARD)), fingerprint=mark)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), fingerprint=mark)
-    assert isinstance(found, Nothing)
+    assert isinstance(found, NothingToDo)
     assert found.state is not None
     assert found.state.position.watermark == stamp(NOON - seconds(62))
 

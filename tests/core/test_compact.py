@@ -9,7 +9,7 @@ import pytest
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.plan import Ticket
+from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.compact import compact_all
 from tests.fakes import Killed, Memory, Process, World, ordered
@@ -98,9 +98,9 @@ def test_a_table_that_another_run_holds_is_left_to_it(world: World) -> None:
 
 
 def test_what_a_dead_run_left_is_for_the_next_sync_first(world: World) -> None:
-    ticket = Ticket(world.checkpoints.position(ORDERS).app_id, 4, "batch")
+    commit_ids = CommitIds(world.checkpoints.position(ORDERS).app_id, 4, "batch")
     with world.checkpoints.lease(ORDERS, "dead") as lease:
-        lease.record(Event(ORDERS, EventKind.INTENT, "dead", ticket.seq, ticket.batch_id, ticket.app_id))
+        lease.record(Event(ORDERS, EventKind.INTENT, "dead", commit_ids.seq, commit_ids.batch_id, commit_ids.app_id))
     assert kept_up(world) == []
 
 

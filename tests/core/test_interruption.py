@@ -18,7 +18,7 @@ from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.sync_many import attempt, sync_many
-from tests.core.test_many import request, tables, world
+from tests.core.test_sync_many import request, tables, world
 from tests.fakes import World, ordered
 from tests.scenario import ORDERS, monday, orders, shop
 

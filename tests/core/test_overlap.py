@@ -14,7 +14,7 @@ from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled
 from incremental_assets.core.syncing.overlap import Overlap, eras, overlap
 
@@ -32,7 +32,7 @@ def plan_after(read: int | None, spec: TableSpec = SPEC, mode: Mode = Mode.SYNC)
     return SyncPlan(
         spec=spec,
         request=Request("r", mode),
-        ticket=Ticket("app", 5, "b"),
+        commit_ids=CommitIds("app", 5, "b"),
         window=Window(None, None),
         bound=Bound(CLOCK, None, "", None, "", "UTC", None),
         settled=Settled(None, Guarantee.SETTLED, ""),

@@ -15,7 +15,7 @@ from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee
 from tests.scenario import countries, orders
@@ -63,14 +63,14 @@ def landed(
 
 
 def planned(spec: TableSpec, state: State | None, observation: Observation, request: Request = SYNC) -> SyncPlan:
-    found = plan(spec, request, state, Ticket("app", 4, "next"), observation)
+    found = plan(spec, request, state, CommitIds("app", 4, "next"), observation)
     assert isinstance(found, SyncPlan)
     return found
 
 
-def nothing(spec: TableSpec, state: State, observation: Observation) -> Nothing:
-    found = plan(spec, SYNC, state, Ticket("app", 4, "next"), observation)
-    assert isinstance(found, Nothing)
+def nothing(spec: TableSpec, state: State, observation: Observation) -> NothingToDo:
+    found = plan(spec, SYNC, state, CommitIds("app", 4, "next"), observation)
+    assert isinstance(found, NothingToDo)
     return found
 
 
@@ -211,7 +211,9 @@ def test_the_watermark_only_grows_and_passes_neither_the_bound_nor_what_is_read(
 ) -> None:
     spec = orders(lookback=lookback, holdback=holdback, future=future)
     before = CursorValue.of(CursorType.TIMESTAMP, watermark)
-    found = plan(spec, SYNC, landed(spec, before), Ticket("app", 4, "b"), seen(clock, oldest=oldest, prepared=prepared))
+    found = plan(
+        spec, SYNC, landed(spec, before), CommitIds("app", 4, "b"), seen(clock, oldest=oldest, prepared=prepared)
+    )
     after = (
         found.new_watermark
         if isinstance(found, SyncPlan)

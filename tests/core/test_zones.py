@@ -16,7 +16,7 @@ from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Bound, Guarantee, LocalTime, lowest_reading
 from incremental_assets.core.planning.zones import rezoned
@@ -45,13 +45,13 @@ def landed(watermark: CursorValue | None, zones: tuple[str, ...], kind: CursorTy
 
 
 def planned(terms: TableSpec, state: State, found: Bound) -> SyncPlan:
-    decision = plan(terms, Request("run"), state, Ticket("app", 4, "n"), Observation(found, None, state.fingerprint))
+    decision = plan(terms, Request("run"), state, CommitIds("app", 4, "n"), Observation(found, None, state.fingerprint))
     assert isinstance(decision, SyncPlan), decision
     return decision
 
 
 def first(terms: TableSpec, found: Bound) -> SyncPlan:
-    decision = plan(terms, Request("run"), None, Ticket("app", 1, "n"), Observation(found))
+    decision = plan(terms, Request("run"), None, CommitIds("app", 1, "n"), Observation(found))
     assert isinstance(decision, SyncPlan), decision
     return decision
 
@@ -154,7 +154,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_in_one_sentence(
     zone: str, kind: CursorType, mode: Mode
 ) -> None:
     with pytest.raises(ZoneUnknown) as refused:
-        plan(spec(kind), Request("run", mode), None, Ticket("app", 0, "n"), Observation(bound(zone)))
+        plan(spec(kind), Request("run", mode), None, CommitIds("app", 0, "n"), Observation(bound(zone)))
     assert str(refused.value) == (
         f"shop.public.orders: the cursor 'updated_at' has no time zone and is read in the database's own, {zone!r}, which is not in the IANA time "
         "zone database; name the zone in which it is stamped at this table: `cursor: {zone: Europe/Paris}`"
@@ -164,7 +164,7 @@ def test_a_zone_that_only_the_database_knows_stops_the_table_in_one_sentence(
 def test_it_is_nothing_to_tables_that_do_not_need_it() -> None:
     found = Observation(bound("5"))
     for table in (orders(), spec(zone="Europe/Paris"), countries()):
-        decision = plan(table, Request("run"), None, Ticket("app", 0, "n"), found)
+        decision = plan(table, Request("run"), None, CommitIds("app", 0, "n"), found)
         assert isinstance(decision, SyncPlan), table
 
 

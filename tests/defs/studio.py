@@ -19,7 +19,7 @@ from dagster import (
     materialize,
 )
 
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.config.load import Configuration, load
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.table import TableId
@@ -48,7 +48,7 @@ class FakeRuntime:
     world: World
     configuration: Configuration
     broken: Exception | None = None
-    foreseen: set[TableId] = field(default_factory=set)
+    expected_full_reads: set[TableId] = field(default_factory=set)
 
     @property
     def checkpoints(self) -> FakeCheckpoints:
@@ -56,10 +56,10 @@ class FakeRuntime:
 
     @property
     def process(self) -> str:
-        return Owner.here().text
+        return ProcessIdentity.here().text
 
     def has_ended(self, process: str) -> bool:
-        return Owner.parse(process).is_gone
+        return ProcessIdentity.parse(process).is_gone
 
     def probe(self, source: str) -> FakeProbe:
         if self.broken is not None:
@@ -76,8 +76,8 @@ class FakeRuntime:
     def specs(self, source: str) -> Resolved:
         return resolve_all(self.configuration.source(source), self.probe(source).catalogue())
 
-    def foresee(self, whole: Iterable[TableId]) -> None:
-        self.foreseen.update(whole)
+    def expect_full_reads(self, whole: Iterable[TableId]) -> None:
+        self.expected_full_reads.update(whole)
 
 
 @dataclass

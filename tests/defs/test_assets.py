@@ -52,7 +52,7 @@ def test_a_run_tagged_sync_goes_on_from_the_watermark_and_announces_the_partitio
     assert told(second)["rows_late"] == 1
     assert told(second)["previous_watermark"] == told(first)["new_watermark"]
     assert studio.announced() == ["2023-12-01", "2024-01-01", "2024-01-01"]
-    assert studio.runtime.foreseen == set()
+    assert studio.runtime.expected_full_reads == set()
     assert [row["status"] for row in studio.world.rows(ORDERS) if row["customer"] == "ada"] == ["sent"]
 
 
@@ -95,7 +95,7 @@ def test_the_one_partition_of_a_table_without_a_cursor_reads_it_whole_whether_th
     studio.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
     studio.run("current", tables=[COUNTRIES], mode="sync")
     studio.world.database.insert(COUNTRIES, code="de", name="Germany")
-    assert studio.runtime.foreseen == {COUNTRIES}, "Spark is told that it will read the whole table"
+    assert studio.runtime.expected_full_reads == {COUNTRIES}, "Spark is told that it will read the whole table"
     not_due = studio.run("current", tables=[COUNTRIES], mode="sync")
     assert not_due.success
     assert len(studio.world.rows(COUNTRIES)) == 1

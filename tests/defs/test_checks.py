@@ -95,9 +95,9 @@ def test_in_a_run_on_a_partition_only_its_window_is_compared(studio: Studio) -> 
     doctor(studio)
     assert studio.check("reconciliation", partition="2023-12-01")["reconciliation"].passed
     assert not studio.check("reconciliation", partition="2024-01-01")["reconciliation"].passed
-    assert studio.runtime.foreseen == set(), "no session for the whole table"
+    assert studio.runtime.expected_full_reads == set(), "no session for the whole table"
     assert not studio.check("reconciliation")["reconciliation"].passed
-    assert studio.runtime.foreseen == {ORDERS}
+    assert studio.runtime.expected_full_reads == {ORDERS}
 
 
 def test_sample_keys_of_a_personal_key_are_hashed(tmp_path: Path, instance: DagsterInstance) -> None:

@@ -19,7 +19,7 @@ from dagster import (
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 from dagster._core.test_utils import create_run_for_test
 
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.defs.tick import Memory, delay
@@ -174,7 +174,7 @@ def test_a_sync_whose_process_is_gone_is_told_as_failed_and_waited_for_no_longer
     monday(studio.world.database)
     (first, _) = Watch(studio).runs()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as ended:
-        process = replace(Owner.here(), pid=ended.pid)
+        process = replace(ProcessIdentity.here(), pid=ended.pid)
     tags = {**first.tags, "incremental_assets/process": process.text}
     run = create_run_for_test(studio.instance, tags=tags, status=DagsterRunStatus.STARTED)
 
@@ -189,7 +189,7 @@ def test_a_run_says_which_process_it_is(studio: Studio) -> None:
     run = studio.run("2024-01-01", mode="sync")
     found = studio.instance.get_run_by_id(run.run_id)
     assert found is not None
-    assert found.tags["incremental_assets/process"] == Owner.here().text
+    assert found.tags["incremental_assets/process"] == ProcessIdentity.here().text
 
 
 def test_a_backfill_in_flight_stops_no_sync(studio: Studio) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.defs.in_flight import PROCESS_TAG
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.shop import Shop
@@ -114,7 +114,7 @@ class Dev:
             for run in self.runs():
                 signed = {tag["key"]: tag["value"] for tag in run["tags"]}.get(PROCESS_TAG)
                 if run["status"] == "STARTED" and signed is not None:
-                    found.append(psutil.Process(Owner.parse(signed).pid))
+                    found.append(psutil.Process(ProcessIdentity.parse(signed).pid))
             return bool(found)
 
         self.wait(look)

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass, field
 
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.plan import Ticket
+from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import RowCounts
 from tests.fakes.rows import Row
 
@@ -20,7 +20,7 @@ class LogEntry:
     rows: tuple[Row, ...]
     operation: str
     ours: bool
-    ticket: Ticket | None = None
+    commit_ids: CommitIds | None = None
     state: State | None = None
     counts: RowCounts | None = None
     changes_rows: bool = True
@@ -58,8 +58,8 @@ class DeltaTable:
 
     def commit(self, entry: LogEntry) -> bool:
         """Append to the log; False when Delta skips it as a replay."""
-        if entry.ticket is not None:
-            app_id, seq = entry.ticket.app_id, entry.ticket.seq
+        if entry.commit_ids is not None:
+            app_id, seq = entry.commit_ids.app_id, entry.commit_ids.seq
             if seq <= self.transactions.get(app_id, -1):
                 return False
             self.transactions[app_id] = seq

@@ -11,7 +11,7 @@ from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Snapshot
@@ -58,16 +58,16 @@ class FakeLake(FakeAuditor):
         table = self.tables.get(spec.id)
         return NO_TABLE if table is None else table.version
 
-    def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
+    def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
         """An empty commit; the table is made if there is none, since a sleeping run may be about to make it."""
-        table = self._opened(spec, ticket)
+        table = self._opened(spec, commit_ids)
         seen = table.version
         self.moment("before fence commit")
         if table.version != seen:
             raise Overtaken(
-                f"{spec.id}: another writer changed this table while sequence {ticket.seq} was being written"
+                f"{spec.id}: another writer changed this table while sequence {commit_ids.seq} was being written"
             )
-        table.commit(LogEntry(table.rows, "FENCE", ours=True, ticket=ticket, state=state, changes_rows=False))
+        table.commit(LogEntry(table.rows, "FENCE", ours=True, commit_ids=commit_ids, state=state, changes_rows=False))
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """The commit of a batch."""
@@ -75,8 +75,8 @@ class FakeLake(FakeAuditor):
         for version, entry in enumerate(table.log if table else ()):
             if (
                 table is not None
-                and entry.ticket is not None
-                and entry.ticket.batch_id == batch_id
+                and entry.commit_ids is not None
+                and entry.commit_ids.batch_id == batch_id
                 and entry.counts is not None
                 and not entry.is_load
             ):
@@ -85,18 +85,18 @@ class FakeLake(FakeAuditor):
 
     def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
         """Everything that is there is replaced; verified as a staged batch is."""
-        spec, ticket = plan.spec, plan.ticket
-        table = self._opened(spec, ticket)
-        rows = tuple({**row, "_sync_seq": ticket.seq} for row in snapshot.frame[self.stage.loses :])
+        spec, commit_ids = plan.spec, plan.commit_ids
+        table = self._opened(spec, commit_ids)
+        rows = tuple({**row, "_sync_seq": commit_ids.seq} for row in snapshot.frame[self.stage.loses :])
         self.moment("before load commit")
-        under = replace(ticket, seq=-1 if ticket.load_seq is None else ticket.load_seq)
-        entry = LogEntry(rows, "LOAD", ours=True, ticket=under, counts=RowCounts(len(rows)), is_load=True)
+        under = replace(commit_ids, seq=-1 if commit_ids.load_seq is None else commit_ids.load_seq)
+        entry = LogEntry(rows, "LOAD", ours=True, commit_ids=under, counts=RowCounts(len(rows)), is_load=True)
         if not table.commit(entry):
             raise CommitMissing(f"{spec.id}: the log does not hold the rows of sequence {under.seq}")
         self.moment("after load commit")
         if len(rows) != snapshot.rows:
             raise StageBroken(f"{spec.id}: {len(rows)} rows were written where the source counted {snapshot.rows}")
-        return Batch(ticket.batch_id, len(rows), digest="", in_target=True)
+        return Batch(commit_ids.batch_id, len(rows), digest="", in_target=True)
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine, one commit, its confirmation."""
@@ -105,7 +105,7 @@ class FakeLake(FakeAuditor):
         kept = self.quarantine.setdefault(spec.id, [])
         for row in bad:
             kept += [row] if kept.count(row) < bad.count(row) else []
-        table = self._opened(spec, plan.ticket)
+        table = self._opened(spec, plan.commit_ids)
         self.moment("before commit")
         good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(row)]
         table.commit(
@@ -113,7 +113,7 @@ class FakeLake(FakeAuditor):
                 table.rows,
                 "LOADED",
                 ours=True,
-                ticket=plan.ticket,
+                commit_ids=plan.commit_ids,
                 state=state,
                 counts=RowCounts(batch.rows, batch.rows),
             )
@@ -121,10 +121,10 @@ class FakeLake(FakeAuditor):
             else self.written(plan, batch, state, table, good)
         )
         self.moment("after commit")
-        commit = self.find(spec, plan.ticket.batch_id)
+        commit = self.find(spec, plan.commit_ids.batch_id)
         if commit is None:
             raise CommitMissing(
-                f"{spec.id}: the log does not hold the batch {plan.ticket.batch_id} of sequence {plan.ticket.seq}"
+                f"{spec.id}: the log does not hold the batch {plan.commit_ids.batch_id} of sequence {plan.commit_ids.seq}"
             )
         return commit
 
@@ -159,7 +159,7 @@ class FakeLake(FakeAuditor):
     def sequences(self, table: TableId) -> list[int]:
         """The sequence of each commit of ours, in the log's order."""
         log = self.tables[table].log if table in self.tables else []
-        return [entry.ticket.seq for entry in log if entry.ticket is not None]
+        return [entry.commit_ids.seq for entry in log if entry.commit_ids is not None]
 
     def foreign(self, table: TableId, operation: str, rows: Sequence[Row] | None = None) -> None:
         """A commit of another hand: its rows, or none changed (OPTIMIZE)."""
@@ -184,7 +184,7 @@ class FakeLake(FakeAuditor):
 
     def written(self, plan: SyncPlan, batch: Batch, state: State, table: DeltaTable, good: list[Row]) -> LogEntry:
         """The commit of a batch, computed against the table as it is at that moment."""
-        mark = {"_sync_seq": plan.ticket.seq}
+        mark = {"_sync_seq": plan.commit_ids.seq}
         deleted = len(table.rows) if plan.overwrites else 0
         if plan.overwrites or not (table.landed or table.cleaned):
             kept, added, updated = [], good, 0
@@ -213,7 +213,7 @@ class FakeLake(FakeAuditor):
             quarantined=batch.rejected,
         )
         rows = (*kept, *({**row, **mark} for row in added))
-        return LogEntry(rows, "WRITE", ours=True, ticket=plan.ticket, state=state, counts=counts)
+        return LogEntry(rows, "WRITE", ours=True, commit_ids=plan.commit_ids, state=state, counts=counts)
 
     def withdrawn(self, plan: SyncPlan, batch: Batch, good: Sequence[Row]) -> set[tuple[object, ...]]:
         """Whole keys of the rows that are gone or went to quarantine, but for those under which another row lands."""
@@ -233,14 +233,14 @@ class FakeLake(FakeAuditor):
             there = list({key_of(plan.spec, row): row for row in there}.values())
         return without(good, there)
 
-    def _opened(self, spec: TableSpec, ticket: Ticket) -> DeltaTable:
+    def _opened(self, spec: TableSpec, commit_ids: CommitIds) -> DeltaTable:
         if spec.id not in self.tables:
-            table = DeltaTable(ticket.app_id)
+            table = DeltaTable(commit_ids.app_id)
             table.commit(LogEntry((), "CREATE TABLE", ours=True, changes_rows=False))
             self.tables[spec.id] = table
             self.moment("after create")
         table = self.tables[spec.id]
-        if table.app_id != ticket.app_id:
+        if table.app_id != commit_ids.app_id:
             raise TargetChanged(
                 f"{spec.id}: another table lies in its place than the one that this run was planned for"
             )

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
@@ -52,7 +52,7 @@ class FakeProbe:
         there = {"public", *(table.schema for table in self._database.tables)}
         return tuple(schema for schema in schemas if schema not in there)
 
-    def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
         """The integer maxima, then the bound, then the fingerprints over what a sync would read now."""
         self.asked += 1
         maxima = [self._highest_integer(look.spec) for look in looks]
@@ -63,7 +63,7 @@ class FakeProbe:
             for look, each in zip(looks, seen, strict=True)
         )
 
-    def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
+    def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """Seconds since the oldest row above all that was read was stamped, or since the last sync if only older rows moved."""
         return tuple(self._lag(look, seen) for look, seen in zip(looks, self.observe(looks), strict=True))
 
@@ -76,14 +76,14 @@ class FakeProbe:
         rows = [row for row in self._database.rows(spec.id) if is_fit(row)]
         return tuple(measured(spec, window, rows) for window in windows)
 
-    def _kept(self, look: Look, seen: Observation) -> Fingerprint | None:
+    def _kept(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
         kept = look.state.fingerprint if look.state else None
         if kept is None or not look.spec.is_incremental:
             return None
         upper = reading(look.spec, Request(run_id=""), look.state, seen).upper
         return self._fingerprint(look.spec, Window(kept.lower, None).clamp_upper(upper))
 
-    def _narrowed(self, look: Look, seen: Observation) -> Fingerprint | None:
+    def _narrowed(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
         lower = narrower(look.spec, look.state)
         if lower is None:
             return None
@@ -93,7 +93,7 @@ class FakeProbe:
     def _fingerprint(self, spec: TableSpec, window: Window) -> Fingerprint:
         return fingerprint(spec, window, self._table(spec), self._database.started)
 
-    def _parts(self, look: Look) -> Parts | None:
+    def _parts(self, look: ObserveRequest) -> Parts | None:
         if look.spec.id not in self._database.tables:
             return None
         members = Parts(tuple(sorted(self._database.tables[look.spec.id].members)))
@@ -106,7 +106,7 @@ class FakeProbe:
             return None
         return _highest(spec, [stored.values for stored in self._table(spec).values()])
 
-    def _lag(self, look: Look, seen: Observation) -> float:
+    def _lag(self, look: ObserveRequest, seen: Observation) -> float:
         spec, state = look.spec, look.state
         if (
             state is not None

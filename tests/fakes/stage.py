@@ -29,7 +29,7 @@ class FakeStage:
 
     def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
         """Half, then whole, then verified against the snapshot's own count."""
-        place, rows = (plan.spec.id, plan.ticket.batch_id), list(snapshot.frame)
+        place, rows = (plan.spec.id, plan.commit_ids.batch_id), list(snapshot.frame)
         self.batches[place] = rows[: len(rows) // 2]
         self.moment("staging")
         self.batches[place] = rows[self.loses :]
@@ -39,7 +39,7 @@ class FakeStage:
         good = [row for row in fit if not is_gone(row)]
         keys = [key_of(plan.spec, row) for row in good] if plan.spec.key else []
         return Batch(
-            batch_id=plan.ticket.batch_id,
+            batch_id=plan.commit_ids.batch_id,
             rows=len(self.batches[place]),
             digest=digest(self.batches[place]),
             lower=_lowest(plan.spec, good),
@@ -50,7 +50,7 @@ class FakeStage:
 
     def verify(self, plan: SyncPlan, snapshot: Snapshot) -> None:
         """Raises StageBroken unless as many rows were written as the source counted."""
-        found = len(self.batches[plan.spec.id, plan.ticket.batch_id])
+        found = len(self.batches[plan.spec.id, plan.commit_ids.batch_id])
         if found != snapshot.rows:
             raise StageBroken(f"{plan.spec.id}: {found} rows were staged where the source counted {snapshot.rows}")
 

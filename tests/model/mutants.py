@@ -383,7 +383,7 @@ MUTANTS = [
     Mutant(
         "the rows of a first load are committed without a sequence",
         "replaces what landed while their run was asleep",
-        without_the_thought(lake, "FakeLake.load", ("ticket=under", "ticket=None")),
+        without_the_thought(lake, "FakeLake.load", ("commit_ids=under", "commit_ids=None")),
     ),
     Mutant(
         "the rows of a first load are not counted before they get a position",

@@ -108,7 +108,7 @@ def test_a_session_is_opened_for_the_work_that_lies_ahead_in_the_tables_that_are
     landed(runtime.checkpoints)
     runtime._session()
     runtime.close()
-    runtime.foresee([ORDERS_SHAPE.id])
+    runtime.expect_full_reads([ORDERS_SHAPE.id])
     runtime._session()
     runtime.close()
     assert opened == [Work.TICK, Work.LOAD, Work.TICK, Work.LOAD], "the last one to read all that has landed"

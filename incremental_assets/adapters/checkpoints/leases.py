@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select, update
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats
 from incremental_assets.adapters.checkpoints.tables import heartbeats, is_table, names_of
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy, CheckpointsUnreachable, LeaseLost
 from incremental_assets.core.model.table import TableId
 
@@ -62,11 +62,11 @@ class Leases:
             raise LeaseLost(table)
 
     def _take(self, table: TableId, run_id: str, token: str) -> None:
-        owner = Owner.here()
+        owner = ProcessIdentity.here()
         with self._database.transaction(writes=True) as connection:
             row = self._locked(connection, table)
             if row.token is not None and not row.expired:
-                holder = Owner(row.host, row.machine, row.pid, row.process_started)
+                holder = ProcessIdentity(row.host, row.machine, row.pid, row.process_started)
                 if not holder.is_gone:
                     raise Busy(table, f"{holder}, run {row.run_id}, since {row.taken_at:%Y-%m-%d %H:%M:%S}Z")
             connection.execute(

@@ -22,7 +22,7 @@ from incremental_assets.adapters.checkpoints.leases import Leases, Pace
 from incremental_assets.adapters.checkpoints.positions import all_positions, position_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
@@ -164,6 +164,6 @@ class SqlLease:
 
 
 def _heartbeat(row: Any) -> Heartbeat:
-    owner = Owner(row.host, row.machine, row.pid, row.process_started) if row.token is not None else None
+    owner = ProcessIdentity(row.host, row.machine, row.pid, row.process_started) if row.token is not None else None
     holds = owner is not None and row.alive and not owner.is_gone
     return Heartbeat(str(owner) if holds else None, row.run_id if holds else None, row.probed_at, row.lag_seconds)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _LINUX = sys.platform.startswith("linux")
 
 
-def beside(ask: Callable[[], T]) -> tuple[T, HostClock]:
+def with_host_clock(ask: Callable[[], T]) -> tuple[T, HostClock]:
     """What was answered, and our own clocks just before."""
     wall, uptime = time.time(), _uptime()
     answer = ask()

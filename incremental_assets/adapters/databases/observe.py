@@ -11,7 +11,7 @@ from functools import partial
 from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Session, Unread
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
@@ -21,7 +21,7 @@ from incremental_assets.core.planning.planner import narrower, reading
 from incremental_assets.core.planning.settled_bound import Bound, highest_reading
 
 
-def observe(session: Session, looks: Sequence[Look]) -> tuple[Observation, ...]:
+def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
     """One observation per look, in their order."""
     tables = [look.spec.id for look in looks]
     before = session.members(tables)
@@ -41,7 +41,7 @@ def observe(session: Session, looks: Sequence[Look]) -> tuple[Observation, ...]:
     )
 
 
-def lag(session: Session, looks: Sequence[Look]) -> tuple[float, ...]:
+def lag(session: Session, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
     """Seconds per look since the oldest row that has not landed was stamped."""
     observations = observe(session, looks)
     unread: dict[int, Unread] = {}
@@ -70,7 +70,7 @@ def lowest(session: Session, specs: Sequence[TableSpec]) -> tuple[CursorValue | 
     return tuple(found.get(index) for index in range(len(specs)))
 
 
-def parts(session: Session, looks: Sequence[Look], before: Sequence[tuple[int, ...]]) -> list[Parts]:
+def parts(session: Session, looks: Sequence[ObserveRequest], before: Sequence[tuple[int, ...]]) -> list[Parts]:
     """What is there now and was `before`: a member that was away in between is of those that have joined, next time."""
     if not any(before):
         # The state of a look may know of members that have left since.
@@ -88,7 +88,7 @@ def parts(session: Session, looks: Sequence[Look], before: Sequence[tuple[int, .
     return stayed
 
 
-def _maxima(session: Session, looks: Sequence[Look]) -> list[CursorValue | None]:
+def _maxima(session: Session, looks: Sequence[ObserveRequest]) -> list[CursorValue | None]:
     numbered = {
         index: look.spec
         for index, look in enumerate(looks)
@@ -99,7 +99,7 @@ def _maxima(session: Session, looks: Sequence[Look]) -> list[CursorValue | None]
 
 
 def _fingerprints(
-    session: Session, looks: Sequence[Look], bound: Bound, windows: Sequence[Window | None]
+    session: Session, looks: Sequence[ObserveRequest], bound: Bound, windows: Sequence[Window | None]
 ) -> list[Fingerprint | None]:
     wanted = {index: (looks[index].spec, window) for index, window in enumerate(windows) if window is not None}
     found = session.fingerprints(wanted, bound, alone=len(looks) == 1) if wanted else {}
@@ -107,14 +107,16 @@ def _fingerprints(
 
 
 def _windows(
-    window_of: Callable[[Look, Observation], Window | None], looks: Sequence[Look], seen: Iterable[Observation]
+    window_of: Callable[[ObserveRequest, Observation], Window | None],
+    looks: Sequence[ObserveRequest],
+    seen: Iterable[Observation],
 ) -> list[Window | None]:
     return [
         apart(look.spec, partial(window_of, look, observation)) for look, observation in zip(looks, seen, strict=True)
     ]
 
 
-def _kept_window(look: Look, seen: Observation) -> Window | None:
+def _kept_window(look: ObserveRequest, seen: Observation) -> Window | None:
     """The kept fingerprint's window as it would be read now; None where there is nothing to compare with."""
     kept = look.state.fingerprint if look.state else None
     if kept is None or not look.spec.is_incremental:
@@ -122,13 +124,13 @@ def _kept_window(look: Look, seen: Observation) -> Window | None:
     return _from(kept.lower, look, seen)
 
 
-def _narrowed_window(look: Look, seen: Observation) -> Window | None:
+def _narrowed_window(look: ObserveRequest, seen: Observation) -> Window | None:
     """Above the watermark of now, where the kept fingerprint begins below it: else every look would count all that landed before."""
     lower = narrower(look.spec, look.state)
     return None if lower is None else _from(lower, look, seen)
 
 
-def _from(lower: CursorValue | None, look: Look, seen: Observation) -> Window:
+def _from(lower: CursorValue | None, look: ObserveRequest, seen: Observation) -> Window:
     return Window(lower, None).clamp_upper(reading(look.spec, Request(run_id=""), look.state, seen).upper)
 
 
@@ -142,7 +144,7 @@ def _since_last_sync(spec: TableSpec, state: State | None, seen: Observation) ->
     return 0.0 if state.fingerprint is not None and state.fingerprint == seen.fingerprint else since
 
 
-def _unread(look: Look, cursor: Cursor, bound: Bound) -> Unread:
+def _unread(look: ObserveRequest, cursor: Cursor, bound: Bound) -> Unread:
     """The stamps above all that was read, or all of the table's if nothing was; none past the clock."""
     spec, state = look.spec, look.state
     reached = state.position.max_cursor_read if state else None

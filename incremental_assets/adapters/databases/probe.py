@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from incremental_assets.adapters.databases import observe as asking
+from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Session
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation, SyncPlan
@@ -44,20 +44,20 @@ class SqlProbe:
         with self._session() as session:
             return session.bound(())
 
-    def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
         """One observation per look, all under one bound; of several tables, one that cannot be asked is observed without a fingerprint."""
         with self._session(_only(looks)) as session:
-            return asking.observe(session, looks)
+            return observe.observe(session, looks)
 
-    def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
+    def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
         with self._session(_only(looks)) as session:
-            return asking.lag(session, looks)
+            return observe.lag(session, looks)
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """Per incremental table its smallest cursor; None where it has none, or where that takes too long to find."""
         with self._session() as session:
-            return asking.lowest(session, specs)
+            return observe.lowest(session, specs)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, counted by the source in one statement."""
@@ -84,5 +84,5 @@ class SqlProbe:
             yield session
 
 
-def _only(looks: Sequence[Look]) -> TableId | None:
+def _only(looks: Sequence[ObserveRequest]) -> TableId | None:
     return looks[0].spec.id if len(looks) == 1 else None

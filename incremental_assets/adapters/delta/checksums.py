@@ -80,7 +80,7 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader) -> Comparison
         sf.col(_MORE) != 0
     )
     placed = differing.withColumn(_PLACE, sf.row_number().over(Over.partitionBy(sf.signum(_MORE)).orderBy(KEY)))
-    found = placed.agg(*_tell("missing", sf.col(_MORE)), *_tell("extra", -sf.col(_MORE))).first()
+    found = placed.agg(*_sum_and_samples("missing", sf.col(_MORE)), *_sum_and_samples("extra", -sf.col(_MORE))).first()
     if found is None:
         raise ValueError("an aggregate without a row")
     keys = {side: _shown(spec, sorted(found[own(f"{side}_keys")])) for side in ("missing", "extra")}
@@ -128,7 +128,7 @@ def _shown(spec: TableSpec, keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(readable_key(columns, key) if columns else key for key in keys)
 
 
-def _tell(name: str, more: Column) -> list[Column]:
+def _sum_and_samples(name: str, more: Column) -> list[Column]:
     """A sum, and no more keys than are shown, however many there are."""
     counts = more > 0
     total = sf.coalesce(sf.sum(sf.when(counts, more)), sf.lit(0)).alias(own(name))

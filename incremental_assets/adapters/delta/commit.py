@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.delta.commit_metadata import Note
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.transaction_log import SINCE, SINCE_CURSOR
 from incremental_assets.adapters.spark.expressions import column, quoted
@@ -37,7 +37,7 @@ class Write:
     """
 
     path: str
-    note: Note
+    note: CommitMetadata
     replacing: Sequence[str] = ()
     within: Sequence[KeyRange] = ()
     overwrites: bool = False
@@ -83,7 +83,7 @@ def shaped(plan: SyncPlan, rows: DataFrame, present: Present, found: Difference)
     kept = [column(there.name) for there in found.dropped if there.name in rows.columns]
     marks = [
         sf.lit(plan.request.run_id).alias(RUN_ID),
-        sf.lit(plan.ticket.seq).cast("bigint").alias(SEQ),
+        sf.lit(plan.commit_ids.seq).cast("bigint").alias(SEQ),
         sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     ]
     return rows.select(*columns, *kept, *marks)
@@ -141,7 +141,7 @@ def _metadata(plan: SyncPlan, comment: str, *, is_added: bool) -> dict[str, Any]
     metadata: dict[str, Any] = {"comment": comment} if comment and (is_added or plan.overwrites) else {}
     if not is_added or plan.overwrites:
         return metadata
-    metadata[SINCE] = plan.ticket.seq
+    metadata[SINCE] = plan.commit_ids.seq
     read = plan.previous.position.max_cursor_read if plan.previous else None
     return metadata | ({SINCE_CURSOR: f"{plan.spec.terms.cursor}={read.text}"} if read is not None else {})
 
@@ -150,6 +150,6 @@ def _is_conflict(error: Exception) -> bool:
     """Some arrive as Delta's own exceptions, some as bare Java ones, whose class is all that tells; from a server the condition does."""
     name = type(error).__name__ if isinstance(error, PySparkException) else ""
     java = getattr(error, "java_exception", None)
-    told = java.getClass().getName() if java is not None else ""
+    java_class = java.getClass().getName() if java is not None else ""
     condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
-    return condition.startswith(_CONFLICTS) or any(word in text for word in _CONFLICTING for text in (name, told))
+    return condition.startswith(_CONFLICTS) or any(word in text for word in _CONFLICTING for text in (name, java_class))

@@ -9,7 +9,7 @@ from typing import Any
 
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
 MARK = "incremental_assets"
 VERSION = 1
@@ -35,7 +35,7 @@ BEFORE_LANDING = (Kind.FENCE, Kind.LOAD)
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class CommitMetadata:
     """One commit's own words. `seen` is the version up to which no other hand had changed rows when it was written."""
 
     kind: Kind
@@ -61,31 +61,33 @@ class Note:
         return self.rows - self.rejected - self.gone - self.duplicates
 
     @classmethod
-    def of_batch(cls, plan: SyncPlan, batch: Batch, state: State, seen: int, rows_before: int | None = None) -> Note:
+    def of_batch(
+        cls, plan: SyncPlan, batch: Batch, state: State, seen: int, rows_before: int | None = None
+    ) -> CommitMetadata:
         """For the commit that lands a batch."""
         strategy = Kind.OVERWRITE if plan.overwrites else Kind(plan.spec.strategy.value)
-        kind, ticket = Kind.LOADED if batch.in_target else strategy, plan.ticket
+        kind, commit_ids = Kind.LOADED if batch.in_target else strategy, plan.commit_ids
         facts = (batch.rows, batch.rejected, batch.duplicates)
-        names = (ticket.app_id, ticket.seq, ticket.batch_id, plan.request.run_id)
+        names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, plan.request.run_id)
         return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone)
 
     @classmethod
-    def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> Note:
+    def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> CommitMetadata:
         """For the commit of a first load's rows."""
-        ticket, sequence = plan.ticket, plan.ticket.load_seq
+        commit_ids, sequence = plan.commit_ids, plan.commit_ids.load_seq
         if sequence is None:
             raise ValueError("only a first load has a sequence for its rows")
-        return cls(Kind.LOAD, ticket.app_id, sequence, ticket.batch_id, plan.request.run_id, seen, rows)
+        return cls(Kind.LOAD, commit_ids.app_id, sequence, commit_ids.batch_id, plan.request.run_id, seen, rows)
 
     @classmethod
-    def of_fence(cls, ticket: Ticket, state: State | None, seen: int) -> Note:
+    def of_fence(cls, commit_ids: CommitIds, state: State | None, seen: int) -> CommitMetadata:
         """For a commit without rows."""
-        return cls(Kind.FENCE, ticket.app_id, ticket.seq, ticket.batch_id, "", seen, state=state)
+        return cls(Kind.FENCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, "", seen, state=state)
 
     @classmethod
-    def of_maintenance(cls, ticket: Ticket, run_id: str, state: State, seen: int) -> Note:
-        """For a commit that puts files together; `ticket` names the last sequence, since it has none of its own."""
-        return cls(Kind.MAINTENANCE, ticket.app_id, ticket.seq, ticket.batch_id, run_id, seen, state=state)
+    def of_maintenance(cls, commit_ids: CommitIds, run_id: str, state: State, seen: int) -> CommitMetadata:
+        """For a commit that puts files together; `commit_ids` names the last sequence, since it has none of its own."""
+        return cls(Kind.MAINTENANCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, run_id, seen, state=state)
 
     def to_json(self) -> str:
         """One line."""
@@ -108,14 +110,14 @@ class Note:
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
-def read_note(text: Any) -> Note | None:
+def read_commit_metadata(text: Any) -> CommitMetadata | None:
     """The note of a commit; None where somebody else wrote it, whatever it is they wrote."""
     try:
         document = json.loads(text)
         if not isinstance(document, dict) or MARK not in document:
             return None
         state = document["state"]
-        return Note(
+        return CommitMetadata(
             kind=Kind(document["kind"]),
             app_id=document["app_id"],
             seq=document["seq"],

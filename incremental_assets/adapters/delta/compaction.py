@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.commit_metadata import Note
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.transaction_log import open_log
 from incremental_assets.adapters.spark.expressions import quoted
-from incremental_assets.adapters.spark.session import beside
+from incremental_assets.adapters.spark.session import second_session
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.compaction import SMALL, TARGET, How
 from incremental_assets.core.model.table import TableId
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _STATEMENTS = {How.GATHER: "OPTIMIZE {}", How.PURGE: "REORG TABLE {} APPLY (PURGE)"}
 
 
-def compact(session: SparkSession, table: TableId, path: str, how: How, note: Note) -> int:
+def compact(session: SparkSession, table: TableId, path: str, how: How, note: CommitMetadata) -> int:
     """One commit, confirmed from the log; its version. Raises CommitMissing where Delta found nothing to do."""
     settings = {
         # `${env:NAME}` in a setting is replaced by what that variable holds, and a column of a key may be called anything.
@@ -32,7 +32,7 @@ def compact(session: SparkSession, table: TableId, path: str, how: How, note: No
         # Else large files are taken as well, for a twentieth of their rows: what goes for them is decided for all together.
         "spark.databricks.delta.optimize.maxDeletedRowsRatio": "1.0",
     }
-    with beside(session) as own:
+    with second_session(session) as own:
         for name, value in settings.items():
             own.conf.set(name, value)
         own.sql(_STATEMENTS[how].format(f"delta.{quoted(path)}")).collect()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.adapters.delta.commit_metadata import Kind, Note
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.transaction_log import Committed
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.table import TableId
@@ -11,7 +11,7 @@ from incremental_assets.core.planning.report import RowCounts
 _IS_MERGE = "numTargetRowsInserted"
 
 
-def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -> RowCounts:
+def row_counts(commit: Committed, note: CommitMetadata, late: int = 0, deleted: int = 0) -> RowCounts:
     """`late` and `deleted` (of an overwrite) are not in the log; a commit found later is told without them."""
     written = note.rows if note.kind is Kind.LOADED else _rows_landed(commit, note)
     updated = _rows_gone(commit, note) if note.kind is Kind.UPSERT else 0
@@ -26,12 +26,12 @@ def row_counts(commit: Committed, note: Note, late: int = 0, deleted: int = 0) -
     )
 
 
-def _rows_landed(commit: Committed, note: Note) -> int:
+def _rows_landed(commit: Committed, note: CommitMetadata) -> int:
     """Rows of the batch in the target: all of them, where a commit wrote the others along."""
     return rows_written(commit) if note.rows_before is None else note.landable
 
 
-def _rows_gone(commit: Committed, note: Note) -> int:
+def _rows_gone(commit: Committed, note: CommitMetadata) -> int:
     """Rows of the target whose place rows of the batch took."""
     if note.rows_before is not None:
         return note.rows_before - _rows_kept(commit, note)
@@ -40,7 +40,7 @@ def _rows_gone(commit: Committed, note: Note) -> int:
     return commit.metrics.get("numDeletedRows", 0)
 
 
-def _rows_kept(commit: Committed, note: Note) -> int:
+def _rows_kept(commit: Committed, note: CommitMetadata) -> int:
     return rows_written(commit) - note.landable
 
 
@@ -51,7 +51,9 @@ def rows_written(commit: Committed) -> int:
     return commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)
 
 
-def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: bool, landed: int | None = None) -> None:
+def check_sums(
+    table: TableId, commit: Committed, note: CommitMetadata, *, into_nothing: bool, landed: int | None = None
+) -> None:
     """What was written must be the batch less what was rightly left out. Raises CommitMissing.
 
     `into_nothing`: all of it. `landed`: rows of the batch as they were counted on their way, where others were written along.
@@ -73,8 +75,8 @@ def check_sums(table: TableId, commit: Committed, note: Note, *, into_nothing: b
         )
 
 
-def _wrong(table: TableId, commit: Committed, told: str) -> CommitMissing:
+def _wrong(table: TableId, commit: Committed, finding: str) -> CommitMissing:
     return CommitMissing(
-        f"{table}: version {commit.version} {told}, which must not be; run "
+        f"{table}: version {commit.version} {finding}, which must not be; run "
         f"`incremental-assets check --select {table}`, read everything again with `--full-refresh`, and report it"
     )

@@ -38,14 +38,14 @@ def explained(table: TableId, lake: str, staged: str = "") -> Iterator[None]:
         raise known from None
 
 
-def explain(told: str, table: TableId, lake: str, staged: str) -> IncrementalAssetsError | None:
+def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAssetsError | None:
     """One sentence for what Spark said; None where that is nothing known, or not the lake's: the source's disk may be full as well."""
-    if any(package in told for package in java_packages()):
+    if any(package in text for package in java_packages()):
         return None
     for refusal, cure in _REFUSALS.items():
-        if refusal in told:
+        if refusal in text:
             return LakeRefused(
                 f"{table}: the lake at {lake} could not be written: {cure}; the next sync goes on where this one stopped"
             )
     # A batch is removed by its own run, or by the one that takes over from it.
-    return LeaseLost(table) if staged and staged in told and any(gone in told for gone in _GONE) else None
+    return LeaseLost(table) if staged and staged in text and any(gone in text for gone in _GONE) else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.spark_source import read_explained
-from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Kind, Note
+from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
@@ -33,7 +33,7 @@ from incremental_assets.core.model.schema_drift import (
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Snapshot
 
@@ -80,18 +80,18 @@ class DeltaLake:
         """The target's last version, by a listing of its log: -1 where there is none, None where only a session could list it."""
         return last_version(table_path(self._lake, spec.id))
 
-    def fence(self, spec: TableSpec, ticket: Ticket, state: State | None) -> None:
-        """Commit an empty batch under `ticket`, so that a sleeping run's lower sequence can never commit again."""
+    def fence(self, spec: TableSpec, commit_ids: CommitIds, state: State | None) -> None:
+        """Commit an empty batch under `commit_ids`, so that a sleeping run's lower sequence can never commit again."""
         session, path = self._session(), table_path(self._lake, spec.id)
         from incremental_assets.adapters.delta.commit import Write, empty, write
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
-            log = opened(session, path, spec, ticket.app_id)
+            log = opened(session, path, spec, commit_ids.app_id)
             newest = next(log.ours(), None)
             # What an unconfirmed commit did not see, the next look must still find.
-            note = Note.of_fence(ticket, state, _floor(newest) if newest else log.version)
+            note = CommitMetadata.of_fence(commit_ids, state, _floor(newest) if newest else log.version)
             write(empty(session), Write(path, note))
-            confirmed(spec, path, log.version, ticket.batch_id)
+            confirmed(spec, path, log.version, commit_ids.batch_id)
 
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """The commit that landed a batch, if it did."""
@@ -111,7 +111,7 @@ class DeltaLake:
         from incremental_assets.adapters.delta import loading
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
-            log = opened(session, path, spec, plan.ticket.app_id)
+            log = opened(session, path, spec, plan.commit_ids.app_id)
             batch, self._seen[spec.id] = loading.load(session, plan, snapshot, log, path)
         return batch
 
@@ -120,7 +120,7 @@ class DeltaLake:
         check_names(plan.spec)
         staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
         with explained(plan.spec.id, self._lake, staged), commit_lock(self._lake, plan.spec.id):
-            log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.ticket.app_id)
+            log = opened(self._session(), table_path(self._lake, plan.spec.id), plan.spec, plan.commit_ids.app_id)
             found = log.foreign(self._seen.get(plan.spec.id, log.version))
             if found is not None and (batch.in_target or not plan.overwrites):
                 raise changed_meanwhile(plan.spec, found)
@@ -150,31 +150,31 @@ class DeltaLake:
         if log is None:
             return lambda: tuple(Measure(window, 0, "0") for window in windows)
         session = self._session()
-        from incremental_assets.adapters.delta import checksums as reckoning
+        from incremental_assets.adapters.delta import checksums
 
         def counted() -> tuple[Measure, ...]:
             with explained(spec.id, self._lake):
-                return reckoning.measure(reckoning.Held(session, path, log, spec), windows)
+                return checksums.measure(checksums.Held(session, path, log, spec), windows)
 
         return counted
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ."""
-        held, source = self._beside_source(spec)
-        from incremental_assets.adapters.delta import checksums as reckoning
+        held, source = self._held_and_source(spec)
+        from incremental_assets.adapters.delta import checksums
 
         with explained(spec.id, self._lake), read_explained(source, spec.id):
-            return reckoning.compare(held, windows, source)
+            return checksums.compare(held, windows, source)
 
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
         """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
-        held, source = self._beside_source(spec)
-        from incremental_assets.adapters.delta import checksums as reckoning
+        held, source = self._held_and_source(spec)
+        from incremental_assets.adapters.delta import checksums
 
         with explained(spec.id, self._lake), read_explained(source, spec.id):
-            return reckoning.outdated(held, windows, source)
+            return checksums.outdated(held, windows, source)
 
-    def _beside_source(self, spec: TableSpec) -> tuple[Held, Reader]:
+    def _held_and_source(self, spec: TableSpec) -> tuple[Held, Reader]:
         """The table at the version of now, and its source."""
         if self._source is None:
             raise ValueError("a lake that compares is given the reader of the source")
@@ -184,9 +184,9 @@ class DeltaLake:
         if log is None:
             raise TargetChanged(f"{spec.id}: there is no table at {path} to compare with the source; run a sync first")
         session = self._session()
-        from incremental_assets.adapters.delta import checksums as reckoning
+        from incremental_assets.adapters.delta import checksums
 
-        return reckoning.Held(session, path, log, spec), self._source
+        return checksums.Held(session, path, log, spec), self._source
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
@@ -194,10 +194,10 @@ class DeltaLake:
         if not spec.key or open_log(path) is None:
             return Duplicates(0, 0)
         session = self._session()
-        from incremental_assets.adapters.delta import checksums as reckoning
+        from incremental_assets.adapters.delta import checksums
 
         with explained(spec.id, self._lake):
-            return reckoning.duplicates(session, path, spec)
+            return checksums.duplicates(session, path, spec)
 
     def rows(self, spec: TableSpec) -> int | None:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""
@@ -211,10 +211,10 @@ class DeltaLake:
         if log is None:
             return (0,) * len(windows)
         session = self._session()
-        from incremental_assets.adapters.delta import checksums as reckoning
+        from incremental_assets.adapters.delta import checksums
 
         with explained(spec.id, self._lake):
-            return reckoning.count(reckoning.Held(session, path, log, spec), windows)
+            return checksums.count(checksums.Held(session, path, log, spec), windows)
 
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target as its log tells them, without Spark; none if there is no table."""
@@ -224,16 +224,16 @@ class DeltaLake:
     def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         """Put the target's files together, in one commit that carries the state and leaves every row as it is; the version after it."""
         session, path = self._session(), table_path(self._lake, spec.id)
-        from incremental_assets.adapters.delta import compaction as upkeep
+        from incremental_assets.adapters.delta import compaction
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             log = open_log(path)
             if log is None or log.app_id != state.app_id:
                 raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was just synced")
             newest = next(log.ours(), None)
-            ticket = Ticket(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
-            note = Note.of_maintenance(ticket, run_id, state, _floor(newest) if newest else log.version)
-            return upkeep.compact(session, spec.id, path, how, note)
+            commit_ids = CommitIds(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
+            note = CommitMetadata.of_maintenance(commit_ids, run_id, state, _floor(newest) if newest else log.version)
+            return compaction.compact(session, spec.id, path, how, note)
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""

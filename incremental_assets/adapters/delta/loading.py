@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Observation, SparkSession
 
 from incremental_assets.adapters.delta.commit import Write, shaped, write
-from incremental_assets.adapters.delta.commit_metadata import Note
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.counts import rows_written
 from incremental_assets.adapters.delta.dedup import Present
@@ -37,17 +37,17 @@ def load(session: SparkSession, plan: SyncPlan, snapshot: Snapshot, log: TableLo
     rows = shaped(
         plan, frame.observe(counted, count_future(plan).alias(own("future"))), Present(path, there, None), changes
     )
-    note = Note.of_load(plan, snapshot.rows, seen=log.version)
+    note = CommitMetadata.of_load(plan, snapshot.rows, seen=log.version)
     write(rows, Write(path, note, overwrites=True, evolves=bool(changes), rows_per_file=rows_per_file(spec)))
-    _, done = confirmed(spec, path, log.version, plan.ticket.batch_id)
+    _, done = confirmed(spec, path, log.version, plan.commit_ids.batch_id)
     written = rows_written(done)
     if written != snapshot.rows:
         raise StageBroken(
             f"{spec.id}: {written} rows were written where the source counts {snapshot.rows} in the same snapshot; "
             "they got no position, so that the next sync replaces them; run it again, and report it if it stays"
         )
-    told = warnings(plan, counted.get[own("future")])
-    return Batch(plan.ticket.batch_id, written, digest="", warnings=told, in_target=True), done.version
+    sentences = warnings(plan, counted.get[own("future")])
+    return Batch(plan.commit_ids.batch_id, written, digest="", warnings=sentences, in_target=True), done.version
 
 
 def rows_per_file(spec: TableSpec) -> int | None:

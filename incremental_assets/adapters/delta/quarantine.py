@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit import Write, write
-from incremental_assets.adapters.delta.commit_metadata import Kind, Note
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.target_table import opened, prepare
 from incremental_assets.adapters.delta.transaction_log import TableLog, open_log
 from incremental_assets.adapters.spark.expressions import column
@@ -30,7 +30,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import Fidelity, TableSpec
-from incremental_assets.core.planning.plan import SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
 _SUFFIX = "/quarantine"
 """After the table's own app id."""
@@ -42,36 +42,38 @@ _KEPT = own("kept")
 
 def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged: str) -> None:
     """Add the batch's rejected rows, but for those that are there already, value by value and as often: what is read again is not added again."""
-    spec, ticket = plan.spec, plan.ticket
+    spec, commit_ids = plan.spec, plan.commit_ids
     path, columns = quarantine_path(lake, spec.id), _as_texts(spec)
-    app_id, seq = _names(open_log(path), ticket)
+    app_id, seq = _names(open_log(path), commit_ids)
     log = opened(session, path, spec, columns=columns, app_id=app_id)
     prepare(session, path, log, columns)
     there = {found.name.lower(): found.name for found in log.columns()}
     rows = _rejected(session, staged, spec, there)
     fresh = _fresh(rows, session.read.format("delta").load(path))
-    note = Note(Kind.QUARANTINE, app_id, seq, ticket.batch_id, plan.request.run_id, log.version, rows=batch.rejected)
+    note = CommitMetadata(
+        Kind.QUARANTINE, app_id, seq, commit_ids.batch_id, plan.request.run_id, log.version, rows=batch.rejected
+    )
     marked = fresh.select(
         *(column(name) for name in rows.columns),
         sf.lit(plan.request.run_id).alias(RUN_ID),
-        sf.lit(ticket.seq).cast("bigint").alias(SEQ),
+        sf.lit(commit_ids.seq).cast("bigint").alias(SEQ),
         sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     )
     evolves = any(name.lower() not in there for name in rows.columns)
     write(marked, Write(path, note, evolves=evolves))
     after = opened(session, path, spec, columns=columns, app_id=app_id)
-    if not any(commit.note and commit.note.batch_id == ticket.batch_id for commit in after.commits(log.version)):
+    if not any(commit.note and commit.note.batch_id == commit_ids.batch_id for commit in after.commits(log.version)):
         raise CommitMissing(
             f"{spec.id}: the rows that cannot land did not reach quarantine, so nothing of this batch was written; run the sync again"
         )
 
 
-def _names(log: TableLog | None, ticket: Ticket) -> tuple[str, int]:
+def _names(log: TableLog | None, commit_ids: CommitIds) -> tuple[str, int]:
     """App id and sequence of the commit. The rows that an earlier table of the same name left stay, and new ones go beside them."""
-    ours = f"{ticket.app_id}{_SUFFIX}"
+    ours = f"{commit_ids.app_id}{_SUFFIX}"
     if log is None or log.app_id == ours or not log.app_id.endswith(_SUFFIX):
-        return ours, ticket.seq
-    return log.app_id, max(ticket.seq, 1 + log.last_sequence(log.app_id))
+        return ours, commit_ids.seq
+    return log.app_id, max(commit_ids.seq, 1 + log.last_sequence(log.app_id))
 
 
 def _rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[str, str]) -> DataFrame:

@@ -35,7 +35,7 @@ class ParquetStage:
         session = self._session()
         from incremental_assets.adapters.delta.staging import repeated_keys, write_counted
 
-        table, batch_id = plan.spec.id, plan.ticket.batch_id
+        table, batch_id = plan.spec.id, plan.commit_ids.batch_id
         path = staging_path(self._lake, table, batch_id)
         with explained(table, self._lake):
             self._sweep(table)
@@ -71,17 +71,17 @@ class ParquetStage:
 
 def warnings(plan: SyncPlan, future: int, rejected: int = 0, duplicates: Duplicates = NO_DUPLICATES) -> tuple[str, ...]:
     """What an operator should know of a batch."""
-    told = []
+    sentences = []
     if future and plan.spec.future is FuturePolicy.LAND:
-        told.append(
+        sentences.append(
             f"{counted(future, 'row')} {agreeing(future, 'is', 'are')} stamped past the source's clock ({plan.future_above}): landed, without moving the watermark"
         )
     if rejected:
-        told.append(f"{counted(rejected, 'row')} cannot land and went to quarantine")
+        sentences.append(f"{counted(rejected, 'row')} cannot land and went to quarantine")
     if duplicates.rows:
         rows, named = duplicates.rows, " · ".join(duplicates.samples)
-        told.append(
+        sentences.append(
             f"{counted(rows, 'row')} {agreeing(rows, 'repeats', 'repeat')} a key ({', '.join(plan.spec.key)}) that the source does not enforce"
             f"{f', such as {named}' if named else ''}; of each key the row with the largest cursor landed"
         )
-    return tuple(told)
+    return tuple(sentences)

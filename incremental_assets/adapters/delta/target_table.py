@@ -86,10 +86,10 @@ def create(
     if is_awkward(columns):
         properties[_COLUMN_MAPPING] = "name"
     listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
-    told = f" COMMENT {literal(comment)}" if comment else ""
+    commented = f" COMMENT {literal(comment)}" if comment else ""
     try:
         session.sql(
-            f"CREATE TABLE IF NOT EXISTS delta.{quoted(path)} ({', '.join([*described, *own])}) USING delta{told} TBLPROPERTIES ({listed})"
+            f"CREATE TABLE IF NOT EXISTS delta.{quoted(path)} ({', '.join([*described, *own])}) USING delta{commented} TBLPROPERTIES ({listed})"
         )
     except PySparkException as error:
         # Without a lock another machine may have been first; whose table it is, the caller looks.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Note, read_note
+from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, read_commit_metadata
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.paths import is_local
@@ -50,7 +50,7 @@ class Committed:
     operation: str
     metrics: Mapping[str, int]
     engine: str
-    note: Note | None
+    note: CommitMetadata | None
 
     @property
     def changed_rows(self) -> bool:
@@ -134,14 +134,14 @@ class TableLog:
 
     def ours(self) -> Iterator[Committed]:
         """Commits of ours, newest first, read as far back as the caller asks."""
-        told = 0
+        seen = 0
         for limit in _STEPS:
             commits = self._history(limit)
             yield from (
-                commit for commit in commits[told:] if commit.note is not None and commit.note.app_id == self.app_id
+                commit for commit in commits[seen:] if commit.note is not None and commit.note.app_id == self.app_id
             )
-            told = len(commits)
-            if limit is not None and told < limit:
+            seen = len(commits)
+            if limit is not None and seen < limit:
                 return
 
     def foreign(self, after: int) -> Committed | None:
@@ -210,13 +210,13 @@ def _committed(entry: Mapping[str, Any]) -> Committed:
         operation=str(entry.get("operation", "")),
         metrics=metrics,
         engine=str(entry.get("engineInfo") or entry.get("clientVersion") or "an unknown engine"),
-        note=read_note(entry.get("userMetadata")),
+        note=read_commit_metadata(entry.get("userMetadata")),
     )
 
 
-def _reached(told: str | None) -> Reached | None:
+def _reached(text: str | None) -> Reached | None:
     """From `column:type=value`."""
-    cursor, separator, value = (told or "").rpartition("=")
+    cursor, separator, value = (text or "").rpartition("=")
     return Reached(cursor, value) if separator else None
 
 

@@ -142,8 +142,8 @@ def _train(folder: Path) -> None:
     except subprocess.TimeoutExpired:
         raise SetupError(f"the training run took more than {PATIENCE} s and was ended") from None
     if done.returncode != 0 or not _dumped(folder, DRIVER).is_file():
-        told = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise SetupError(f"the training run left none ({told[-1]})")
+        output = done.stderr.strip().splitlines() or ["it said nothing"]
+        raise SetupError(f"the training run left none ({output[-1]})")
 
 
 def _dumped(folder: Path, name: str) -> Path:

@@ -22,10 +22,10 @@ from pathlib import Path
 import psutil
 
 from incremental_assets.adapters.permissions import strict
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.adapters.spark.cds_archive import spark_home
 from incremental_assets.adapters.spark.java import require_java
-from incremental_assets.adapters.spark.server_record import Announced, read, still_announced, withdraw, write
+from incremental_assets.adapters.spark.server_record import Announced, is_announced, read, withdraw, write
 from incremental_assets.adapters.spark.session import (
     Machine,
     SparkSettings,
@@ -79,7 +79,9 @@ class Health:
     unusable: str = ""
 
 
-def start(folder: Path, *, without: Collection[str] = (), keeper: Owner | None = None) -> tuple[Announced, bool]:
+def start(
+    folder: Path, *, without: Collection[str] = (), keeper: ProcessIdentity | None = None
+) -> tuple[Announced, bool]:
     """The engine of a folder, and whether it was this call that started it. Raises SetupError.
 
     `without`: variables that it does not inherit, such as those that hold passwords. `keeper`: the process that will end it.
@@ -96,10 +98,10 @@ def start(folder: Path, *, without: Collection[str] = (), keeper: Owner | None =
         environment |= {**machine.environment, TOKEN_VARIABLE: token, "PYSPARK_PYTHON": sys.executable}
         process = _spawn(folder, machine, log, environment)
         try:
-            (folder / _STARTING).write_text(Owner.of(process.pid).text, encoding="utf-8")
+            (folder / _STARTING).write_text(ProcessIdentity.of(process.pid).text, encoding="utf-8")
             port = _port(process, log)
             engine = Announced(
-                process=Owner.of(process.pid),
+                process=ProcessIdentity.of(process.pid),
                 port=port,
                 token=token,
                 made_from=made_from(require_java()),
@@ -153,7 +155,7 @@ def _ask(folder: Path, engine: Announced) -> None:
     """As a run does. Raises EngineLost or SetupError."""
     from incremental_assets.adapters.spark import connect_client as remote
 
-    remote.close(remote.open_remote(engine, partial(still_announced, folder, engine)))
+    remote.close(remote.open_remote(engine, partial(is_announced, folder, engine)))
 
 
 # --- the process ----------------------------------------------------------------------------------------
@@ -190,12 +192,12 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
     """Where it answers, once it does."""
     deadline = time.monotonic() + _READY_WITHIN
     while time.monotonic() < deadline:
-        told = log.read_text(encoding="utf-8", errors="replace")
-        if found := _STARTED.search(told):
+        output = log.read_text(encoding="utf-8", errors="replace")
+        if found := _STARTED.search(output):
             return int(found[1])
         if process.poll() is not None:
-            told = log.read_text(encoding="utf-8", errors="replace")
-            raise SetupError(f"the engine ended while it started ({_reason(told)}); its log is {log}")
+            output = log.read_text(encoding="utf-8", errors="replace")
+            raise SetupError(f"the engine ended while it started ({_reason(output)}); its log is {log}")
         time.sleep(0.05)
     raise SetupError(f"the engine did not answer within {_READY_WITHIN} seconds and was ended; its log is {log}")
 
@@ -204,15 +206,15 @@ _NO_JVM = "Error: Could not create the Java Virtual Machine."
 """What a JVM says after it has named the fault."""
 
 
-def _reason(told: str) -> str:
+def _reason(output: str) -> str:
     """The line that names the fault, of a log that was read after its process had ended."""
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     named = [before for before, line in pairwise(lines) if line == _NO_JVM]
     named += [line for line in lines if "Exception" in line or "Error" in line]
     return (named or lines[-1:] or ["it said nothing"])[0]
 
 
-def _end(owner: Owner) -> None:
+def _end(owner: ProcessIdentity) -> None:
     """Asked first, then made to. Whoever started it may be there and not have taken notice yet, so that its number stays a while."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
@@ -259,8 +261,8 @@ def _clear(folder: Path) -> None:
     """What an engine leaves behind when it is killed; and an engine whose start was killed, which nobody would find."""
     withdraw(folder)
     with suppress(FileNotFoundError, ValueError):
-        left = Owner.parse((folder / _STARTING).read_text(encoding="utf-8"))
-        if left.started and left.machine == Owner.here().machine and not left.is_gone:
+        left = ProcessIdentity.parse((folder / _STARTING).read_text(encoding="utf-8"))
+        if left.started and left.machine == ProcessIdentity.here().machine and not left.is_gone:
             _end(left)
     (folder / _STARTING).unlink(missing_ok=True)
     shutil.rmtree(_scratch(folder), ignore_errors=True)

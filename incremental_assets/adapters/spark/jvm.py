@@ -74,10 +74,10 @@ def _tells_of_an_end(error: BaseException) -> bool:
     if isinstance(error, (ConnectionError, Py4JError)) and not isinstance(error, Py4JJavaError):
         return True
     try:
-        told = str(error)
+        text = str(error)
     except Exception:  # noqa: BLE001 - Java is asked for the words, and is gone
         return True
-    return any(words in told for words in _STOPPED)
+    return any(words in text for words in _STOPPED)
 
 
 def _process() -> subprocess.Popen[bytes] | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import SetupError
 
 _FILE = "engine.json"
@@ -18,7 +18,7 @@ _FILE = "engine.json"
 class Announced:
     """One engine: its process, where it answers, to whom, and what it was made from."""
 
-    process: Owner
+    process: ProcessIdentity
     port: int
     token: str = field(repr=False)
     made_from: str
@@ -28,7 +28,7 @@ class Announced:
     since: datetime
     log: str
     keeper: str = ""
-    """Another process that ends it when it ends itself, as `Owner` writes it; empty for an engine that stays."""
+    """Another process that ends it when it ends itself, as `ProcessIdentity` writes it; empty for an engine that stays."""
 
     @property
     def address(self) -> str:
@@ -38,12 +38,12 @@ class Announced:
     @property
     def is_gone(self) -> bool:
         """Whether its process has ended: with the machine, too, and a later one of the same number is another one."""
-        return self.process.is_gone or self.process.machine != Owner.here().machine
+        return self.process.is_gone or self.process.machine != ProcessIdentity.here().machine
 
     @property
     def is_left_alone(self) -> bool:
         """Whether whoever was to end it did not come to that."""
-        return bool(self.keeper) and Owner.parse(self.keeper).is_gone
+        return bool(self.keeper) and ProcessIdentity.parse(self.keeper).is_gone
 
 
 def read(folder: Path) -> Announced | None:
@@ -66,7 +66,7 @@ def read(folder: Path) -> Announced | None:
         )
     try:
         kept = json.loads(text)
-        process, since = Owner.parse(kept.pop("process")), datetime.fromisoformat(kept.pop("since"))
+        process, since = ProcessIdentity.parse(kept.pop("process")), datetime.fromisoformat(kept.pop("since"))
         return Announced(process=process, since=since, **kept)
     except (ValueError, KeyError, TypeError):
         raise SetupError(
@@ -88,7 +88,7 @@ def withdraw(folder: Path) -> None:
     (folder / _FILE).unlink(missing_ok=True)
 
 
-def still_announced(folder: Path, engine: Announced) -> bool:
+def is_announced(folder: Path, engine: Announced) -> bool:
     """Whether this very engine is there, and meant to be."""
     try:
         return not engine.is_gone and read(folder) == engine

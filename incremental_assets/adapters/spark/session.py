@@ -124,7 +124,7 @@ def this_machine(settings: SparkSettings) -> Machine:
 
 
 @contextmanager
-def beside(session: SparkSession) -> Iterator[SparkSession]:
+def second_session(session: SparkSession) -> Iterator[SparkSession]:
     """Another session on the same engine, until the end of the block: what is set in it reaches nobody else."""
     theirs: Any = session
     # Over the same way to the engine. `cloneSession` would copy that way, locks included, which Python cannot.

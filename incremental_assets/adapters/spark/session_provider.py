@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.spark import jvm
 from incremental_assets.adapters.spark import session as own
 from incremental_assets.adapters.spark.java import require_java
-from incremental_assets.adapters.spark.server_record import Announced, read, still_announced
+from incremental_assets.adapters.spark.server_record import Announced, is_announced, read
 from incremental_assets.adapters.spark.session import SparkSettings, Work, made_from
 from incremental_assets.core.errors import EngineLost, SetupError
 from incremental_assets.core.interruption import this_process
@@ -113,7 +113,7 @@ class Session:
         self._session = self._engine = self._engines = None
 
     def _is_there(self, engine: Announced) -> bool:
-        return self._engines is not None and still_announced(self._engines, engine)
+        return self._engines is not None and is_announced(self._engines, engine)
 
 
 def find_engine(folder: Path) -> Announced | None:

@@ -22,7 +22,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import parse_duration
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import Grid, IntegerGrid, parts, touched
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -143,29 +143,29 @@ def _until(runtime: Runtime, spec: TableSpec, grid: Grid) -> datetime | int:
     """What closes the grid: the time now, or the highest number that the source shows."""
     if not isinstance(grid, IntegerGrid):
         return datetime.now(UTC)
-    (seen,) = runtime.probe(spec.id.source).observe([Look(spec, None)])
+    (seen,) = runtime.probe(spec.id.source).observe([ObserveRequest(spec, None)])
     if seen.highest is None:
         raise SelectionError(f"{spec.id}: the source's table is empty")
     return int(seen.highest.text)
 
 
-def _nothing_left(spec: TableSpec, told: str) -> SyncReport:
-    return SyncReport(spec.id, str(uuid.uuid4()), spec.strategy, Mode.BACKFILL, Status.IDLE, reason=told)
+def _nothing_left(spec: TableSpec, summary: str) -> SyncReport:
+    return SyncReport(spec.id, str(uuid.uuid4()), spec.strategy, Mode.BACKFILL, Status.IDLE, reason=summary)
 
 
 def _answer(spec: TableSpec, done: Sequence[SyncReport], skipped: int, seconds: float) -> Answer:
     rows = sum(report.rows.read for report in done)
-    told = (
+    summary = (
         f"{spec.id}: {counted(rows, 'row')} read in {counted(len(done), 'run')}"
         if done
         else f"{spec.id}: nothing left to read"
     )
     if skipped:
-        told += f", {counted(skipped, 'partition')} had landed in an earlier call (--again reads them too)"
+        summary += f", {counted(skipped, 'partition')} had landed in an earlier call (--again reads them too)"
     if not done:
         # The document names the table all the same, and says why nothing was read.
-        done = [_nothing_left(spec, told)]
-    whole = reports.answer(done[0].run_id, done, told, seconds)
+        done = [_nothing_left(spec, summary)]
+    whole = reports.answer(done[0].run_id, done, summary, seconds)
     grid = Shown(
         ("window", "status", "read", "inserted", "updated", "unchanged", "seconds"),
         tuple(

@@ -72,18 +72,18 @@ def _grid(verdicts: Sequence[Verdict]) -> Grid:
 
 
 def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict]:
-    runtime.foresee(spec.id for spec in found.specs)
+    runtime.expect_full_reads(spec.id for spec in found.specs)
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
         watch.begin(spec.id for spec in specs)
         if not specs:
             continue
-        scope, told = Scope(source.parallel.checks), Counter[TableId]()
+        scope, counts = Scope(source.parallel.checks), Counter[TableId]()
         for verdict in audit(specs, scope, partial(terms_of, source), runtime.ports(source.name)):
-            told[verdict.table] += 1
+            counts[verdict.table] += 1
             of = len(applicable(terms_of(source, verdict.table)))
             result = "passed" if verdict.passed else "failed"
-            watch.show(verdict.table, f"{told[verdict.table]} of {of} checks, {verdict.check} {result}")
+            watch.show(verdict.table, f"{counts[verdict.table]} of {of} checks, {verdict.check} {result}")
             yield verdict
     for trouble in found.troubles:
         for check in applicable(trouble.terms):

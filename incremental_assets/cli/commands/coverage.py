@@ -41,10 +41,10 @@ def answer(found: Sequence[Coverage]) -> Answer:
     )
     notes = [note for each in found for note in _notes(each)]
     good = sum(each.agrees for each in found)
-    told = Note(
+    summary = Note(
         f"{good} of {len(found)} tables are covered up to their watermark", "strong" if good == len(found) else "bad"
     )
-    shown: tuple[Shown, ...] = (grid, *notes, told)
+    shown: tuple[Shown, ...] = (grid, *notes, summary)
     return Answer({"tables": [_entry(each) for each in found]}, shown, DONE if good == len(found) else FAILED)
 
 
@@ -85,16 +85,17 @@ def _notes(each: Coverage) -> list[Note]:
         )
     if each.gaps:
         cures = " and ".join(read_again(each.table, gap) for gap in each.gaps[:_MOST])
-        told = f"nothing has landed from {', '.join(map(str, each.gaps))}; read what is missing with {cures}"
-        notes.append(Note(f"{each.table}: {told}", "bad"))
+        summary = f"nothing has landed from {', '.join(map(str, each.gaps))}; read what is missing with {cures}"
+        notes.append(Note(f"{each.table}: {summary}", "bad"))
     if each.not_covered:
-        told = "Dagster shows as materialized what has not been covered"
-        notes.append(Note(f"{each.table}: {told}: {_some(each.not_covered)}; materialize these partitions", "bad"))
+        summary = "Dagster shows as materialized what has not been covered"
+        notes.append(Note(f"{each.table}: {summary}: {_some(each.not_covered)}; materialize these partitions", "bad"))
     if each.not_announced:
-        told = "landed, and Dagster was not told"
+        summary = "landed, and Dagster was not told"
         notes.append(
             Note(
-                f"{each.table}: {told}: {_some(each.not_announced)}; materialize these partitions to show them", "warn"
+                f"{each.table}: {summary}: {_some(each.not_announced)}; materialize these partitions to show them",
+                "warn",
             )
         )
     return notes

@@ -204,7 +204,7 @@ def _answer(story: Story, site: Site, option: str) -> Answer:
     }
     shown: list[Shown] = [demo_proof.work(first, second), Note(""), demo_proof.grid(story.proven), Note("")]
     shown += [Note(report.error or f"{report.table}: {report.status}", "bad") for report in broken]
-    shown += _told(story)
+    shown += _second_sync_notes(story)
     if is_equal and not broken:
         shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
     else:
@@ -213,11 +213,11 @@ def _answer(story: Story, site: Site, option: str) -> Answer:
     return Answer(document, tuple(shown), DONE if is_equal and not broken else FAILED)
 
 
-def _told(story: Story) -> list[Shown]:
+def _second_sync_notes(story: Story) -> list[Shown]:
     late = sum(report.rows.late for report in story.second)
     deleted = ", ".join(f"{each.table.name} ({each.left_out:,} rows)" for each in story.proven if each.left_out)
     read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
-    told: list[Shown] = [
+    notes: list[Shown] = [
         Note(
             f"The second sync read {read:,} of {held:,} rows. {late:,} of them were late: stamped before the first sync, committed after it. A watermark by max(updated_at) loses them."
         ),
@@ -226,13 +226,13 @@ def _told(story: Story) -> list[Shown]:
         ),
     ]
     if deleted:
-        told.append(
+        notes.append(
             Note(
                 f"Deletes are not followed yet: the rows deleted in the source were left out of the comparison in {deleted}.",
                 "warn",
             )
         )
-    return told
+    return notes
 
 
 def _next(site: Site, option: str) -> Sequence[Shown]:

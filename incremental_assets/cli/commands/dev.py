@@ -104,7 +104,7 @@ def _database(configuration: Configuration) -> Iterator[None]:
 @contextmanager
 def _engine(configuration: Configuration) -> Iterator[None]:
     """The engine, so that runs need not start Spark; one that was there before stays there. Without it the runs do as they can."""
-    from incremental_assets.adapters.process import Owner
+    from incremental_assets.adapters.process import ProcessIdentity
     from incremental_assets.adapters.spark import connect_server as server
     from resources.home import engine_folder
 
@@ -113,7 +113,7 @@ def _engine(configuration: Configuration) -> Iterator[None]:
         return
     folder, ours = engine_folder(), False
     try:
-        engine, started = server.start(folder, without=configuration.secrets, keeper=Owner.here())
+        engine, started = server.start(folder, without=configuration.secrets, keeper=ProcessIdentity.here())
         ours = started or engine.is_left_alone
         _say(f"the engine answers at {engine.address} (pid {engine.process.pid})")
     except SetupError as error:

@@ -180,8 +180,8 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
         where = address(source, runtime.configuration.path)
         facts, why = _facts(runtime, source, wanted)
         statements[source.name] = dialect_of(where.dialect).missing_sql(where, wanted, facts, _whole(source))
-        told = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
-        shown.append(Note(f"{told}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
+        summary = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
+        shown.append(Note(f"{summary}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
     return Answer({"sql": statements}, shown)
 
 

@@ -28,9 +28,9 @@ def _start(configuration: Configuration) -> Answer:
     from resources.home import engine_folder
 
     engine, started = server.start(engine_folder(), without=configuration.secrets)
-    told = "started" if started else "was running already"
+    summary = "started" if started else "was running already"
     shown: list[Shown] = [
-        Note(f"the engine {told}: pid {engine.process.pid} at {engine.address}, log {engine.log}", "good")
+        Note(f"the engine {summary}: pid {engine.process.pid} at {engine.address}, log {engine.log}", "good")
     ]
     if not configuration.shares_engine:
         shown.append(
@@ -47,8 +47,8 @@ def _stop(_: Configuration) -> Answer:
     from resources.home import engine_folder
 
     ended = server.stop(engine_folder())
-    told = f"the engine (pid {ended.process.pid}) has ended" if ended else "no engine was running"
-    return Answer({"running": False, "stopped": ended is not None}, (Note(told, "good"),))
+    summary = f"the engine (pid {ended.process.pid}) has ended" if ended else "no engine was running"
+    return Answer({"running": False, "stopped": ended is not None}, (Note(summary, "good"),))
 
 
 def _status(_: Configuration) -> Answer:

@@ -20,7 +20,7 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
@@ -76,9 +76,9 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
             {"source": table.source, "table": render_table(table.schema, table.name)} for table, _ in left
         ],
     }
-    told = Answer(document, (*notes, *_shown(standings), *(Note(sentence, "dim") for _, sentence in left)))
+    summary = Answer(document, (*notes, *_shown(standings), *(Note(sentence, "dim") for _, sentence in left)))
     # A look has not failed because of what it shows.
-    return replace(with_problems(told, found), exit_code=DONE)
+    return replace(with_problems(summary, found), exit_code=DONE)
 
 
 def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standing]:
@@ -119,7 +119,7 @@ def _look(
             continue
         try:
             probe = runtime.probe(source.name)
-            looks = [Look(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
+            looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
             lags |= zip((spec.id for spec in specs), probe.lag(looks), strict=True)
             bounds[source.name] = probe.bound()
         except IncrementalAssetsError as error:

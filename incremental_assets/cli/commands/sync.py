@@ -16,7 +16,7 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import Board, board
 from incremental_assets.cli.selection import Survey, survey, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
@@ -24,9 +24,9 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
-from incremental_assets.core.syncing.cached_probe import SeenProbe
+from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
-from incremental_assets.core.syncing.pending import Moved, located, look_over
+from incremental_assets.core.syncing.pending import Pending, located, look_over
 from incremental_assets.core.syncing.sync_many import sync_many
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
         refuse_unless_meant(found, wishes, runtime.checkpoints.positions())
         run_id = str(uuid.uuid4())
         done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
-        told = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
-        return with_problems(told, found)
+        summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
+        return with_problems(summary, found)
 
 
 def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableId, Checkpoint]) -> None:
@@ -124,15 +124,15 @@ def _sync_source(
     return done
 
 
-def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Moved, ...], SeenProbe]:
+def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Pending, ...], CachedProbe]:
     """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide; and what was seen."""
     positions = ports.checkpoints.positions()
-    looks = [Look(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
+    looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
     observations = ports.probe.observe(looks)
-    seen = SeenProbe(ports.probe, looks, observations)
+    seen = CachedProbe(ports.probe, looks, observations)
     if request.mode is not Mode.SYNC:
         windows = [Window(spec.start, None) for spec in specs]
-        return tuple(Moved(*each) for each in zip(specs, windows, observations, strict=True)), seen
+        return tuple(Pending(*each) for each in zip(specs, windows, observations, strict=True)), seen
     # One that may not go on meets the same error in its own sync, which records it.
     moved, *_ = look_over(specs, positions, observations)
     return moved, seen

@@ -16,7 +16,7 @@ from concurrent.futures import wait
 from dataclasses import dataclass
 from datetime import datetime
 
-from incremental_assets.core.background import beside
+from incremental_assets.core.background import in_background
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -85,14 +85,14 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
     outdated = _outdated(spec, windows, found, ports)
     if outdated.rows:
-        told = (
+        detail = (
             f"{counted(outdated.rows, 'row')} of the copy {agreeing(outdated.rows, 'shows', 'show')} what the source no longer has: it has "
             f"changed {agreeing(outdated.rows, 'it', 'them')} to what cannot land; {reset(spec)} takes {agreeing(outdated.rows, 'it', 'them')} out"
         )
         missing = f"; {counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
         samples = (*outdated.samples, *found.missing_keys)[:_NAMED]
         return Drift(
-            told + (missing if drifted else ""), outdated.rows + found.missing, None, looked_at, drifted, samples
+            detail + (missing if drifted else ""), outdated.rows + found.missing, None, looked_at, drifted, samples
         )
     if not drifted:
         return Drift(
@@ -124,8 +124,8 @@ def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[
     holes = state.unread(spec.start, upper)
     if not holes:
         return _text(upper), ""
-    told = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: {reset(spec)} reads it"
-    return _text(holes[0].lower if holes[0].lower != spec.start else None), told
+    detail = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: {reset(spec)} reads it"
+    return _text(holes[0].lower if holes[0].lower != spec.start else None), detail
 
 
 def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
@@ -184,7 +184,7 @@ def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple
 
 def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    lake = beside(ports.auditor.measure(spec, windows))
+    lake = in_background(ports.auditor.measure(spec, windows))
     try:
         source = ports.probe.measure(spec, windows)
     except Exception:

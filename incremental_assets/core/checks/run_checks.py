@@ -20,7 +20,7 @@ from incremental_assets.core.checks.verdict import (
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
@@ -113,7 +113,7 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
         return
     try:
         positions = ports.checkpoints.positions()
-        looks = [Look(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
+        looks = [ObserveRequest(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
         lags = ports.probe.lag(looks)
         bound = ports.probe.observe(looks[:1])[0].bound
     except IncrementalAssetsError as error:

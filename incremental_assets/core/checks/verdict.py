@@ -85,13 +85,13 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
     """The same columns on both sides. Under `evolve` the next sync follows, so that only a changed type is an error. None: nothing has landed."""
     if found is None:
         return nothing_landed(spec.id, Check.SCHEMA)
-    told = [f"{column.name} is new in the source" for column in found.added]
-    told += [f"{column.name} is gone from the source" for column in found.dropped]
-    told += [f"{column.name} was {column.was} and is {column.now}" for column in found.retyped]
+    differences = [f"{column.name} is new in the source" for column in found.added]
+    differences += [f"{column.name} is gone from the source" for column in found.dropped]
+    differences += [f"{column.name} was {column.was} and is {column.now}" for column in found.retyped]
     # Columns gone from the source are kept, empty, in the target by design.
     differs = len(found.added) + len(found.retyped) + (0 if spec.evolve else len(found.dropped))
     severity = Severity.ERROR if found.retyped or not spec.evolve else Severity.WARN
-    detail = "; ".join(told) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
+    detail = "; ".join(differences) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
     return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
 
 

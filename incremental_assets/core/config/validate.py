@@ -133,9 +133,9 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
     part = run.read(_SOURCE, data, path)
     if part.value is not None:
         # A key that is misspelt is not missing as well.
-        told = {*part.broken, *(config_problems.meant(run.document, (*path, key)) for key in part.broken)}
+        reported = {*part.broken, *(config_problems.meant(run.document, (*path, key)) for key in part.broken)}
         mistakes = config_rules.source_mistakes(part.value, run.now)
-        run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in told))
+        run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in reported))
     if not isinstance(entries, list):
         run.add(path, [(("tables",), "write a list of tables, each after a dash")])
         entries = []

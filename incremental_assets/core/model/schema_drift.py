@@ -79,13 +79,13 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
         return
     if not spec.evolve:
         raise SchemaChanged(
-            f"{spec.id}: the source's columns are no longer those that landed ({_told(found)}) and `schema_changes: freeze` keeps them: "
+            f"{spec.id}: the source's columns are no longer those that landed ({_described(found)}) and `schema_changes: freeze` keeps them: "
             f"put the source back, or set `schema_changes: evolve` for this table"
         )
     if found.retyped and not overwrites:
-        told = _told(Difference(retyped=found.retyped))
+        differences = _described(Difference(retyped=found.retyped))
         raise SchemaChanged(
-            f"{spec.id}: columns changed their type ({told}), which rows that have landed cannot follow: put the type back, "
+            f"{spec.id}: columns changed their type ({differences}), which rows that have landed cannot follow: put the type back, "
             f"or read everything again with {full_refresh(spec)}"
         )
 
@@ -147,7 +147,7 @@ def _table_of(identity: str) -> str:
     return identity.rpartition(".")[0]
 
 
-def _told(found: Difference) -> str:
+def _described(found: Difference) -> str:
     added = [f"{column.name} is new" for column in found.added]
     dropped = [f"{column.name} is gone" for column in found.dropped]
     retyped = [f"{column.name} was {column.was} and is {column.now}" for column in found.retyped]

@@ -140,7 +140,7 @@ class State:
             last_read=None,
         )
 
-    def moved_house(self) -> State:
+    def moved_to_another_cluster(self) -> State:
         """The same table in another cluster, as `pg_upgrade` leaves it: whichever database answers next is the one from then on.
 
         Row versions may have other places there, so that what is provisional is read again. What is known of the clock stays.

@@ -33,14 +33,16 @@ def changed_parts(state: State | None, parts: Parts | None) -> tuple[str, ...]:
     """What people should know of it."""
     if state is None or state.members is None or parts is None:
         return ()
-    told = []
+    sentences = []
     if new := joined(state, parts):
-        told.append(
+        sentences.append(
             f"{_count(len(new))} joined the table since the last sync: its rows are read whatever their stamps are"
         )
     if gone := len(set(state.members) - set(parts.members)):
-        told.append(f"{_count(gone)} left the table since the last sync: rows that had landed of it stay in the copy")
-    return tuple(told)
+        sentences.append(
+            f"{_count(gone)} left the table since the last sync: rows that had landed of it stay in the copy"
+        )
+    return tuple(sentences)
 
 
 def _count(number: int) -> str:

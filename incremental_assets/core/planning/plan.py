@@ -35,7 +35,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class CommitIds:
     """The names under which one sync commits: the target's app id, a sequence never used before, and its batch."""
 
     app_id: str
@@ -72,7 +72,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NothingToDo:
     """Nothing to read. `state` is set when the watermark moved all the same."""
 
     reason: str
@@ -90,7 +90,7 @@ class SyncPlan:
 
     spec: TableSpec
     request: Request
-    ticket: Ticket
+    commit_ids: CommitIds
     window: Window
     bound: Bound
     settled: Settled
@@ -166,9 +166,9 @@ class SyncPlan:
         whole = self.overwrites or not self.spec.is_incremental
         covered = () if whole or before is None else covered_below(before, self.new_watermark)
         state = State(
-            app_id=self.ticket.app_id,
-            seq=self.ticket.seq,
-            batch_id=self.ticket.batch_id,
+            app_id=self.commit_ids.app_id,
+            seq=self.commit_ids.seq,
+            batch_id=self.commit_ids.batch_id,
             terms=self.spec.terms,
             position=Position(self.new_watermark, max(read, default=None), self.settled.settling, due),
             fingerprint=fingerprint,

@@ -11,7 +11,15 @@ from incremental_assets.core.model.table import FuturePolicy, TableSpec
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.parts import changed_parts, reaching
-from incremental_assets.core.planning.plan import Mode, Nothing, Observation, Request, SyncPlan, Ticket, covered_below
+from incremental_assets.core.planning.plan import (
+    CommitIds,
+    Mode,
+    NothingToDo,
+    Observation,
+    Request,
+    SyncPlan,
+    covered_below,
+)
 from incremental_assets.core.planning.preflight import (
     check_identity,
     check_shown,
@@ -42,9 +50,9 @@ _FEW = 1_000
 
 
 def plan(
-    spec: TableSpec, request: Request, landed: State | None, ticket: Ticket, observation: Observation
-) -> SyncPlan | Nothing:
-    """The plan of one sync, or Nothing; stops if the source or the terms are not those that landed."""
+    spec: TableSpec, request: Request, landed: State | None, commit_ids: CommitIds, observation: Observation
+) -> SyncPlan | NothingToDo:
+    """The plan of one sync, or NothingToDo; stops if the source or the terms are not those that landed."""
     bound, cursor = observation.bound, spec.cursor
     check_identity(spec, request, landed, bound)
     check_terms(spec, request, landed)
@@ -53,9 +61,9 @@ def plan(
     state = rezoned(spec, landed, bound)
     if request.mode is Mode.SYNC and (lag := lags_behind(state, bound)):
         mark = state.position.watermark if state else None
-        return Nothing("the replica lags behind", Guarantee.BEST_EFFORT, lag, None, mark, warnings=(lag,))
+        return NothingToDo("the replica lags behind", Guarantee.BEST_EFFORT, lag, None, mark, warnings=(lag,))
     if cursor is None or not spec.is_incremental:
-        return _plan_whole(spec, request, state, ticket, observation)
+        return _plan_whole(spec, request, state, commit_ids, observation)
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
     settled = settle(spec, cursor, bound, observation.highest, known)
@@ -92,13 +100,13 @@ def plan(
             members=members,
             zones=zones_of(cursor, bound, state.zones),
         )
-        if window.is_empty or not (_has_moved(state, window, observation) or _is_due(state, future)):
+        if window.is_empty or not (_differs(state, window, observation) or _is_due(state, future)):
             changed = (
                 watermark != previous
                 or (settled.settling, members) != (state.position.settling, state.members)
                 or observation.narrowed is not None
             )
-            return Nothing(
+            return NothingToDo(
                 "nothing moved",
                 settled.guarantee,
                 settled.reason,
@@ -110,7 +118,7 @@ def plan(
     return SyncPlan(
         spec=spec,
         request=request,
-        ticket=ticket,
+        commit_ids=commit_ids,
         window=window,
         bound=bound,
         settled=settled,
@@ -127,8 +135,8 @@ def plan(
 
 
 def _plan_whole(
-    spec: TableSpec, request: Request, state: State | None, ticket: Ticket, observation: Observation
-) -> SyncPlan | Nothing:
+    spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
+) -> SyncPlan | NothingToDo:
     bound = observation.bound
     settled = Settled(None, Guarantee.SETTLED, "the whole table is read in one snapshot")
     if (
@@ -139,7 +147,7 @@ def _plan_whole(
         and timedelta() <= bound.clock - state.clock < spec.refresh_every
     ):
         due = state.clock + spec.refresh_every
-        return Nothing(
+        return NothingToDo(
             f"not due before {due:%Y-%m-%d %H:%M}Z",
             settled.guarantee,
             settled.reason,
@@ -151,7 +159,7 @@ def _plan_whole(
     return SyncPlan(
         spec=spec,
         request=request,
-        ticket=ticket,
+        commit_ids=commit_ids,
         window=Window(None, None),
         bound=bound,
         settled=settled,
@@ -219,7 +227,7 @@ def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:
     return None
 
 
-def _has_moved(state: State, window: Window, observation: Observation) -> bool:
+def _differs(state: State, window: Window, observation: Observation) -> bool:
     """Whether the source may show other rows than those that landed. A fingerprint says nothing of rows below where it begins."""
     kept = state.fingerprint
     if kept is None or observation.fingerprint != kept:

@@ -127,11 +127,11 @@ def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
     turned = new_timeline(state, bound)
     if not turned:
         return ()
-    told = (
+    sentence = (
         f"{turned}; should it have lost its last transactions, rows that had landed of them stay, and numbers below the watermark that it "
         "gives out again are not read: `incremental-assets check` names both"
     )
-    return (told,)
+    return (sentence,)
 
 
 def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple[str, ...]:
@@ -146,8 +146,8 @@ def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple
         return (
             f"the source's clock was put back: {since}; a clock that is slewed, as NTP does by default, needs no such thing",
         )
-    told = f"the source's clock was put back, or the clocks of the machines that sync it disagree: {since}; let NTP keep them"
-    return (told,)
+    sentence = f"the source's clock was put back, or the clocks of the machines that sync it disagree: {since}; let NTP keep them"
+    return (sentence,)
 
 
 def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
@@ -155,11 +155,11 @@ def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | No
     read = state.position.max_cursor_read if state else None
     if spec.cursor is None or read is None or highest is None or not highest < read:
         return ()
-    told = (
+    sentence = (
         f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
         f"should the table be another one or count anew, read it again with {reset(spec)}"
     )
-    return (told,)
+    return (sentence,)
 
 
 def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) -> tuple[str, ...]:
@@ -172,22 +172,22 @@ def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) 
     kind = spec.cursor.type
     if seen.highest is not None and CursorValue(kind, kept.highest) < CursorValue(kind, seen.highest):
         return ()
-    told = (
+    sentence = (
         f"the latest {spec.cursor.column!r} in the source is {seen.highest or f'below {kept.lower}'} where {kept.highest} had been read: should rows "
         f"have been deleted, that is all; should the table have been restored, or stamped with earlier times, read it again with {reset(spec)}"
     )
-    return (told,)
+    return (sentence,)
 
 
 def identity_hidden(bound: Bound) -> tuple[str, ...]:
     """Without it a restored or exchanged database looks like the one that was synced."""
     if bound.identity is not None:
         return ()
-    told = (
+    sentence = (
         "the source does not say which database it is, so that a restored or exchanged one would not be noticed: "
         "`incremental-assets doctor --sql` prints the grants"
     )
-    return (told,)
+    return (sentence,)
 
 
 def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
@@ -202,22 +202,22 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
         for hole in holes[:_NAMED]
     ]
     more = [f"in {len(holes) - _NAMED} more windows"] if len(holes) > _NAMED else []
-    told = (
+    sentence = (
         f"rows whose {spec.cursor.column!r} is {' or '.join([*spans, *more])} were never read: read them with {reset(spec)}, "
         f"or say with `start` that they are not wanted"
     )
-    return (told,)
+    return (sentence,)
 
 
 def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """Columns that syncs could not read for a while: renamed and named back, or not granted. What was written meanwhile is below the watermark."""
     absent = {name.lower() for name in state.absent} if state else set()
     names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
-    told = (
+    sentence = (
         f"columns ({names}) are back that the source had not shown for a while; rows that were written meanwhile and do not move again keep "
         f"what the copy held there before, or NULL: read everything again with {reset(spec)}"
     )
-    return (told,) if names else ()
+    return (sentence,) if names else ()
 
 
 def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) -> tuple[str, ...]:
@@ -225,11 +225,11 @@ def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) ->
     start = spec.start
     if spec.cursor is None or start is None or window.lower != start or reached is None or start <= reached:
         return ()
-    told = (
+    sentence = (
         f"`start` is {start}, and the source is at {reached}: no row is read before its {spec.cursor.column!r} has come to `start`; "
         "should that be a slip, lower it, and the next sync reads from there"
     )
-    return (told,)
+    return (sentence,)
 
 
 def check_same_columns(plan: SyncPlan) -> None:

@@ -11,7 +11,7 @@ from incremental_assets.core.errors import Busy, Refused, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, Nothing, Request, SyncPlan
+from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
 
@@ -97,7 +97,7 @@ class SyncReport:
             settled=plan.settled.value,
             previous_watermark=plan.previous_watermark,
             new_watermark=watermark,
-            seq=plan.ticket.seq,
+            seq=plan.commit_ids.seq,
             rows=rows,
             target_version=version,
             lag=plan.lag,
@@ -106,7 +106,7 @@ class SyncReport:
         )
 
     @classmethod
-    def idle(cls, spec: TableSpec, request: Request, nothing: Nothing) -> Self:
+    def idle(cls, spec: TableSpec, request: Request, nothing: NothingToDo) -> Self:
         """Of a sync that found nothing to read."""
         return replace(
             cls.of(spec, request, Status.IDLE),

@@ -41,11 +41,11 @@ def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) 
         return ()
     was, now = before.zones[0], after.zones[0]
     rewound = f", so that the watermark went from {before.position.watermark} to {after.position.watermark}"
-    told = (
+    sentence = (
         f"stamps without a zone were read in {was} and are now in {now}{rewound if after.position.watermark != before.position.watermark else ''}; "
         f"should {now} have been right all along, {reset(spec)} reads what was missed"
     )
-    return (told,)
+    return (sentence,)
 
 
 def _reread(cursor: Cursor, bound: Bound, mark: CursorValue, zones: tuple[str, ...]) -> CursorValue:

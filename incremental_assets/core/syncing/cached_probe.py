@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.look import Look
 from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.ports import Probe
 
 
-class SeenProbe:
+class CachedProbe:
     """Implements `core.ports.Probe`. A table whose state has changed since the look is asked about anew."""
 
-    def __init__(self, probe: Probe, looks: Sequence[Look], seen: Sequence[Observation]) -> None:
+    def __init__(self, probe: Probe, looks: Sequence[ObserveRequest], seen: Sequence[Observation]) -> None:
         self._probe = probe
         self._seen = {look.spec.id: (look, observation) for look, observation in zip(looks, seen, strict=True)}
 
-    def observe(self, looks: Sequence[Look]) -> tuple[Observation, ...]:
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
         """What was seen, if that is about all of these looks."""
         known = [self._seen[look.spec.id] for look in looks if look.spec.id in self._seen]
         if [before for before, _ in known] != list(looks):
@@ -35,7 +35,7 @@ class SeenProbe:
         """Asked."""
         return self._probe.missing_schemas(schemas)
 
-    def lag(self, looks: Sequence[Look]) -> tuple[float, ...]:
+    def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """Asked."""
         return self._probe.lag(looks)
 

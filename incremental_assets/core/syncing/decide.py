@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
@@ -19,11 +19,11 @@ from incremental_assets.core.syncing.recovery import agree
 
 def decide(
     spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports
-) -> tuple[SyncPlan | Nothing, Target | None]:
+) -> tuple[SyncPlan | NothingToDo, Target | None]:
     """The plan, and the target that it was made for; the lake is not asked for one where nothing moved and the copy is as it was."""
-    (observation,) = ports.probe.observe((Look(spec, position.state),))
+    (observation,) = ports.probe.observe((ObserveRequest(spec, position.state),))
     decision = _planned(spec, request, position, None, observation)
-    if isinstance(decision, Nothing) and stands(spec, position, ports.reader):
+    if isinstance(decision, NothingToDo) and stands(spec, position, ports.reader):
         return decision, None
     agreed, target = agree(spec, request, position, lease, ports)
     if agreed is position and target is None:
@@ -35,16 +35,16 @@ def decide(
 
 def _planned(
     spec: TableSpec, request: Request, position: Checkpoint, target: Target | None, observation: Observation
-) -> SyncPlan | Nothing:
+) -> SyncPlan | NothingToDo:
     """The plan from where the table stands, which is said where it had to be found again."""
     decision = plan(spec, request, position.state, _ticket(spec, request, position, target), observation)
     return replace(decision, warnings=(*decision.warnings, position.rebuilt)) if position.rebuilt else decision
 
 
-def _ticket(spec: TableSpec, request: Request, position: Checkpoint, target: Target | None) -> Ticket:
+def _ticket(spec: TableSpec, request: Request, position: Checkpoint, target: Target | None) -> CommitIds:
     """Sequences only grow: above every one announced, and above the last that the lake has seen."""
     app_id = (target.app_id if target else position.app_id) or str(uuid.uuid4())
     free = 1 + max(position.last_seq, target.seq if target else -1)
     if loads_directly(spec, request, position.state, target):
-        return Ticket(app_id, free + 1, uuid.uuid4().hex, load_seq=free)
-    return Ticket(app_id, free, uuid.uuid4().hex)
+        return CommitIds(app_id, free + 1, uuid.uuid4().hex, load_seq=free)
+    return CommitIds(app_id, free, uuid.uuid4().hex)

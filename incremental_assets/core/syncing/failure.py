@@ -45,7 +45,7 @@ def discarded_on_failure(plan: SyncPlan, stage: Stage) -> Iterator[None]:
     except BaseException:
         # What is left, the next run sweeps away; why this one ends is the news.
         with suppress(Exception):
-            stage.discard(plan.spec.id, plan.ticket.batch_id)
+            stage.discard(plan.spec.id, plan.commit_ids.batch_id)
         raise
 
 

@@ -16,21 +16,21 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.plan import Nothing, Observation, Request
+from incremental_assets.core.planning.plan import NothingToDo, Observation, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Checkpoints
 
 
 @dataclass(frozen=True, slots=True)
-class Still:
+class IdleNews:
     """One such table: its state as the look found it, and what the look came to."""
 
     spec: TableSpec
     before: State | None
-    found: Nothing
+    found: NothingToDo
 
 
-def is_news(spec: TableSpec, seen: Observation, found: Nothing) -> bool:
+def is_news(spec: TableSpec, seen: Observation, found: NothingToDo) -> bool:
     """Whether what was found is worth a row of the checkpoint table."""
     if found.state is None:
         return False
@@ -40,7 +40,7 @@ def is_news(spec: TableSpec, seen: Observation, found: Nothing) -> bool:
     return numbers or went_back or seen.narrowed is not None
 
 
-def keep(tables: Iterable[Still], checkpoints: Checkpoints) -> None:
+def keep(tables: Iterable[IdleNews], checkpoints: Checkpoints) -> None:
     """Record each as an idle sync would. One that another run holds or has changed since, or that fails, is left to the next look."""
     for each in tables:
         table, request = each.spec.id, Request(str(uuid.uuid4()))

@@ -51,17 +51,17 @@ def eras(plan: SyncPlan, found: Overlap, target: Sequence[TargetColumn]) -> tupl
     source = {column.name.lower() for column in plan.spec.columns}
     shared = [column for column in target if not column.name.startswith(OWN_PREFIX) and column.name.lower() in source]
     steps = sorted({column.since for column in shared if column.since is not None}, reverse=True)
-    told: list[Era] = []
+    eras: list[Era] = []
     end = None
     for first in [*steps, None]:
         columns = tuple(
             column.name for column in shared if column.since is None or (first is not None and column.since <= first)
         )
-        told.append(Era(columns, first, end))
+        eras.append(Era(columns, first, end))
         if first is not None and _lies_below(plan, found, [column for column in shared if column.since == first]):
             break
         end = first
-    return tuple(told)
+    return tuple(eras)
 
 
 def _lies_below(plan: SyncPlan, found: Overlap, came: Sequence[TargetColumn]) -> bool:

@@ -24,20 +24,20 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
-from incremental_assets.core.planning.plan import Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan, reading
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Probe
-from incremental_assets.core.syncing.idle import Still, is_news
+from incremental_assets.core.syncing.idle import IdleNews, is_news
 
 _log = logging.getLogger(__name__)
 
-_UNUSED = Ticket("", 0, "")
+_UNUSED = CommitIds("", 0, "")
 _REQUEST = Request(run_id="")
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Pending:
     """A table with something to read, and the window in which it lies."""
 
     spec: TableSpec
@@ -58,7 +58,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class Blocked:
     """A table that would refuse to sync, and why: asking for a run would not help."""
 
     table: TableId
@@ -70,7 +70,7 @@ def look_over(
     positions: Mapping[TableId, Checkpoint],
     observations: Sequence[Observation],
     changed: Collection[TableId] = (),
-) -> tuple[tuple[Moved, ...], tuple[Stopped, ...], tuple[Still, ...]]:
+) -> tuple[tuple[Pending, ...], tuple[Blocked, ...], tuple[IdleNews, ...]]:
     """The tables that have moved, those that may not go on, and those that stand still and have news all the same; the rest is idle.
 
     One whose copy another hand has `changed` counts as moved: its sync stops, and says so where people look.
@@ -83,7 +83,7 @@ def look_over(
         except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
             if not isinstance(error, IncrementalAssetsError):
                 _log.exception("%s: the look ended in an error that is not of this program's own", spec.id)
-            stopped.append(Stopped(spec.id, sentence_of(spec.id, error)))
+            stopped.append(Blocked(spec.id, sentence_of(spec.id, error)))
             continue
         moved += [found] if found else []
         still += [news] if news else []
@@ -92,24 +92,24 @@ def look_over(
 
 def _looked(
     spec: TableSpec, position: Checkpoint, seen: Observation, *, is_changed: bool
-) -> tuple[Moved | None, Still | None]:
+) -> tuple[Pending | None, IdleNews | None]:
     """What one look says of one table: whether it has something to read, and whether there is news to keep."""
     state = position.state
     decision = plan(spec, _REQUEST, state, _UNUSED, seen)
     if isinstance(decision, SyncPlan):
-        news = None if decision.noticed is None else Still(spec, state, _put_back(decision))
-        return Moved(spec, decision.window, seen, reached=_reached(state)), news
+        news = None if decision.noticed is None else IdleNews(spec, state, _put_back(decision))
+        return Pending(spec, decision.window, seen, reached=_reached(state)), news
     if position.open is not None or is_changed:
         # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
         window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
-        return Moved(spec, window, seen, reached=_reached(state)), None
-    return None, Still(spec, state, decision) if is_news(spec, seen, decision) else None
+        return Pending(spec, window, seen, reached=_reached(state)), None
+    return None, IdleNews(spec, state, decision) if is_news(spec, seen, decision) else None
 
 
-def _put_back(decision: SyncPlan) -> Nothing:
+def _put_back(decision: SyncPlan) -> NothingToDo:
     """What is known before the run that was asked for begins: by then the clock may have been put forward again."""
     settled = decision.settled
-    return Nothing(
+    return NothingToDo(
         "the source's clock was put back",
         settled.guarantee,
         settled.reason,
@@ -124,7 +124,7 @@ def _reached(state: State | None) -> CursorValue | None:
     return state.position.max_cursor_read if state else None
 
 
-def located(moved: Sequence[Moved], probe: Probe) -> tuple[Moved, ...]:
+def located(moved: Sequence[Pending], probe: Probe) -> tuple[Pending, ...]:
     """The same tables; those that are read from their beginning know now where that is, so that no empty partition is announced."""
     open_below = [each for each in moved if each.window.lower is None and each.spec.is_incremental]
     if not open_below:
@@ -135,7 +135,7 @@ def located(moved: Sequence[Moved], probe: Probe) -> tuple[Moved, ...]:
     return tuple(replace(each, begins=found.get(each.spec.id)) for each in moved)
 
 
-def partition_keys(grid: Grid | None, found: Moved, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
+def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
     """The keys that the table's next sync touches, ascending; empty where the grid has none yet.
 
     `now` is the orchestrator's clock: a source that is ahead must not name a key that does not exist yet. `known` are the keys of an

@@ -9,7 +9,7 @@ from incremental_assets.core.errors import Overtaken, TargetChanged
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, OpenIntent
-from incremental_assets.core.planning.plan import Mode, Request, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Lease, Ports
@@ -97,7 +97,7 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
 def _fence(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports) -> None:
     """What the dead run has not committed, it never will. An engine may still be at its last operation, whose commit can come first, once."""
     for seq in (1 + position.last_seq, 2 + position.last_seq):
-        fence = Ticket(position.app_id, seq, uuid.uuid4().hex)
+        fence = CommitIds(position.app_id, seq, uuid.uuid4().hex)
         # Only while the lease is ours: else it is no dead run that commits.
         lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
         try:
@@ -137,8 +137,8 @@ def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports)
 
     It is not announced itself: the lake goes on to know more until the position is rebuilt.
     """
-    ticket = Ticket(target.app_id, 1 + FORGOTTEN + max(position.last_seq, target.seq), uuid.uuid4().hex)
-    ports.writer.fence(spec, ticket, None)
+    commit_ids = CommitIds(target.app_id, 1 + FORGOTTEN + max(position.last_seq, target.seq), uuid.uuid4().hex)
+    ports.writer.fence(spec, commit_ids, None)
     fenced = ports.reader.inspect(spec, target.version)
     if fenced is None or fenced.foreign:
         raise _changed(spec, "the rows were changed by another hand at this moment")

@@ -49,7 +49,7 @@ def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> 
         position = checkpoints.position(spec.id)
         if position.state is None:
             raise SelectionError(f"{spec.id}: no sync of this table is recorded, so that it takes any source as it is")
-        state = position.state.moved_house()
+        state = position.state.moved_to_another_cluster()
         kept = position.state.identity
         detail = f"the source was accepted in place of {kept}" if kept else ""
         # What the lake held stays known, so that another hand is still noticed there.

@@ -9,7 +9,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.plan import Nothing, Request, SyncPlan
+from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_nulls, check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
 from incremental_assets.core.planning.target import Target
@@ -31,7 +31,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
         phases.enter("plan")
         position = recover(spec, request, lease, ports)
         decision, target = decide(spec, request, position, lease, ports)
-        if isinstance(decision, Nothing):
+        if isinstance(decision, NothingToDo):
             idle = _idle(spec, request, decision, lease, phases)
             found = unreported(request, position)
             return found.instead_of(idle) if found else idle
@@ -39,9 +39,11 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
 
 
 def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, phases: Phases) -> SyncReport:
-    spec, ticket = plan.spec, plan.ticket
+    spec, commit_ids = plan.spec, plan.commit_ids
     check_same_columns(plan)
-    intent = Event(spec.id, EventKind.INTENT, plan.request.run_id, ticket.seq, ticket.batch_id, ticket.app_id)
+    intent = Event(
+        spec.id, EventKind.INTENT, plan.request.run_id, commit_ids.seq, commit_ids.batch_id, commit_ids.app_id
+    )
     lease.record(replace(intent, state=plan.noticed))
     phases.enter("read")
     with discarded_on_failure(plan, ports.stage):
@@ -57,7 +59,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
     report = phases.timed(SyncReport.landed(plan, state.position.watermark, rows, version, warnings))
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
-    ports.stage.discard(spec.id, ticket.batch_id)
+    ports.stage.discard(spec.id, commit_ids.batch_id)
     where = (at.table_id, at.version) if at else None
     lease.record(replace(intent, kind=EventKind.LANDED, state=state, report=report, target=where))
     phases.enter("landed")
@@ -68,12 +70,12 @@ def _read(plan: SyncPlan, ports: Ports) -> tuple[Batch, State]:
     """Everything from one snapshot: the rows, and the state that they leave."""
     with ports.source.snapshot(plan) as snapshot:
         check_nulls(plan, snapshot.nulls)
-        is_load = plan.ticket.load_seq is not None and snapshot.rejected == 0
+        is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot)
         return batch, plan.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
 
 
-def _idle(spec: TableSpec, request: Request, nothing: Nothing, lease: Lease, phases: Phases) -> SyncReport:
+def _idle(spec: TableSpec, request: Request, nothing: NothingToDo, lease: Lease, phases: Phases) -> SyncReport:
     report = phases.timed(SyncReport.idle(spec, request, nothing))
     if nothing.state is not None:
         lease.record(Event(spec.id, EventKind.IDLE, request.run_id, state=nothing.state, report=report))

@@ -21,12 +21,12 @@ from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Nothing, Observation, Request, SyncPlan, Ticket
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
@@ -93,12 +93,12 @@ def probe(world: World) -> Any:
 
 
 def observe(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Observation:
-    (observation,) = probe.observe((Look(spec, state),))
+    (observation,) = probe.observe((ObserveRequest(spec, state),))
     return observation
 
 
-def decided(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> SyncPlan | Nothing:
-    return plan(spec, Request("run"), state, Ticket("app", 0, "batch"), observe(probe, spec, state))
+def decided(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> SyncPlan | NothingToDo:
+    return plan(spec, Request("run"), state, CommitIds("app", 0, "batch"), observe(probe, spec, state))
 
 
 def planned(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> SyncPlan:
@@ -154,8 +154,8 @@ def test_nothing_moved_when_nothing_was_written(world: World, probe: SqlProbe) -
     spec = orders(world)
     rows, state = synced(probe, spec)
     assert rows == 3
-    assert isinstance(decided(probe, spec, state), Nothing)
-    assert probe.lag((Look(spec, state),)) == (0.0,)
+    assert isinstance(decided(probe, spec, state), NothingToDo)
+    assert probe.lag((ObserveRequest(spec, state),)) == (0.0,)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_an_empty_table_is_read_and_stands_still(world: World, probe: SqlProbe) 
     spec = orders(world, rows=0)
     rows, state = synced(probe, spec)
     assert rows == 0
-    assert isinstance(decided(probe, spec, state), Nothing)
+    assert isinstance(decided(probe, spec, state), NothingToDo)
     assert probe.lowest((spec,)) == (None,)
     assert probe.measure(spec, (WHOLE,))[0].rows == 0
 
@@ -205,7 +205,7 @@ def test_a_row_whose_transaction_is_open_lands_with_the_sync_after_its_commit(wo
         commit()
     rows, state = synced(probe, spec, state)
     assert rows >= 1
-    assert isinstance(decided(probe, spec, state), Nothing)
+    assert isinstance(decided(probe, spec, state), NothingToDo)
 
 
 def test_numbers_settle_when_nobody_writes_and_a_later_one_is_read_alone(world: World, probe: SqlProbe) -> None:
@@ -316,6 +316,6 @@ def test_of_many_tables_one_that_is_gone_takes_none_with_it(world: World, probe:
     spec = orders(world)
     gone = replace(spec, shape=replace(spec.shape, id=replace(spec.id, name="gone")))
     _, state = synced(probe, spec)
-    here, there = probe.observe((Look(spec, state), Look(gone, state)))
+    here, there = probe.observe((ObserveRequest(spec, state), ObserveRequest(gone, state)))
     assert here.fingerprint == state.fingerprint
     assert there.fingerprint is None

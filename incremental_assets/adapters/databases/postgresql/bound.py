@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from incremental_assets.adapters.databases.host_clock import beside
+from incremental_assets.adapters.databases.host_clock import with_host_clock
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.connect import READER
 from incremental_assets.adapters.databases.postgresql.log import FLUSHED, WRITTEN, written
@@ -109,7 +109,7 @@ _FIXED_OFFSET = re.compile(r"<[+-]\d\d>([+-])0?(\d+)")
 
 def take_bound(asked: psycopg.RawCursor[Any]) -> Bound:
     """Ask on an autocommit connection, after the integer maxima and before any snapshot."""
-    (clock, is_replica, *log), host = beside(lambda: one_row(asked, _CLOCK))
+    (clock, is_replica, *log), host = with_host_clock(lambda: one_row(asked, _CLOCK))
     standing = unshown(asked)
     began, pid, user, application, hidden_pid, hidden_user, hidden_state, me, unstarted, newest, listed = one_row(
         asked, _OPEN, (READER,)

@@ -40,9 +40,9 @@ def check_unaltered(asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
     if rewritten:
         raise _altered(spec, "it was rewritten or made anew")
     found = read_catalogue(asked, spec.id.source, (spec.id.schema,), spec.id.name)
-    told = _difference(spec.shape, found[0]) if found else "it is gone"
-    if told:
-        raise _altered(spec, told)
+    differences = _difference(spec.shape, found[0]) if found else "it is gone"
+    if differences:
+        raise _altered(spec, differences)
 
 
 def check_members(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
@@ -64,14 +64,14 @@ def _difference(planned: TableShape, found: TableShape) -> str:
         for shape in (planned, found)
     )
     columns = [name for name in {**was, **now} if was.get(name) != now.get(name)]
-    told = [f"columns {', '.join(columns)}"] if columns else []
+    differences = [f"columns {', '.join(columns)}"] if columns else []
     if _keys(planned) != _keys(found):
-        told.append("its keys")
+        differences.append("its keys")
     if planned.arrivals != found.arrivals:
-        told.append("how its rows come into it")
+        differences.append("how its rows come into it")
     if planned.filtered != found.filtered:
-        told.append("its row-level security, for which the reading user needs BYPASSRLS")
-    return ", ".join(told)
+        differences.append("its row-level security, for which the reading user needs BYPASSRLS")
+    return ", ".join(differences)
 
 
 def _keys(shape: TableShape) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:

@@ -14,7 +14,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from incremental_assets.adapters.databases.host_clock import beside
+from incremental_assets.adapters.databases.host_clock import with_host_clock
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.planning.settled_bound import Bound
 
@@ -38,7 +38,7 @@ PATIENCE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
 
 def take_bound(path: Path) -> Bound:
     """Ask after the highest numbers and before any snapshot."""
-    clock, host = beside(lambda: datetime.now(UTC))
+    clock, host = with_host_clock(lambda: datetime.now(UTC))
     writer = _writer(path)
     return Bound(
         clock=clock,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers
-from incremental_assets.adapters.databases.sqlite import windows as asking
+from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.rows import key_text, row_hash
 from incremental_assets.adapters.databases.sqlite.session import open_file
@@ -43,7 +43,7 @@ class FileReader:
                 connection.execute("BEGIN")
                 rows = [
                     (key_text(spec, row), row_hash(spec.columns, row.values))
-                    for row in asking.landable(connection, spec, windows)
+                    for row in window_queries.landable(connection, spec, windows)
                 ]
             finally:
                 connection.close()
@@ -54,7 +54,11 @@ class FileReader:
         with explained(self.address, spec.id):
             connection = open_file(self.address)
             try:
-                keys = [(key_text(spec, row),) for row in asking.unfit(connection, spec, windows)] if spec.key else []
+                keys = (
+                    [(key_text(spec, row),) for row in window_queries.unfit(connection, spec, windows)]
+                    if spec.key
+                    else []
+                )
             finally:
                 connection.close()
         return session.createDataFrame(keys, f"{KEY} string") if keys else None

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.sqlite import windows as asking
+from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.bound import take_bound
 from incremental_assets.adapters.databases.sqlite.catalogue import SCHEMA, read_catalogue
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
@@ -58,11 +58,11 @@ class Session:
 
     def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The largest cursor of each table."""
-        return _each(specs, lambda spec: (asking.end(self._connection, spec, "max"),), alone=alone)
+        return _each(specs, lambda spec: (window_queries.end(self._connection, spec, "max"),), alone=alone)
 
     def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The smallest cursor of each table."""
-        return _each(specs, lambda spec: (asking.end(self._connection, spec, "min"),), alone=alone)
+        return _each(specs, lambda spec: (window_queries.end(self._connection, spec, "min"),), alone=alone)
 
     def fingerprints(
         self,
@@ -75,7 +75,9 @@ class Session:
         ranges = {index: window for index, (_, window) in wanted.items()}
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return _numbered(
-            specs, lambda index: (asking.fingerprint(self._connection, specs[index], ranges[index]),), alone=alone
+            specs,
+            lambda index: (window_queries.fingerprint(self._connection, specs[index], ranges[index]),),
+            alone=alone,
         )
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
@@ -103,7 +105,7 @@ class Session:
         """Rows and hash of each window, in one read transaction."""
         self._connection.execute("BEGIN")
         try:
-            return asking.measure(self._connection, spec, windows) if windows else ()
+            return window_queries.measure(self._connection, spec, windows) if windows else ()
         finally:
             self._connection.execute("ROLLBACK")
 
@@ -116,7 +118,7 @@ class Session:
         return open_snapshot(self._connection, plan)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
-        found = asking.oldest(self._connection, unread.spec, unread.window, unread.above)
+        found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)
         return None if found is None else (clock - utc(found)).total_seconds()
 
 

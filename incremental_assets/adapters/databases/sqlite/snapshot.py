@@ -17,7 +17,7 @@ from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import EVERY, Condition, comparable, cursor_of, inside
-from incremental_assets.adapters.databases.sqlite.windows import fingerprint, value_of, without
+from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, value_of, without
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import SourceRefused

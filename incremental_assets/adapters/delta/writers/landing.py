@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from incremental_assets.adapters.delta.commit_metadata import Note
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.dedup import Present, landable
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.delta.writers.choice import Found
@@ -53,19 +53,19 @@ class Landing:
         """Rows of the batch that can land, one per key where a key may repeat."""
         return landable(session, self.staged, self.plan.spec, repeated=self.delivery.batch.duplicates > 0)
 
-    def note(self, rows_before: int | None = None) -> Note:
+    def note(self, rows_before: int | None = None) -> CommitMetadata:
         """What the commit says about itself."""
         of = self.delivery
-        return Note.of_batch(of.plan, of.batch, of.state, self.log.version, rows_before)
+        return CommitMetadata.of_batch(of.plan, of.batch, of.state, self.log.version, rows_before)
 
     def warnings(self) -> tuple[str, ...]:
         """A default fills a new column at once and stamps no row, so that no cursor can tell."""
         names = ", ".join(column.name for column in self.changes.added)
-        told = (
+        sentence = (
             f"new columns ({names}) came with this sync; rows that do not move show NULL there, which is wrong should the source have given them "
             f"a value: then read everything again with {reset(self.plan.spec)}"
         )
-        return (told,) if names else ()
+        return (sentence,) if names else ()
 
 
 def _nothing() -> int:
@@ -76,7 +76,7 @@ def _nothing() -> int:
 class Written:
     """One commit that was asked for; whether it landed, only the log can tell. What the write itself counts is asked for after that."""
 
-    note: Note
+    note: CommitMetadata
     late: Callable[[], int] = _nothing
     """Rows written that a sync before should have seen."""
     deleted: int = 0

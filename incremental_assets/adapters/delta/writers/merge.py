@@ -14,7 +14,7 @@ from incremental_assets.adapters.delta import commit, dedup
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.spark.expressions import column, quoted
 from incremental_assets.adapters.spark.own_names import BATCH, LATE, TARGET, key_part, own
-from incremental_assets.adapters.spark.session import beside
+from incremental_assets.adapters.spark.session import second_session
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import agreeing, counted
 
@@ -25,7 +25,7 @@ def write(landing: Landing) -> Written:
     """In a session of its own: a MERGE takes the names of its commit from settings."""
     plan, changes, gone = landing.plan, landing.changes, landing.found.leaving
     note = replace(landing.note(), withdrawn=gone)
-    with beside(landing.session) as session:
+    with second_session(landing.session) as session:
         rows = dedup.changed_rows(session, plan, landing.rows(session), landing.present)
         # Counted beforehand, as a MERGE reads what it writes more than once.
         late = rows.where(column(LATE)).count()
@@ -72,5 +72,5 @@ def _statement(spec: TableSpec, columns: list[str], to: commit.Write) -> str:
 
 def _withdrawn(rows: int) -> tuple[str, ...]:
     was, them, are = agreeing(rows, "was", "were"), agreeing(rows, "it", "them"), agreeing(rows, "it is", "they are")
-    told = f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
-    return (told,) if rows else ()
+    sentence = f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
+    return (sentence,) if rows else ()

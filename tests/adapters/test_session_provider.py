@@ -17,10 +17,10 @@ from incremental_assets.adapters.spark import session as own
 from incremental_assets.adapters.spark import session_provider as door
 from incremental_assets.adapters.spark.session import SparkSettings, Work
 from incremental_assets.adapters.spark.session_provider import Session
-from incremental_assets.core.background import beside
+from incremental_assets.core.background import in_background
 from incremental_assets.core.errors import EngineLost
 from incremental_assets.core.interruption import this_process
-from tests.adapters.test_announced import ENGINE, GONE
+from tests.adapters.test_server_record import ENGINE, GONE
 
 
 class FakeSession:
@@ -198,7 +198,7 @@ def test_a_jvm_that_is_beginning_is_ended_with_whoever_waits_for_it(monkeypatch:
 
     monkeypatch.setattr(own, "open_session", open_session)
     monkeypatch.setattr(jvm, "end", ended.set)
-    opening = beside(Session())
+    opening = in_background(Session())
     assert beginning.wait(10)
     this_process.ask()
     with pytest.raises(RuntimeError, match="its port"):

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.adapters.spark import server_record as announced
 from incremental_assets.adapters.spark import session_provider as door
 from incremental_assets.adapters.spark.server_record import Announced
 from incremental_assets.core.errors import SetupError
 
 ENGINE = Announced(
-    process=Owner.here(),
+    process=ProcessIdentity.here(),
     port=4711,
     token="s3cret-of-the-engine",
     made_from="these jars",
@@ -25,7 +25,7 @@ ENGINE = Announced(
     since=datetime(2026, 1, 1, 12, 30, tzinfo=UTC),
     log="/nowhere/engine.log",
 )
-GONE = replace(ENGINE, process=replace(Owner.here(), started="at another time"))
+GONE = replace(ENGINE, process=replace(ProcessIdentity.here(), started="at another time"))
 
 
 @pytest.fixture
@@ -73,17 +73,17 @@ def test_a_file_of_another_release_is_named(folder: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "process",
     [
-        replace(Owner.here(), started="at another time"),
-        replace(Owner.here(), pid=2**22 + 1, started="1"),
-        replace(Owner.here(), machine="before the last boot"),
+        replace(ProcessIdentity.here(), started="at another time"),
+        replace(ProcessIdentity.here(), pid=2**22 + 1, started="1"),
+        replace(ProcessIdentity.here(), machine="before the last boot"),
     ],
     ids=["pid used again", "no such pid", "boot"],
 )
-def test_an_engine_that_has_ended_is_not_taken_for_one_that_runs(folder: Path, process: Owner) -> None:
+def test_an_engine_that_has_ended_is_not_taken_for_one_that_runs(folder: Path, process: ProcessIdentity) -> None:
     announced.write(folder, replace(ENGINE, process=process))
     with pytest.raises(SetupError, match=r"has ended by itself, its last words are in /nowhere/engine\.log"):
         door.find_engine(folder)
-    assert not announced.still_announced(folder, replace(ENGINE, process=process))
+    assert not announced.is_announced(folder, replace(ENGINE, process=process))
 
 
 def test_one_of_other_jars_is_not_used(folder: Path) -> None:
@@ -93,18 +93,18 @@ def test_one_of_other_jars_is_not_used(folder: Path) -> None:
 
 
 def test_one_that_was_withdrawn_is_there_no_more_though_its_process_is(folder: Path) -> None:
-    assert announced.still_announced(folder, ENGINE)
+    assert announced.is_announced(folder, ENGINE)
     announced.withdraw(folder)
     announced.withdraw(folder)
-    assert not announced.still_announced(folder, ENGINE)
+    assert not announced.is_announced(folder, ENGINE)
 
 
 def test_another_one_in_its_place_is_another_one(folder: Path) -> None:
     announced.write(folder, replace(ENGINE, token="another"))
-    assert not announced.still_announced(folder, ENGINE)
+    assert not announced.is_announced(folder, ENGINE)
 
 
 def test_an_engine_whose_keeper_died_is_left_alone() -> None:
     assert not ENGINE.is_left_alone
-    assert not replace(ENGINE, keeper=Owner.here().text).is_left_alone
+    assert not replace(ENGINE, keeper=ProcessIdentity.here().text).is_left_alone
     assert replace(ENGINE, keeper=GONE.process.text).is_left_alone

@@ -14,7 +14,7 @@ from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.planning.settled_bound import Bound
-from incremental_assets.core.syncing.pending import Moved, located, new_keys, partition_keys
+from incremental_assets.core.syncing.pending import Pending, located, new_keys, partition_keys
 from tests.fakes import FakeProbe, World
 from tests.scenario import countries, order, orders, shop
 
@@ -23,16 +23,16 @@ MONTHS = TimeGrid(Every.MONTH, date(2024, 1, 1))
 BOUND = Bound(CLOCK, None, "", None, "", "UTC", None)
 
 
-def since(lower: str | None) -> Moved:
+def since(lower: str | None) -> Pending:
     value = None if lower is None else CursorValue.parse(CursorType.TIMESTAMP, lower)
-    return Moved(orders(), Window(value, None), Observation(BOUND))
+    return Pending(orders(), Window(value, None), Observation(BOUND))
 
 
-def numbers(lower: int | None, highest: int | None) -> Moved:
+def numbers(lower: int | None, highest: int | None) -> Pending:
     def value(number: int | None) -> CursorValue | None:
         return None if number is None else CursorValue.of(CursorType.INTEGER, number)
 
-    return Moved(orders(Strategy.APPEND, cursor="id"), Window(value(lower), None), Observation(BOUND, value(highest)))
+    return Pending(orders(Strategy.APPEND, cursor="id"), Window(value(lower), None), Observation(BOUND, value(highest)))
 
 
 def key(lower: int, size: int = 10) -> str:
@@ -40,7 +40,7 @@ def key(lower: int, size: int = 10) -> str:
 
 
 def test_a_table_without_a_grid_is_current() -> None:
-    assert partition_keys(None, Moved(countries(), Window(None, None), Observation(BOUND)), CLOCK) == ("current",)
+    assert partition_keys(None, Pending(countries(), Window(None, None), Observation(BOUND)), CLOCK) == ("current",)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_table_that_is_read_from_its_beginning_is_announced_from_its_first_row
 def test_only_tables_that_are_read_from_their_beginning_are_asked_where_that_is() -> None:
     world = World(shop())
     order(world.database, "ada", "2024-01-05T00:00:00Z")
-    tables = (since(None), since("2024-02-10T00:00:00Z"), Moved(countries(), Window(None, None), Observation(BOUND)))
+    tables = (since(None), since("2024-02-10T00:00:00Z"), Pending(countries(), Window(None, None), Observation(BOUND)))
     # One question for all of them, as they are one table here.
     first, _, whole = located(tables, FakeProbe(world.database))
     assert str(first.begins) == "2024-01-05T00:00:00Z"

@@ -9,7 +9,7 @@ from incremental_assets.core.model.table import TableSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ObserveRequest:
     """One table to be observed, with the state whose fingerprint is to be compared."""
 
     spec: TableSpec

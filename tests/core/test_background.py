@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from incremental_assets.core.background import as_they_end, beside
+from incremental_assets.core.background import as_they_end, in_background
 
 
 def work(number: int, begun: list[int]) -> int:
@@ -86,8 +86,8 @@ def test_nothing_to_do_is_done() -> None:
 def test_a_process_that_ends_does_not_wait_for_it() -> None:
     program = (
         "import threading\n"
-        f"from {beside.__module__} import beside\n"
-        "beside(threading.Event().wait)\n"
+        f"from {in_background.__module__} import in_background\n"
+        "in_background(threading.Event().wait)\n"
         "raise SystemExit(7)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode == 7

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.cached_probe import SeenProbe
+from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Process, World
 from tests.scenario import ORDERS_SHAPE, order, orders
@@ -18,8 +18,8 @@ from tests.scenario import ORDERS_SHAPE, order, orders
 def looked_at(world: World, spec: TableSpec, process: Process) -> Ports:
     """The doors of a process that has just looked at the table, and has not been seen to ask anything so far."""
     ports = world.ports(process)
-    looks = [Look(spec, world.checkpoints.position(spec.id).state)]
-    seen = SeenProbe(ports.probe, looks, ports.probe.observe(looks))
+    looks = [ObserveRequest(spec, world.checkpoints.position(spec.id).state)]
+    seen = CachedProbe(ports.probe, looks, ports.probe.observe(looks))
     process.moments.clear()
     return replace(ports, probe=seen)
 

@@ -35,7 +35,7 @@ def test_a_batch_is_what_the_snapshot_showed_in_any_order(desk: Desk) -> None:
     plan = desk.plan(ORDERS)
     first = desk.stage.write(plan, desk.show(ORDERS, ROWS))
     assert (first.rows, first.lower, first.rejected, first.duplicates, first.warnings) == (3, number(7), 0, 0, ())
-    staged = read_staged(desk.spark, staging_path(str(desk.folder), ORDERS.id, plan.ticket.batch_id), ORDERS)
+    staged = read_staged(desk.spark, staging_path(str(desk.folder), ORDERS.id, plan.commit_ids.batch_id), ORDERS)
     assert sorted(tuple(row)[:3] for row in staged.collect()) == ROWS
     again = desk.stage.write(desk.plan(ORDERS), desk.show(ORDERS, ROWS[::-1]))
     other = desk.stage.write(desk.plan(ORDERS), desk.show(ORDERS, [*ROWS[:2], (3, "C", 30)]))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus
 
-from incremental_assets.adapters.process import Owner
+from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.cli.orphaned_runs import end_dead_runs, free_dead_slots, process_tag
 from incremental_assets.defs.in_flight import PROCESS_TAG
 from incremental_assets.defs.names import pool
@@ -35,7 +35,7 @@ def killed() -> dict[str, str]:
     """The tag of a process that has been and is gone."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         pid = process.pid
-    return {PROCESS_TAG: replace(Owner.here(), pid=pid).text}
+    return {PROCESS_TAG: replace(ProcessIdentity.here(), pid=pid).text}
 
 
 def claimed(instance: DagsterInstance) -> int:
@@ -75,8 +75,8 @@ def test_a_run_of_the_daemon_without_a_lease_gives_way_and_is_left_for_the_daemo
 
 
 def test_dev_begins_by_telling_of_runs_that_a_killed_one_or_a_power_cut_left_running(instance: DagsterInstance) -> None:
-    boot = replace(Owner.here(), machine="another boot/pid:[1]").text
-    elsewhere = replace(Owner.here(), host="another.machine", machine="x/pid:[1]").text
+    boot = replace(ProcessIdentity.here(), machine="another boot/pid:[1]").text
+    elsewhere = replace(ProcessIdentity.here(), host="another.machine", machine="x/pid:[1]").text
     instance.event_log_storage.set_concurrency_slots(pool("shop"), 5)
     dead = [running(instance, tags).run_id for tags in (killed(), {PROCESS_TAG: boot}, {})]
     alive = [running(instance, tags).run_id for tags in (process_tag(), {PROCESS_TAG: elsewhere})]

@@ -15,7 +15,7 @@ from incremental_assets.core.errors import (
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
 from incremental_assets.core.planning.events import EventKind
-from incremental_assets.core.planning.plan import Mode, Ticket
+from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.recovery import FORGOTTEN
 from incremental_assets.core.syncing.reset import reset_table
@@ -358,7 +358,7 @@ def test_a_table_that_is_gone_is_never_made_anew_of_the_delta_alone() -> None:
 
 def test_a_table_of_another_maker_is_left_alone() -> None:
     world = three_orders()
-    world.lake.fence(UPSERT, Ticket("", 0, "theirs"), None)
+    world.lake.fence(UPSERT, CommitIds("", 0, "theirs"), None)
     with pytest.raises(TargetChanged, match="did not make"):
         world.sync(UPSERT)
     assert len(world.lake.tables[ORDERS].log) == 2
@@ -382,7 +382,7 @@ def test_either_advice_is_a_way_on(spec: TableSpec, harm: str, cure: str) -> Non
             world.lake.drop(ORDERS)
         case "made anew by this program":
             world.lake.drop(ORDERS)
-            world.lake.fence(spec, Ticket("another-app", 0, "first"), None)
+            world.lake.fence(spec, CommitIds("another-app", 0, "first"), None)
         case "restored from an older copy":
             del table.log[-1]
             table.transactions[table.app_id] = 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from incremental_assets.core.model.look import Look
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.syncing.idle import Still, keep
+from incremental_assets.core.syncing.idle import IdleNews, keep
 from incremental_assets.core.syncing.pending import look_over
 from tests.fakes import FakeProbe, World
 from tests.scenario import ORDERS, order, orders, shop
@@ -12,10 +12,10 @@ from tests.scenario import ORDERS, order, orders, shop
 NUMBERED = orders(Strategy.APPEND, cursor="id")
 
 
-def looked(world: World, spec: TableSpec) -> tuple[Still, ...]:
+def looked(world: World, spec: TableSpec) -> tuple[IdleNews, ...]:
     """What a sensor's look makes of one table that did not move."""
     positions = world.checkpoints.positions()
-    seen = FakeProbe(world.database).observe([Look(spec, positions[ORDERS].state)])
+    seen = FakeProbe(world.database).observe([ObserveRequest(spec, positions[ORDERS].state)])
     moved, stopped, still = look_over([spec], positions, seen)
     assert (moved, stopped) == ((), ())
     return still

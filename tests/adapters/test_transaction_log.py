@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from incremental_assets.adapters.delta.commit_metadata import Kind, Note, read_note
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind, read_commit_metadata
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.transaction_log import HARMLESS, Committed, TableLog, open_log
 from incremental_assets.core.errors import CommitMissing, TargetChanged
@@ -35,7 +35,7 @@ FIELDS = [
         "metadata": {"incremental_assets.since": 7, "incremental_assets.since_cursor": "a=b:integer=42"},
     },
 ]
-NOTE = Note(Kind.APPEND, "app", 1, "b1", "run", seen=0, rows=3)
+NOTE = CommitMetadata(Kind.APPEND, "app", 1, "b1", "run", seen=0, rows=3)
 
 
 def begin(folder: Path, properties: Mapping[str, str] | None = None) -> None:
@@ -216,18 +216,18 @@ def test_a_damaged_log_is_told_with_its_place(tmp_path: Path) -> None:
     "text", [None, "", "no json", "[]", "{}", '{"incremental_assets": 1}', '{"incremental_assets": 1, "kind": "other"}']
 )
 def test_what_others_write_into_a_commit_is_no_note(text: str | None) -> None:
-    assert read_note(text) is None
+    assert read_commit_metadata(text) is None
 
 
 @pytest.mark.parametrize("note", [NOTE, replace(NOTE, rows_before=0), replace(NOTE, rows_before=12)])
-def test_a_note_comes_back_as_it_was_written(note: Note) -> None:
-    assert read_note(note.to_json()) == note
+def test_a_note_comes_back_as_it_was_written(note: CommitMetadata) -> None:
+    assert read_commit_metadata(note.to_json()) == note
 
 
 def test_a_note_of_before_tables_were_written_anew_is_read() -> None:
     told = json.loads(NOTE.to_json())
     del told["rows_before"]
-    assert read_note(json.dumps(told)) == NOTE
+    assert read_commit_metadata(json.dumps(told)) == NOTE
 
 
 @pytest.mark.parametrize(

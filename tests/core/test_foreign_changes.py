@@ -58,7 +58,7 @@ def test_a_removed_copy_is_named(world: World) -> None:
     assert "gone from the lake" in seen(world)
 
 
-def test_upkeep_is_looked_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compaction_is_looked_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.lake.foreign(ORDERS, "OPTIMIZE")
     version = world.lake.tables[ORDERS].version
     assert (seen(world), looked(world)) == ("", [(version, False)])
