@@ -48,7 +48,9 @@ def test_an_observer_that_fails_stops_neither_the_sync_nor_the_others(
     assert len(world.rows(ORDERS)) == len(world.database.rows(ORDERS)) > 0
     assert [phase for _, phase in heard.phases] == ["plan", "read", "apply", "landed"]
     assert heard.reports == [report]
-    assert {record.getMessage() for record in caplog.records} == {"Broken failed while it was notified; the sync goes on"}
+    assert {record.getMessage() for record in caplog.records} == {
+        "Broken failed while it was notified; the sync goes on"
+    }
 
 
 def test_an_idle_sync_a_failed_one_and_a_busy_one_are_told_as_well(world: World) -> None:

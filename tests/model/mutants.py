@@ -373,10 +373,10 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("ports.stage.discard(spec.id, ticket.batch_id)\n    where", "where"),
+            ("ports.stage.discard(spec.id, commit_ids.batch_id)\n    where", "where"),
             (
                 '    phases.enter("landed")',
-                '    ports.stage.discard(spec.id, ticket.batch_id)\n    phases.enter("landed")',
+                '    ports.stage.discard(spec.id, commit_ids.batch_id)\n    phases.enter("landed")',
             ),
         ),
     ),

@@ -19,7 +19,7 @@ from tests.core import (
     test_last_read,
     test_parts,
     test_plan,
-    test_recover,
+    test_recovery,
     test_sync,
     test_sync_kills,
 )
@@ -89,25 +89,25 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
     "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,
-    "no fence at takeover": test_recover.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,
+    "no fence at takeover": test_recovery.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,
     "a fence that a dead run's last commit overtakes is not written again": lambda: (
-        test_recover.test_a_commit_that_an_engine_makes_for_a_dead_run_needs_no_second_sync(
+        test_recovery.test_a_commit_that_an_engine_makes_for_a_dead_run_needs_no_second_sync(
             APPEND, "before fence commit"
         )
     ),
     "the fence carries the state from before": lambda: (
-        test_recover.test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(
+        test_recovery.test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(
             APPEND
         )
     ),
     "a checkpoint table is believed, however old": lambda: (
-        test_recover.test_a_checkpoint_table_restored_from_any_older_copy_loses_nothing_and_lands_nothing_twice(
+        test_recovery.test_a_checkpoint_table_restored_from_any_older_copy_loses_nothing_and_lands_nothing_twice(
             APPEND, 3
         )
     ),
     "maintenance writes down what an older checkpoint table believes": test_compact.test_what_an_older_checkpoint_table_believes_is_not_written_into_the_lake,
     "a lost checkpoint table is rebuilt without a fence": lambda: (
-        test_recover.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
+        test_recovery.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
             Mode.SYNC, None
         )
     ),
@@ -147,7 +147,7 @@ STORIES: dict[str, Callable[[], None]] = {
         test_first_load.test_rows_without_a_position_are_replaced_by_a_staged_batch_too(test_first_load.BIG_APPEND)
     ),
     "a reset forgets the sync that died before it": lambda: (
-        test_recover.test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(APPEND)
+        test_recovery.test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(APPEND)
     ),
 }
 """What a walk of that world comes upon too seldom, or never."""
