@@ -413,7 +413,7 @@ MUTANTS = [
     Mutant(
         "a fingerprint outlives a reset",
         "never reads what the reset asked for",
-        without_the_thought(planner, "_has_moved", ("return kept.lower is not None and", "return False and")),
+        without_the_thought(planner, "_differs", ("return kept.lower is not None and", "return False and")),
     ),
     Mutant(
         "what is held back has a fingerprint too",
