@@ -114,9 +114,9 @@ def _looked_up(
         chosen, missing = [], {table_of(key): str(error) for key in keys}
     for table, sentence in missing.items():
         strategy = terms_of(view.config, table).strategy
-        entries = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
-        record_failure(entries, runtime.checkpoints)
-        runtime.observer.on_report(entries)
+        failed = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
+        record_failure(failed, runtime.checkpoints)
+        runtime.observer.on_report(failed)
     return chosen, missing
 
 

@@ -16,9 +16,9 @@ from incremental_assets.core.config.scalars import (
     Host,
     Lake,
     Located,
+    Owner,
     Port,
     PositiveDuration,
-    ProcessIdentity,
     Secret,
     ShorthandText,
     SourceName,
@@ -118,7 +118,7 @@ class DefaultsDocument(Strict):
         Literal["evolve", "freeze"], Field(description="What a new column in the source does.")
     ] = "evolve"
     freshness: FreshnessDocument = FreshnessDocument()
-    owners: tuple[ProcessIdentity, ...] = ()
+    owners: tuple[Owner, ...] = ()
     tags: dict[TagKey, str] = Field(default_factory=dict)
     reconciliation: ReconciliationDocument = ReconciliationDocument()
     maintenance: MaintenanceDocument = MaintenanceDocument()

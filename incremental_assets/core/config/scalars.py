@@ -233,5 +233,5 @@ def _owner(text: str) -> str:
     return text
 
 
-ProcessIdentity = Annotated[str, AfterValidator(_owner)]
+Owner = Annotated[str, AfterValidator(_owner)]
 TagKey = Annotated[str, Field(pattern=r"^([A-Za-z0-9_.-]{1,63}/)?[A-Za-z0-9_.-]{1,63}$")]
