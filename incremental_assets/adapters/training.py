@@ -25,9 +25,10 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Bound
 from incremental_assets.core.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Table:
         planned, shown = self._plan(mode), self._shown(rows)
         stage = ParquetStage(self.lake, lambda: self.session)
         batch = stage.write(planned, shown)
-        state = planned.landed(shown.rows, shown.highest, None)
+        state = landed_state(planned, Shown(shown.rows, shown.highest, None))
         self._lake().apply(planned, batch, state)
         stage.discard(SPEC.id, batch.batch_id)
         self.previous = state

@@ -20,8 +20,10 @@ from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled
+from incremental_assets.core.planning.settled_bound import Guarantee, Settled
 from incremental_assets.core.planning.target import Commit
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def table(
 
 
 @dataclass(frozen=True)
-class Shown:
+class LiteralSnapshot:
     """A snapshot of literal rows."""
 
     frame: DataFrame
@@ -109,7 +111,7 @@ class Desk:
         late: Sequence[object] = (),
         bad: Sequence[object] = (),
         gone: Sequence[object] = (),
-    ) -> Shown:
+    ) -> LiteralSnapshot:
         """Rows as a read gives them; those whose first value is in `late` are flagged so, those with a value in `bad` are rejected.
 
         With `gone` it is a read that knows what became of each row: those with a value in it are no more.
@@ -120,7 +122,7 @@ class Desk:
         if gone:
             flags += f", {OPERATION} string"
             told = [(*each, "gone" if set(row) & set(gone) else "put") for row, each in zip(rows, told, strict=True)]
-        return Shown(
+        return LiteralSnapshot(
             self.spark.createDataFrame(told, f"{schema}, {flags}"), len(rows), highest=self._highest(spec, rows)
         )
 
@@ -141,9 +143,9 @@ class Desk:
         plan = replace(plan, window=Window(lower, upper))
         return self.apply(plan, self.stage.write(plan, shown), shown)
 
-    def apply(self, plan: SyncPlan, batch: Batch, shown: Shown) -> Commit:
+    def apply(self, plan: SyncPlan, batch: Batch, shown: LiteralSnapshot) -> Commit:
         """One commit; its state is what the next plan goes on from."""
-        state = plan.landed(shown.rows, shown.highest, None)
+        state = landed_state(plan, Shown(shown.rows, shown.highest, None))
         commit = self.lake.apply(plan, batch, state)
         self.previous = state
         return commit

@@ -14,6 +14,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.demo.postgres import EmbeddedPostgres
@@ -75,7 +76,7 @@ def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> Stat
     """The state after a sync that landed all that its snapshot showed."""
     decision = planned(probe, spec, state)
     with probe.snapshot(decision) as snapshot:
-        return decision.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+        return landed_state(decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
 
 
 UPDATED = Cursor("updated_at", CursorType.TIMESTAMP)

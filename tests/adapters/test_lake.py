@@ -22,6 +22,7 @@ from incremental_assets.core.model.paths import staging_path
 from incremental_assets.core.model.schema_drift import Reached
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, Desk, table
@@ -180,7 +181,7 @@ def test_a_batch_that_holds_a_row_twice_does_not_add_up(desk: Desk, there: int) 
     for file in list(Path(staging_path(str(desk.folder), ORDERS.id, batch.batch_id)).glob("*.parquet")):
         shutil.copy(file, file.with_name(f"again-{file.name}"))
     with pytest.raises(CommitMissing, match="holds 2 rows of a batch of 1"):
-        desk.lake.apply(plan, batch, plan.landed(1, None, None))
+        desk.lake.apply(plan, batch, landed_state(plan, Shown(1, None, None)))
 
 
 def test_one_sequence_commits_once(desk: Desk) -> None:
@@ -192,7 +193,7 @@ def test_one_sequence_commits_once(desk: Desk) -> None:
     again = replace(plan, commit_ids=CommitIds(APP, plan.commit_ids.seq, "another"))
     late = desk.stage.write(again, desk.show(EVENTS, [(3, "c", 30)]))
     with pytest.raises(CommitMissing, match="does not hold the batch"):
-        desk.lake.apply(again, late, plan.landed(1, None, None))
+        desk.lake.apply(again, late, landed_state(plan, Shown(1, None, None)))
     assert desk.rows(EVENTS) == [(1, "a", 10), (2, "b", 20)]
 
 
@@ -204,7 +205,7 @@ def test_a_fence_makes_a_sleeping_run_commit_nothing(desk: Desk) -> None:
     desk.lake.fence(EVENTS, fence, desk.previous)
     assert desk.lake.find(EVENTS, batch.batch_id) is None
     with pytest.raises(CommitMissing):
-        desk.lake.apply(asleep, batch, asleep.landed(1, None, None))
+        desk.lake.apply(asleep, batch, landed_state(asleep, Shown(1, None, None)))
     found = desk.lake.inspect(EVENTS, None)
     assert found is not None
     assert (found.seq, found.foreign, found.state) == (fence.seq, "", desk.previous)
@@ -259,7 +260,9 @@ def test_columns_that_delta_cannot_hold_are_refused_by_name(desk: Desk, ddl: str
     plan = desk.plan(spec)
     with pytest.raises(NameRefused, match=message):
         desk.lake.apply(
-            plan, desk.stage.write(desk.plan(ORDERS), desk.show(ORDERS, [(1, "a", 1)])), plan.landed(1, None, None)
+            plan,
+            desk.stage.write(desk.plan(ORDERS), desk.show(ORDERS, [(1, "a", 1)])),
+            landed_state(plan, Shown(1, None, None)),
         )
     assert desk.lake.inspect(spec, None) is None
 
@@ -439,7 +442,7 @@ def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(d
     batch = desk.stage.write(plan, desk.show(EVENTS, [(2, "b", 20)]))
     desk.other_hand("DELETE", EVENTS)
     with pytest.raises(TargetChanged, match="by another hand while this sync ran"):
-        lake.apply(plan, batch, plan.landed(1, None, None))
+        lake.apply(plan, batch, landed_state(plan, Shown(1, None, None)))
     assert desk.rows(EVENTS) == [(1, "a", 10)]
 
 

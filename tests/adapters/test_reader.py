@@ -21,6 +21,7 @@ from incremental_assets.core.model.measure import Comparison, Duplicates
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.target import Commit
 from tests.adapters.reading import loaded
@@ -55,7 +56,7 @@ class Copy:
         plan = self.plan(spec)
         with self.reader.snapshot(plan) as snapshot:
             batch = self.stage.write(plan, snapshot)
-            self.previous = plan.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint)
+            self.previous = landed_state(plan, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
         return self.lake.apply(plan, batch, self.previous)
 
 

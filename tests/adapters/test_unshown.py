@@ -13,8 +13,9 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.postgresql.unshown import PATIENCE
+from incremental_assets.core.planning.bound import GUARD
 from incremental_assets.core.planning.clock_steps import put_back
-from incremental_assets.core.planning.settled_bound import GUARD, Guarantee, settle
+from incremental_assets.core.planning.settled_bound import Guarantee, settle
 from tests.adapters.source import UPDATED, Source, synced
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 

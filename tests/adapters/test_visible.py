@@ -12,6 +12,7 @@ from incremental_assets.adapters.databases.postgresql.visible import first_unrea
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from tests.adapters.source import UPDATED, Source, planned
 
 ORDERS = "CREATE TABLE orders (id bigint PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())"
@@ -43,8 +44,8 @@ def read(source: Source, probe: SqlProbe, spec: TableSpec, state: State | None) 
             reader.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.handle.snapshot_id}'")  # type: ignore[arg-type]
             rows = sorted(int(row[0]) for row in reader.execute(query.sql).fetchall())  # type: ignore[arg-type]
         assert len(rows) == snapshot.rows, "the source counts what is read"
-        return rows, decision.landed(
-            snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible
+        return rows, landed_state(
+            decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
         )
 
 

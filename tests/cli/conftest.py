@@ -18,7 +18,7 @@ from incremental_assets.core.config.load import Configuration
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.observers import Observers
-from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.ports import Ports
 from tests.fakes import FakeProbe, SimulatedDatabase, World
 from tests.scenario import shop

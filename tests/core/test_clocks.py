@@ -17,10 +17,12 @@ from incremental_assets.core.model.state import (
 )
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import GUARD, Bound
 from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import GUARD, Bound, Guarantee, settle
+from incremental_assets.core.planning.settled_bound import Guarantee, settle
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync import sync_table
 from tests.fakes import Killed, World
@@ -163,7 +165,7 @@ def test_the_read_and_the_watermark_go_back_and_it_is_said() -> None:
     assert any(
         "the source's clock was put back: rows stamped since 2024-01-31 11:59:00Z" in each for each in found.warnings
     )
-    after = found.landed(0, None, None)
+    after = landed_state(found, Shown(0, None, None))
     assert after.put_back == PutBack(NOON - seconds(60), NOON + seconds(10), proven=True)
     assert after.coverage == (Window(None, stamp(NOON - seconds(62))),)
     assert after.reading == ClockReading(NOON - seconds(50), NOON - seconds(50), host(110))
@@ -194,7 +196,7 @@ def test_a_backfill_leaves_the_watermark_and_what_is_known_of_the_clock_to_the_n
     kept = state(position=Position(stamp(NOON - GUARD)), clock=NOON)
     found = decided(BY_STAMP, kept, bound(NOON - seconds(50), at=host(110)), Mode.BACKFILL)
     assert isinstance(found, SyncPlan)
-    after = found.landed(0, None, None)
+    after = landed_state(found, Shown(0, None, None))
     assert (after.position.watermark, after.reading, after.put_back) == (kept.position.watermark, kept.reading, None)
 
 

@@ -14,8 +14,9 @@ from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled
+from incremental_assets.core.planning.settled_bound import Guarantee, Settled
 from incremental_assets.core.syncing.overlap import Overlap, eras, overlap
 
 CLOCK = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,9 +15,11 @@ from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import FuturePolicy, Strategy, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Bound, Guarantee
+from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.scenario import countries, orders
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
@@ -116,7 +118,7 @@ def test_start_is_never_read_below_not_even_by_lookback() -> None:
 def test_start_is_never_read_below_although_the_source_has_not_settled_that_far() -> None:
     spec = orders(start="2024-01-31T10:00:00Z")
     first = planned(spec, None, seen(oldest=NOON - timedelta(hours=5)))
-    state = first.landed(1, moment("11:00:00"), None)
+    state = landed_state(first, Shown(1, moment("11:00:00"), None))
     assert planned(spec, state, seen()).window.lower == moment("10:00:00")
 
 
@@ -124,9 +126,11 @@ def test_start_is_never_read_below_although_the_source_has_not_settled_that_far(
 def test_a_start_in_the_future_is_told_and_its_correction_reads_all_that_was_asked_for(seq: int) -> None:
     typed, meant = orders(start="2062-01-01T00:00:00Z"), orders(start="2024-01-31T10:00:00Z")
     first = planned(typed, None, seen())
-    state = first.landed(0, None, marks(first.fingerprint_lower))
+    state = landed_state(first, Shown(0, None, marks(first.fingerprint_lower)))
     if seq == 2:
-        state = planned(typed, state, seen(fingerprint=marks(None))).landed(0, None, marks(first.fingerprint_lower))
+        state = landed_state(
+            planned(typed, state, seen(fingerprint=marks(None))), Shown(0, None, marks(first.fingerprint_lower))
+        )
     assert (first.new_watermark, state.position.watermark, state.coverage) == (None, None, ())
     (told,) = first.warnings
     assert told.startswith("`start` is 2062-01-01T00:00:00Z, and the source is at 2024-01-31T12:00:00Z: no row is read")
@@ -143,7 +147,7 @@ def test_a_start_above_the_highest_number_is_told_and_its_correction_reads_all_t
     typed, meant = orders(cursor="id", start="1000"), orders(cursor="id", start="1")
     first = planned(typed, None, seen(highest=2))
     assert (first.new_watermark, ["`start` is 1000" in told for told in first.warnings]) == (None, [True])
-    state = first.landed(0, None, marks(number(1000)))
+    state = landed_state(first, Shown(0, None, marks(number(1000))))
     later = seen(NOON + timedelta(minutes=1), highest=3, fingerprint=state.fingerprint)
     idle = nothing(typed, state, later)
     assert (idle.state and idle.state.position.watermark, ["`start` is 1000" in told for told in idle.warnings]) == (
@@ -254,7 +258,7 @@ def test_what_settled_while_nothing_moved_is_covered_without_a_gap() -> None:
     assert found.state is not None
     assert found.state.coverage == (Window(None, moment("11:59:58")),)
     following = planned(spec, found.state, seen(NOON + timedelta(hours=1)))
-    assert following.landed(1, None, None).coverage == (Window(None, moment("12:59:58")),)
+    assert landed_state(following, Shown(1, None, None)).coverage == (Window(None, moment("12:59:58")),)
 
 
 def test_nothing_is_recorded_while_even_the_bound_stands_still() -> None:
@@ -342,7 +346,7 @@ def test_a_full_refresh_starts_from_start_and_may_take_the_watermark_back() -> N
     )
     found = planned(spec, state, seen(), REFRESH)
     assert (found.window.lower, found.new_watermark) == (moment("08:00:00"), moment("11:59:58"))
-    after = found.landed(5, moment("10:00:00"), None)
+    after = landed_state(found, Shown(5, moment("10:00:00"), None))
     assert (after.position.max_cursor_read, after.coverage) == (
         moment("10:00:00"),
         (Window(moment("08:00:00"), moment("11:59:58")),),
@@ -354,7 +358,7 @@ def test_a_full_refresh_takes_on_new_terms_and_forgets_the_old_cursors_values() 
     state = landed(
         orders(), moment("11:00:00"), max_cursor_read=moment("11:00:00"), coverage=(Window(None, moment("11:00:00")),)
     )
-    after = planned(spec, state, seen(highest=40), REFRESH).landed(5, number(40), None)
+    after = landed_state(planned(spec, state, seen(highest=40), REFRESH), Shown(5, number(40), None))
     assert (after.terms, after.position.watermark, after.position.max_cursor_read) == (
         spec.terms,
         number(41),
@@ -371,7 +375,7 @@ def test_a_backfill_reads_its_window_and_leaves_all_that_the_next_sync_goes_by_a
     waiting = marks(moment("11:00:00"))
     state = landed(spec, moment("11:00:00"), fingerprint=waiting, max_cursor_read=moment("10:59:00"))
     found = planned(spec, state, seen(), backfill("08:00:00", "09:00:00"))
-    after = found.landed(5, moment("08:59:00"), marks(None))
+    after = landed_state(found, Shown(5, moment("08:59:00"), marks(None)))
     assert found.window == Window(moment("08:00:00"), moment("09:00:00"))
     assert (after.position.watermark, after.fingerprint, after.clock) == (moment("11:00:00"), waiting, state.clock)
     assert after.position.max_cursor_read == moment("10:59:00")
@@ -380,7 +384,9 @@ def test_a_backfill_reads_its_window_and_leaves_all_that_the_next_sync_goes_by_a
 
 def test_a_backfill_before_the_first_sync_leaves_the_whole_table_to_it() -> None:
     spec = orders(Strategy.APPEND)
-    after = planned(spec, None, seen(), backfill("08:00:00", "09:00:00")).landed(5, moment("08:59:00"), marks(None))
+    after = landed_state(
+        planned(spec, None, seen(), backfill("08:00:00", "09:00:00")), Shown(5, moment("08:59:00"), marks(None))
+    )
     assert (after.position.watermark, after.position.max_cursor_read) == (None, moment("08:59:00"))
     assert planned(spec, after, seen()).window == Window(None, None)
 
@@ -390,7 +396,9 @@ def test_a_backfill_of_todays_window_covers_only_what_has_settled() -> None:
     found = planned(
         spec, landed(spec, moment("08:00:00")), seen(oldest=NOON - timedelta(hours=1)), backfill("10:00:00", "23:00:00")
     )
-    assert found.landed(5, moment("11:59:59"), None).coverage == (Window(moment("10:00:00"), moment("10:59:58")),)
+    assert landed_state(found, Shown(5, moment("11:59:59"), None)).coverage == (
+        Window(moment("10:00:00"), moment("10:59:58")),
+    )
 
 
 def test_a_backfill_of_a_table_read_by_its_cursor_names_its_window() -> None:
@@ -440,18 +448,24 @@ def test_a_start_that_was_lowered_is_told_until_the_rows_are_read(start: str | N
 def test_every_hole_that_a_backfill_leaves_below_the_watermark_is_told() -> None:
     spec = orders(start="2024-01-31T06:00:00Z")
     state = landed(spec, moment("10:30:00"), coverage=(Window(moment("10:00:00"), moment("10:30:00")),))
-    part = planned(spec, state, seen(), backfill("06:00:00", "08:00:00")).landed(5, moment("07:59:00"), None)
+    part = landed_state(
+        planned(spec, state, seen(), backfill("06:00:00", "08:00:00")), Shown(5, moment("07:59:00"), None)
+    )
     (told,) = planned(spec, part, seen()).warnings
     assert "is from 2024-01-31T08:00:00Z to below 2024-01-31T10:00:00Z were never read" in told
 
-    more = planned(spec, state, seen(), backfill("07:00:00", "08:00:00")).landed(5, moment("07:59:00"), None)
+    more = landed_state(
+        planned(spec, state, seen(), backfill("07:00:00", "08:00:00")), Shown(5, moment("07:59:00"), None)
+    )
     (told,) = planned(spec, more, seen()).warnings
     assert (
         "is below 2024-01-31T07:00:00Z or from 2024-01-31T08:00:00Z to below 2024-01-31T10:00:00Z were never read"
         in told
     )
 
-    rest = planned(spec, part, seen(), backfill("08:00:00", "10:00:00")).landed(5, moment("09:59:00"), None)
+    rest = landed_state(
+        planned(spec, part, seen(), backfill("08:00:00", "10:00:00")), Shown(5, moment("09:59:00"), None)
+    )
     assert planned(spec, rest, seen()).warnings == ()
 
 
@@ -467,7 +481,7 @@ def test_a_source_that_does_not_say_which_database_it_is_is_told_and_what_was_kn
     bound = replace(seen().bound, identity=None)
     found = planned(orders(), state, replace(seen(), bound=bound))
     assert "does not say which database it is" in found.warnings[0]
-    assert found.landed(1, None, None).identity == state.identity
+    assert landed_state(found, Shown(1, None, None)).identity == state.identity
 
 
 # --- what stops a sync before it begins --------------------------------------------------------------------------
@@ -537,7 +551,9 @@ def test_a_run_on_another_timeline_is_a_best_effort() -> None:
 
 def test_a_full_refresh_accepts_the_new_source_and_keeps_its_identity() -> None:
     other = SourceIdentity.of(1, 3, system="7002", database="shop")
-    after = planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=other), REFRESH).landed(1, None, None)
+    after = landed_state(
+        planned(orders(), landed(orders(), moment("11:00:00")), seen(identity=other), REFRESH), Shown(1, None, None)
+    )
     assert after.identity == other
 
 

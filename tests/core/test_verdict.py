@@ -13,7 +13,7 @@ from incremental_assets.core.config.load import Freshness, Severity, TableConfig
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.schema_drift import Difference, Retyped, TargetColumn
 from incremental_assets.core.model.table import Column, Fidelity, Strategy
-from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.planning.bound import Bound
 from tests.scenario import ORDERS, orders
 
 LIMITS = Freshness(timedelta(minutes=15), timedelta(hours=1))

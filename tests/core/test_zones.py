@@ -15,10 +15,13 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
+from incremental_assets.core.planning.bound import Bound, LocalTime
 from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.planning.landed_state import Shown, landed_state
+from incremental_assets.core.planning.local_readings import lowest_reading
 from incremental_assets.core.planning.plan import CommitIds, Mode, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
-from incremental_assets.core.planning.settled_bound import Bound, Guarantee, LocalTime, lowest_reading
+from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.planning.zones import rezoned
 from incremental_assets.core.syncing.pending import look_over
 from tests.scenario import COUNTRIES, ORDERS, countries, orders
@@ -68,7 +71,7 @@ def test_to_the_west_the_read_begins_by_the_hours_lower_and_says_so() -> None:
     assert found.settled.guarantee is Guarantee.BEST_EFFORT
     assert "read in UTC and now is in America/New_York" in found.settled.reason
     assert [told for told in found.warnings if "went from 2024-01-31T11:59:58 to 2024-01-31T06:59:58" in told]
-    after = found.landed(1, None, None)
+    after = landed_state(found, Shown(1, None, None))
     assert after.zones == ("America/New_York", "UTC")
     again = planned(spec(), replace(after, fingerprint=None), bound("America/New_York", NOON + timedelta(minutes=2)))
     assert (str(again.window.lower), again.warnings[:1]) == ("2024-01-31T07:00:58", found.warnings[:1])
@@ -79,7 +82,7 @@ def test_to_the_east_old_sessions_keep_the_watermark_back() -> None:
     state = replace(landed(local("2024-01-31T11:59:58"), ("UTC",)), fingerprint=None)
     found = planned(spec(zone="Asia/Tokyo"), state, bound("UTC", NOON + timedelta(minutes=1)))
     assert (str(found.window.lower), str(found.new_watermark)) == ("2024-01-31T11:59:58", "2024-01-31T12:00:58")
-    assert found.landed(1, None, None).zones == ("Asia/Tokyo", "UTC")
+    assert landed_state(found, Shown(1, None, None)).zones == ("Asia/Tokyo", "UTC")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import HostClock
 from incremental_assets.core.model.table import TableId, TableShape
-from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.planning.bound import Bound
 from tests.fakes.rows import Row
 
 

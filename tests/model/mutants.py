@@ -22,8 +22,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import clock_steps as clocks
-from incremental_assets.core.planning import last_read, plan, planner, preflight
-from incremental_assets.core.planning import settled_bound as bound
+from incremental_assets.core.planning import landed_state, last_read, plan, planner, preflight, settled_bound
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit
@@ -92,18 +91,16 @@ def _ends_below(window: Window, value: Any) -> bool:
     return (window.lower is None or window.lower < value) and (window.upper is None or value < window.upper)
 
 
-_landed = SyncPlan.landed
+_landed = landed_state.landed_state
 
 
 def _kept_watermark(_spec: Any, _bound: Any, state: State | None) -> Any:
     return state.position.watermark if state else None
 
 
-def _watermark_of_the_rows_seen(
-    decision: SyncPlan, count: int, highest: Any, fingerprint: Any, due: Any, visible: str
-) -> State:
-    state = _landed(decision, count, highest, fingerprint, due)
-    seen = [value for value in (decision.previous_watermark, highest) if value is not None]
+def _watermark_of_the_rows_seen(decision: SyncPlan, shown: landed_state.Shown) -> State:
+    state = _landed(decision, shown)
+    seen = [value for value in (decision.previous_watermark, shown.highest) if value is not None]
     return replace(state, position=replace(state.position, watermark=max(seen, default=None)))
 
 
@@ -154,14 +151,14 @@ MUTANTS = [
     Mutant(
         "the watermark is the largest cursor of the rows seen",
         "loses what commits late",
-        instead(SyncPlan, "landed", _watermark_of_the_rows_seen),
+        instead(sync, "landed_state", _watermark_of_the_rows_seen),
     ),
     Mutant(
         "the watermark is the clock",
         "loses what commits late",
-        without_the_thought(bound, "_settle_time", ("bound.reached - GUARD", "bound.clock")),
+        without_the_thought(settled_bound, "_settle_time", ("bound.reached - GUARD", "bound.clock")),
     ),
-    Mutant("no guard", "loses a transaction that was not shown yet", instead(bound, "GUARD", timedelta(0))),
+    Mutant("no guard", "loses a transaction that was not shown yet", instead(settled_bound, "GUARD", timedelta(0))),
     Mutant(
         "only open transactions hold the bound, and not the statements that open them",
         "loses what a procedure stamps as of its CALL, and the later transactions of one message",
@@ -181,8 +178,8 @@ MUTANTS = [
         "prepared transactions are not asked for",
         "loses them: no session holds them any more",
         together(
-            without_the_thought(bound, "_settle_time", ("bound.prepared is not None", "False")),
-            without_the_thought(bound, "_settle_integer", ("bound.prepared is not None", "False")),
+            without_the_thought(settled_bound, "_settle_time", ("bound.prepared is not None", "False")),
+            without_the_thought(settled_bound, "_settle_integer", ("bound.prepared is not None", "False")),
         ),
     ),
     Mutant(
@@ -225,23 +222,23 @@ MUTANTS = [
         "the highest number is settled when it is seen",
         "loses lower numbers that commit later",
         without_the_thought(
-            bound, "_settle_integer", ("(bound.oldest is None or bound.oldest > pair.clock + GUARD)", "True")
+            settled_bound, "_settle_integer", ("(bound.oldest is None or bound.oldest > pair.clock + GUARD)", "True")
         ),
     ),
     Mutant(
         "a number settles before its row is on disk",
         "loses the row that gets the number after a crash of the source",
-        instead(bound, "_on_disk", lambda *_: True),
+        instead(settled_bound, "_on_disk", lambda *_: True),
     ),
     Mutant(
         "a number that was not on disk outlives a crash",
         "loses the row that gets the number next",
-        without_the_thought(bound, "_outlived", ("bound.started > earlier.clock", "False")),
+        without_the_thought(settled_bound, "_outlived", ("bound.started > earlier.clock", "False")),
     ),
     Mutant(
         "nobody looks whether the clock was put back",
         "loses what is stamped while it comes to the watermark again",
-        together(instead(bound, "put_back", lambda *_: None), instead(planner, "put_back", lambda *_: None)),
+        together(instead(settled_bound, "put_back", lambda *_: None), instead(planner, "put_back", lambda *_: None)),
     ),
     Mutant(
         "only the source's own clock tells that it was put back",
@@ -253,7 +250,7 @@ MUTANTS = [
     Mutant(
         "the watermark stays where it was when the clock is put back",
         "loses what is stamped below it",
-        together(*(instead(module, "still_settled", _kept_watermark) for module in (bound, plan, planner))),
+        together(*(instead(module, "still_settled", _kept_watermark) for module in (settled_bound, plan, planner))),
     ),
     Mutant(
         "a run that comes to nothing does not keep that the clock was put back",
@@ -273,7 +270,9 @@ MUTANTS = [
     Mutant(
         "numbers are settled by the clock of the look alone",
         "loses the number of a transaction that began before the clock was put back",
-        without_the_thought(bound, "_settle_integer", ("max(bound.clock, bound.newest or bound.clock)", "bound.clock")),
+        without_the_thought(
+            settled_bound, "_settle_integer", ("max(bound.clock, bound.newest or bound.clock)", "bound.clock")
+        ),
     ),
     Mutant(
         "the cursor is recorded before the data",
@@ -403,7 +402,7 @@ MUTANTS = [
     Mutant(
         "a number that repeats settles above itself",
         "loses a row that gets the highest number after that has settled",
-        without_the_thought(bound, "_after", ("holdback if spec.repeats else holdback - 1", "holdback - 1")),
+        without_the_thought(settled_bound, "_after", ("holdback if spec.repeats else holdback - 1", "holdback - 1")),
     ),
     Mutant(
         "a partition that joins is read from the watermark on",

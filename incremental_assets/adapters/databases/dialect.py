@@ -19,8 +19,8 @@ from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.planning.settled_bound import Bound
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

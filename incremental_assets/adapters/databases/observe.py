@@ -15,10 +15,11 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request
 from incremental_assets.core.planning.planner import narrower, reading
-from incremental_assets.core.planning.settled_bound import Bound, highest_reading
 
 
 def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:

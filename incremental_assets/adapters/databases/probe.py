@@ -14,8 +14,8 @@ from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import Observation, SyncPlan
-from incremental_assets.core.planning.settled_bound import Bound
 
 
 class SqlProbe:

@@ -24,8 +24,8 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.events import Checkpoint, EventKind
-from incremental_assets.core.planning.settled_bound import Bound
 from incremental_assets.core.syncing.foreign_changes import seen_in
 from incremental_assets.core.words import counted
 

@@ -13,7 +13,7 @@ from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
-from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.words import agreeing, counted
 
 

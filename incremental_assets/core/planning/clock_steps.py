@@ -7,12 +7,9 @@ A time that the clock shows twice is like the hour that a zone repeats in autumn
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from incremental_assets.core.model.state import ClockReading, PutBack, State
-
-if TYPE_CHECKING:
-    from incremental_assets.core.planning.settled_bound import Bound
+from incremental_assets.core.planning.bound import Bound
 
 TOLERANCE = timedelta(seconds=1)
 """What clocks that nobody sets may differ in; the guard of the settled bound is twice as long."""

@@ -7,13 +7,10 @@ transactions a snapshot shows, a row that the last sync's snapshot showed, and t
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from incremental_assets.core.model.state import LastRead
 from incremental_assets.core.model.table import FuturePolicy
-
-if TYPE_CHECKING:
-    from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 
 
 def remembered(plan: SyncPlan, visible: str) -> LastRead | None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.state import Fingerprint, PutBack, State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.model.window import Window, merge
-from incremental_assets.core.planning.last_read import remembered
-from incremental_assets.core.planning.settled_bound import Bound, Guarantee, Settled, highest_reading, still_settled
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.local_readings import highest_reading
+from incremental_assets.core.planning.settled_bound import Guarantee, Settled, still_settled
 
 
 class Mode(StrEnum):
@@ -147,85 +147,6 @@ class SyncPlan:
             reading=self.bound.reading,
             put_back=self.put_back,
         )
-
-    def landed(
-        self,
-        rows: int,
-        highest: CursorValue | None,
-        fingerprint: Fingerprint | None,
-        due: CursorValue | None = None,
-        visible: str = "",
-    ) -> State:
-        """The state after this plan has landed, from what its snapshot showed."""
-        before = self.previous
-        read = [
-            value
-            for value in (before.position.max_cursor_read if before and not self.overwrites else None, highest)
-            if value is not None
-        ]
-        whole = self.overwrites or not self.spec.is_incremental
-        covered = () if whole or before is None else covered_below(before, self.new_watermark)
-        state = State(
-            app_id=self.commit_ids.app_id,
-            seq=self.commit_ids.seq,
-            batch_id=self.commit_ids.batch_id,
-            terms=self.spec.terms,
-            position=Position(self.new_watermark, max(read, default=None), self.settled.settling, due),
-            fingerprint=fingerprint,
-            identity=self.bound.identity or (before.identity if before else None),
-            clock=self.bound.clock,
-            reading=self.bound.reading,
-            put_back=self.put_back,
-            rows=rows if whole else None,
-            coverage=merge((*covered, *self._covered())),
-            members=self.members,
-            zones=self.zones,
-            columns=self._columns(),
-            absent=self._absent(),
-            last_read=remembered(self, visible),
-        )
-        if self.request.mode is not Mode.BACKFILL or whole:
-            return state
-        kept = before or replace(
-            state,
-            position=UNREAD,
-            fingerprint=None,
-            clock=None,
-            reading=None,
-            put_back=None,
-            members=None,
-            last_read=None,
-        )
-        return replace(
-            state,
-            position=replace(kept.position, max_cursor_read=state.position.max_cursor_read),
-            fingerprint=kept.fingerprint,
-            clock=kept.clock,
-            reading=kept.reading,
-            put_back=kept.put_back,
-            members=kept.members,
-            last_read=kept.last_read,
-        )
-
-    def _columns(self) -> tuple[tuple[str, str], ...]:
-        """Those that only the target still has keep the identity under which they landed."""
-        kept = self.previous.columns if self.previous and not self.overwrites else ()
-        here = {column.name: column.identity for column in self.spec.columns}
-        known = {name: identity for name, identity in here.items() if identity}
-        return tuple(({**here, **dict(kept), **known}).items())
-
-    def _absent(self) -> tuple[str, ...]:
-        before = self.previous
-        if before is None or self.overwrites:
-            return ()
-        here = {column.name.lower() for column in self.spec.columns}
-        names = dict.fromkeys((*before.absent, *dict(before.columns)))
-        return tuple(name for name in names if name.lower() not in here)
-
-    def _covered(self) -> tuple[Window, ...]:
-        if not self.spec.is_incremental or self.settled.value is None:
-            return ()
-        return (self.window.clamp_upper(self.settled.value),)
 
 
 def covered_below(state: State, watermark: CursorValue | None) -> tuple[Window, ...]:

@@ -9,7 +9,9 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import FuturePolicy, TableSpec
 from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.parts import changed_parts, reaching
 from incremental_assets.core.planning.plan import (
     CommitIds,
@@ -35,14 +37,7 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
-from incremental_assets.core.planning.settled_bound import (
-    Bound,
-    Guarantee,
-    Settled,
-    highest_reading,
-    settle,
-    still_settled,
-)
+from incremental_assets.core.planning.settled_bound import Guarantee, Settled, settle, still_settled
 from incremental_assets.core.planning.zones import rezoned, rezoned_warning, zones_of
 
 _FEW = 1_000

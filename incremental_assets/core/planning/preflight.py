@@ -21,9 +21,11 @@ from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import NullPolicy, TableSpec, Terms
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.local_readings import zone_of
 from incremental_assets.core.planning.plan import Mode, Observation, Request, SyncPlan
-from incremental_assets.core.planning.settled_bound import Bound, new_timeline, zone_of
+from incremental_assets.core.planning.settled_bound import new_timeline
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo
 
-from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.position import Settling
-from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import ClockReading, HostClock, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.planning.bound import GUARD, Bound
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_numbers, of_roles, of_zones
-
-GUARD = timedelta(seconds=2)
-"""A transaction has its stamp some microseconds before the view of open transactions shows it."""
+from incremental_assets.core.planning.local_readings import lowest_reading, zone_of
 
 
 class Guarantee(StrEnum):
@@ -25,67 +22,6 @@ class Guarantee(StrEnum):
     SETTLED = "settled"
     HOLDBACK = "holdback"
     BEST_EFFORT = "best_effort"
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """What the source said in its own autocommit statements, before the snapshot: clock first, then who stands still, then open, then prepared transactions."""
-
-    clock: datetime
-    oldest: datetime | None
-    """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
-    holder: str
-    """Who is behind `since`, for people: pid, user and application; empty when nobody."""
-    prepared: str | None
-    """A prepared transaction, for people; its stamps may be older than anything the source tells."""
-    blind: str
-    """Why some transactions could not be seen; empty when all could."""
-    zone: str
-    """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
-    identity: SourceIdentity | None
-    newest: datetime | None = None
-    """Start of the newest open transaction."""
-    listed: datetime | None = None
-    """The source's clock just after the open transactions were listed: none of them began later, unless it was put back meanwhile."""
-    host: HostClock | None = None
-    """Our own clocks when `clock` was asked for."""
-    replica: bool = False
-    unshown: datetime | None = None
-    """Since when a session stands still that may have taken a stamp and not shown it; None where there is none."""
-    written: int | None = None
-    """The position up to which the source's log had been written when `clock` was asked for; None on a replica."""
-    flushed: int | None = None
-    """The position up to which it was on disk after that; None on a replica."""
-    started: datetime | None = None
-    """When the server was started last, by whatever it had ended; None where that cannot be seen."""
-    login_trigger: str = ""
-    """An event trigger that runs when a session logs in; empty where there is none."""
-    local_times: tuple[LocalTime, ...] = ()
-    """What the source makes of some moments in the zones that its tables are read in."""
-
-    @property
-    def since(self) -> datetime | None:
-        """From when on rows may still be stamped: the smaller of `oldest` and `unshown`."""
-        return min((each for each in (self.oldest, self.unshown) if each is not None), default=None)
-
-    @property
-    def reached(self) -> datetime:
-        """Below it no row is stamped any more, as far as can be seen."""
-        return min(self.clock, self.since or self.clock)
-
-    @property
-    def reading(self) -> ClockReading:
-        """What is kept of the clock with a watermark."""
-        return ClockReading(self.clock, None if self.blind else self.reached, self.host)
-
-
-@dataclass(frozen=True, slots=True)
-class LocalTime:
-    """A moment as the source's clocks on the wall show it in a zone."""
-
-    zone: str
-    moment: datetime
-    wall: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,50 +176,3 @@ def _guarantee(bound: Bound, doubt: str, *, holds_back: bool) -> tuple[Guarantee
     if bound.since is not None:
         return Guarantee.SETTLED, f"no transaction had been open for {GUARD.seconds} s"
     return Guarantee.SETTLED, "no transaction was open"
-
-
-# --- an instant as the cursor's own reading -------------------------------------------------------
-
-
-def lowest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:
-    """The smallest value that the cursor can show at or after `instant`: in an hour that the zone repeats, that hour's start."""
-    if cursor.type is CursorType.TIMESTAMP:
-        return CursorValue.of(cursor.type, instant)
-    readings = [_local(cursor, bound, instant)]
-    readings += [_local(cursor, bound, later) for later in _turns(cursor, bound, instant, timedelta(hours=26))]
-    return CursorValue.of(cursor.type, min(readings))
-
-
-def highest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:
-    """The largest value that the cursor can have shown up to `instant`; a date covers its whole day, so the next day stands for it."""
-    if cursor.type is CursorType.TIMESTAMP:
-        return CursorValue.of(cursor.type, instant)
-    readings = [_local(cursor, bound, instant)]
-    instantly = timedelta(microseconds=1)
-    readings += [
-        _local(cursor, bound, turn - instantly)
-        for turn in _turns(cursor, bound, instant - timedelta(hours=26), timedelta(hours=26))
-    ]
-    highest = max(readings)
-    return CursorValue.of(cursor.type, highest + timedelta(days=1) if cursor.type is CursorType.DATE else highest)
-
-
-def zone_of(cursor: Cursor | None, bound: Bound) -> str:
-    """In which zone stamps without one are read."""
-    return cursor.zone if cursor is not None and cursor.zone is not None else bound.zone
-
-
-def _local(cursor: Cursor, bound: Bound, instant: datetime) -> datetime:
-    return instant.astimezone(ZoneInfo(zone_of(cursor, bound))).replace(tzinfo=None)
-
-
-def _turns(cursor: Cursor, bound: Bound, begin: datetime, span: timedelta) -> list[datetime]:
-    """The instants in `(begin, begin + span]` at which the zone's clocks are put back; zones turn on quarter hours."""
-    zone = ZoneInfo(zone_of(cursor, bound))
-    quarter = timedelta(minutes=15)
-    begin = begin.astimezone(UTC)
-    first = begin.replace(minute=begin.minute - begin.minute % 15, second=0, microsecond=0)
-    steps = [first + quarter * step for step in range(span // quarter + 2)]
-    offsets = [step.astimezone(zone).utcoffset() or timedelta() for step in steps]
-    pairs = zip(steps[1:], offsets[:-1], offsets[1:], strict=True)
-    return [step for step, before, after in pairs if after < before and begin < step <= begin + span]

@@ -9,6 +9,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_nulls, check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
@@ -72,7 +73,9 @@ def _read(plan: SyncPlan, ports: Ports) -> tuple[Batch, State]:
         check_nulls(plan, snapshot.nulls)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot)
-        return batch, plan.landed(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
+        return batch, landed_state(
+            plan, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
+        )
 
 
 def _idle(spec: TableSpec, request: Request, nothing: NothingToDo, lease: Lease, phases: Phases) -> SyncReport:

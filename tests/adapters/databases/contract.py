@@ -26,6 +26,7 @@ from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Guarantee
@@ -111,7 +112,9 @@ def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> tupl
     """How many rows a sync reads, and the state that it leaves."""
     decision = planned(probe, spec, state)
     with probe.snapshot(decision) as seen:
-        return seen.rows, decision.landed(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible)
+        return seen.rows, landed_state(
+            decision, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible)
+        )
 
 
 def rows_of(spark: SparkSession, world: World, decision: SyncPlan) -> list[tuple[Any, ...]]:

@@ -25,7 +25,8 @@ from incremental_assets.adapters.databases.postgresql.unshown import PATIENCE, h
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.time_zones import proper_name
-from incremental_assets.core.planning.settled_bound import Bound, LocalTime, zone_of
+from incremental_assets.core.planning.bound import Bound, LocalTime
+from incremental_assets.core.planning.local_readings import zone_of
 
 _CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
 

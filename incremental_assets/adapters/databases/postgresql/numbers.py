@@ -31,9 +31,9 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.last_read import read_already
 from incremental_assets.core.planning.plan import Mode, SyncPlan
-from incremental_assets.core.planning.settled_bound import Bound
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,73 @@
+"""What the source says of its clock and its open transactions, before the snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.state import ClockReading, HostClock
+
+GUARD = timedelta(seconds=2)
+"""A transaction has its stamp some microseconds before the view of open transactions shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What the source said in its own autocommit statements, before the snapshot: clock first, then who stands still, then open, then prepared transactions."""
+
+    clock: datetime
+    oldest: datetime | None
+    """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
+    holder: str
+    """Who is behind `since`, for people: pid, user and application; empty when nobody."""
+    prepared: str | None
+    """A prepared transaction, for people; its stamps may be older than anything the source tells."""
+    blind: str
+    """Why some transactions could not be seen; empty when all could."""
+    zone: str
+    """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
+    identity: SourceIdentity | None
+    newest: datetime | None = None
+    """Start of the newest open transaction."""
+    listed: datetime | None = None
+    """The source's clock just after the open transactions were listed: none of them began later, unless it was put back meanwhile."""
+    host: HostClock | None = None
+    """Our own clocks when `clock` was asked for."""
+    replica: bool = False
+    unshown: datetime | None = None
+    """Since when a session stands still that may have taken a stamp and not shown it; None where there is none."""
+    written: int | None = None
+    """The position up to which the source's log had been written when `clock` was asked for; None on a replica."""
+    flushed: int | None = None
+    """The position up to which it was on disk after that; None on a replica."""
+    started: datetime | None = None
+    """When the server was started last, by whatever it had ended; None where that cannot be seen."""
+    login_trigger: str = ""
+    """An event trigger that runs when a session logs in; empty where there is none."""
+    local_times: tuple[LocalTime, ...] = ()
+    """What the source makes of some moments in the zones that its tables are read in."""
+
+    @property
+    def since(self) -> datetime | None:
+        """From when on rows may still be stamped: the smaller of `oldest` and `unshown`."""
+        return min((each for each in (self.oldest, self.unshown) if each is not None), default=None)
+
+    @property
+    def reached(self) -> datetime:
+        """Below it no row is stamped any more, as far as can be seen."""
+        return min(self.clock, self.since or self.clock)
+
+    @property
+    def reading(self) -> ClockReading:
+        """What is kept of the clock with a watermark."""
+        return ClockReading(self.clock, None if self.blind else self.reached, self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTime:
+    """A moment as the source's clocks on the wall show it in a zone."""
+
+    zone: str
+    moment: datetime
+    wall: datetime

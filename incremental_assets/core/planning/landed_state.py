@@ -1,0 +1,99 @@
+"""What is remembered of a table once a plan has landed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.position import UNREAD, Position
+from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.planning.last_read import remembered
+from incremental_assets.core.planning.plan import Mode, SyncPlan, covered_below
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the snapshot of a plan showed; see the port `Snapshot`."""
+
+    rows: int
+    highest: CursorValue | None
+    fingerprint: Fingerprint | None
+    due: CursorValue | None = None
+    visible: str = ""
+
+
+def landed_state(plan: SyncPlan, shown: Shown) -> State:
+    """The state after this plan has landed, from what its snapshot showed."""
+    before = plan.previous
+    read = [
+        value
+        for value in (before.position.max_cursor_read if before and not plan.overwrites else None, shown.highest)
+        if value is not None
+    ]
+    whole = plan.overwrites or not plan.spec.is_incremental
+    covered = () if whole or before is None else covered_below(before, plan.new_watermark)
+    state = State(
+        app_id=plan.commit_ids.app_id,
+        seq=plan.commit_ids.seq,
+        batch_id=plan.commit_ids.batch_id,
+        terms=plan.spec.terms,
+        position=Position(plan.new_watermark, max(read, default=None), plan.settled.settling, shown.due),
+        fingerprint=shown.fingerprint,
+        identity=plan.bound.identity or (before.identity if before else None),
+        clock=plan.bound.clock,
+        reading=plan.bound.reading,
+        put_back=plan.put_back,
+        rows=shown.rows if whole else None,
+        coverage=merge((*covered, *_covered(plan))),
+        members=plan.members,
+        zones=plan.zones,
+        columns=_columns(plan),
+        absent=_absent(plan),
+        last_read=remembered(plan, shown.visible),
+    )
+    if plan.request.mode is not Mode.BACKFILL or whole:
+        return state
+    kept = before or replace(
+        state,
+        position=UNREAD,
+        fingerprint=None,
+        clock=None,
+        reading=None,
+        put_back=None,
+        members=None,
+        last_read=None,
+    )
+    return replace(
+        state,
+        position=replace(kept.position, max_cursor_read=state.position.max_cursor_read),
+        fingerprint=kept.fingerprint,
+        clock=kept.clock,
+        reading=kept.reading,
+        put_back=kept.put_back,
+        members=kept.members,
+        last_read=kept.last_read,
+    )
+
+
+def _columns(plan: SyncPlan) -> tuple[tuple[str, str], ...]:
+    """Those that only the target still has keep the identity under which they landed."""
+    kept = plan.previous.columns if plan.previous and not plan.overwrites else ()
+    here = {column.name: column.identity for column in plan.spec.columns}
+    known = {name: identity for name, identity in here.items() if identity}
+    return tuple(({**here, **dict(kept), **known}).items())
+
+
+def _absent(plan: SyncPlan) -> tuple[str, ...]:
+    before = plan.previous
+    if before is None or plan.overwrites:
+        return ()
+    here = {column.name.lower() for column in plan.spec.columns}
+    names = dict.fromkeys((*before.absent, *dict(before.columns)))
+    return tuple(name for name in names if name.lower() not in here)
+
+
+def _covered(plan: SyncPlan) -> tuple[Window, ...]:
+    if not plan.spec.is_incremental or plan.settled.value is None:
+        return ()
+    return (plan.window.clamp_upper(plan.settled.value),)
