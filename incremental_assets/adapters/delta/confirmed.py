@@ -14,7 +14,12 @@ def confirmed(spec: TableSpec, path: str, after: int, batch_id: str) -> tuple[Ta
     for commit in log.commits(after) if log else ():
         if log is not None and commit.note is not None and commit.note.batch_id == batch_id:
             return log, commit
-    raise CommitMissing(
+    raise too_late(spec)
+
+
+def too_late(spec: TableSpec) -> CommitMissing:
+    """A sequence that is not above the last one never lands."""
+    return CommitMissing(
         f"{spec.id}: the table's log does not hold the batch that was just written; a later sequence had landed, so this run was too late; run the sync again"
     )
 

@@ -20,6 +20,7 @@ from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.delta.transaction_log import Committed, TableLog, last_version, open_log
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
@@ -52,6 +53,7 @@ class DeltaLake:
                 f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
             )
         self._lake, self._session, self._source = lake, session, source
+        self._tasks = Tasks(session)
         self._seen: dict[TableId, int] = {}
         """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
 
@@ -131,7 +133,7 @@ class DeltaLake:
         from incremental_assets.adapters.delta.writers.land import land
         from incremental_assets.adapters.delta.writers.landing import Delivery
 
-        written = land(session, self._lake, log, Delivery(plan, batch, state))
+        written = land(session, self._tasks, self._lake, log, Delivery(plan, batch, state))
         after, done = confirmed(spec, path, log.version, batch.batch_id)
         meanwhile = after.foreign(log.version)
         # One that replaces the whole table leaves nothing of it; of one that only speaks, the next look finds it.

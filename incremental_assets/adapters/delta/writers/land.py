@@ -9,11 +9,13 @@ from pyspark.sql import SparkSession
 
 from incremental_assets.adapters.delta import quarantine
 from incremental_assets.adapters.delta.dedup import Present, leaving
+from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, replace, rewrite
 from incremental_assets.adapters.delta.writers.choice import Found, Way, takes_away, way
 from incremental_assets.adapters.delta.writers.landing import Delivery, Landing, Written
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.paths import staging_path, table_path
 from incremental_assets.core.model.schema_drift import Difference, check_columns, difference
 from incremental_assets.core.syncing.overlap import overlap
@@ -31,7 +33,7 @@ _WRITERS: Mapping[Way, Callable[[Landing], Written]] = MappingProxyType(
 )
 
 
-def land(session: SparkSession, lake: str, log: TableLog, delivery: Delivery) -> Written:
+def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery: Delivery) -> Written:
     """Quarantine first, then the one commit. Raises SchemaChanged before anything is written."""
     plan, batch = delivery.plan, delivery.batch
     path, staged = table_path(lake, plan.spec.id), staging_path(lake, plan.spec.id, batch.batch_id)
@@ -47,7 +49,8 @@ def land(session: SparkSession, lake: str, log: TableLog, delivery: Delivery) ->
     gone, unfit = _leaving(session, delivery, staged, path) if takes_away(plan, batch, landed=landed) else (0, 0)
     movable = _movable(delivery, present, changes, log) if landed else None
     found = Found(landed, present.overlap, gone, unfit, movable)
-    return _WRITERS[way(plan, batch, found)](Landing(session, delivery, staged, log, present, changes, found))
+    chosen, landing = way(plan, batch, found), Landing(session, delivery, staged, log, present, changes, found)
+    return direct.written(landing, chosen, tasks) or _WRITERS[chosen](landing)
 
 
 def _leaving(session: SparkSession, delivery: Delivery, staged: str, path: str) -> tuple[int, int]:
