@@ -6,7 +6,7 @@ which windows are asked, what a look at many tables leaves out) is written once,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,6 +23,7 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -133,8 +134,22 @@ class Connections(Protocol):
         """Close those that are kept."""
 
 
+class ReadPart(Protocol):
+    """Some of a snapshot's rows, as a plain value: a task of Spark reads them, in a process that knows nothing else of the source."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that are expected, so that the largest part begins first."""
+
+    def batches(self) -> Iterator[pa.Table]:
+        """The rows, some thousands at a time: `c0`, `c1`, … of the types that `spark/arrow_types.py` has for them, then the four flags of `staged.py`."""
+
+
 class Reader(Protocol):
     """A source's rows as Spark takes them."""
+
+    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
+        """The rows of the plan's window in disjoint parts; None where they come as a frame alone."""
 
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> AbstractContextManager[DataFrame]:
         """The rows of the plan's window under the snapshot of the numbers, then the four flags of `staged.py`; read before the block ends."""

@@ -37,10 +37,15 @@ class Tasks:
 
     def run(self, module: str, unit: Unit) -> Any:
         """What `apply(unit)` of a module returns in a task; what it raises is raised here."""
-        answer: Future[Any] = Future()
+        (answer,) = self.run_all(module, [unit])
+        return answer
+
+    def run_all(self, module: str, units: Sequence[Unit]) -> list[Any]:
+        """The same of several units, side by side; what the first one that fails raises is raised when all have ended."""
+        answers: list[Future[Any]] = [Future() for _ in units]
         with self._changed:
-            self._waiting.append((module, unit, answer))
-            while not answer.done():
+            self._waiting += [(module, unit, answer) for unit, answer in zip(units, answers, strict=True)]
+            while not all(answer.done() for answer in answers):
                 if self._at_work:
                     self._changed.wait()
                     continue
@@ -52,7 +57,7 @@ class Tasks:
                     self._changed.acquire()
                     self._at_work = False
                     self._changed.notify_all()
-        return answer.result()
+        return [answer.result() for answer in answers]
 
     def _play(self, taken: Sequence[tuple[str, Unit, Future[Any]]]) -> None:
         ordered = sorted(taken, key=lambda each: each[1].size, reverse=True)

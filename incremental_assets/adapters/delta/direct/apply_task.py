@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct import deletion_vector
-from incremental_assets.adapters.delta.direct.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.file_statistics import statistics
 from incremental_assets.adapters.delta.direct.log_state import file_path
 from incremental_assets.adapters.delta.direct.marked_file import marked_again, removed
 from incremental_assets.adapters.delta.direct.unit import Adding, Applied, ApplyUnit, LandedColumn, Replacing
+from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import AT, LATE, OPERATION, RUN_ID, SEQ
 from incremental_assets.core.model.batch import Operation
 
@@ -127,7 +127,7 @@ def _matches(there: Sequence[pa.ChunkedArray], asked: pa.Table) -> tuple[np.ndar
     same = " AND ".join(f"held.k{place} IS NOT DISTINCT FROM asked.k{place}" for place in range(len(there)))
     found = _asked(
         f"SELECT held.n AS row, asked.n AS theirs FROM held JOIN asked ON {same}", held=_numbered(there), asked=asked
-    )  # noqa: S608 - numbers alone
+    )
     return found["row"], found["theirs"]
 
 
