@@ -10,11 +10,11 @@ from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import too_late
-from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.direct import eligible, log_cache
 from incremental_assets.adapters.delta.direct.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.direct.landing_unit import unit_of
-from incremental_assets.adapters.delta.direct.log_state import LogState, replay
+from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.unit import Applied
 from incremental_assets.adapters.delta.writers.choice import Way
@@ -46,7 +46,7 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     if way not in _OURS or not is_local(landing.path):
         raise NotDirect(f"{way} is not written here, or not to a place like this")
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way))
-    state = replay(landing.path, landing.log.version)
+    state = log_cache.at(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
