@@ -120,7 +120,7 @@ class DeltaLake:
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             log = opened(session, path, spec, plan.commit_ids.app_id)
-            batch, self._seen[spec.id] = loading.load(session, plan, snapshot, log, path)
+            batch, self._seen[spec.id] = loading.load(self._tasks, plan, snapshot, log, path)
         return batch
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
