@@ -25,7 +25,9 @@ from incremental_assets.adapters.delta.direct.log_state import file_path
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
 from tests.adapters.direct.tables import Row, Table
 
-DDL = "id bigint, part string, v double, d decimal(38,10), t timestamp, n timestamp_ntz, day date, b binary, x.`y string"
+DDL = (
+    "id bigint, part string, v double, d decimal(38,10), t timestamp, n timestamp_ntz, day date, b binary, x.`y string"
+)
 EXAMPLES = settings(max_examples=200 if os.environ.get("TESTS") == "all" else 12, deadline=None, derandomize=True)
 
 PARTS = (None, "a", "é😀", "")
@@ -33,7 +35,7 @@ VALUES = (
     (None, math.nan, -0.0, 0.0, math.inf, 5e-324),
     (None, Decimal("9" * 28 + ".0000000001"), Decimal(0), Decimal("-0.5")),
     (None, datetime(1582, 10, 4, 0, 0, 0, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
-    (None, datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999)),
+    (None, datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999)),  # noqa: DTZ001 - as a database gives it
     (None, date(1, 1, 1), date(9999, 12, 31)),
     (None, b"", b"\x00\xff"),
     (None, "", "z" * 40, "\U0010ffff" * 33, '"tightBounds":true,'),
@@ -44,7 +46,13 @@ ROWS = st.tuples(st.integers(0, 6), st.sampled_from(PARTS), *(st.sampled_from(va
 
 def told(row: Iterable[Any]) -> Row:
     """A row as one value that equals another one where the source would say so."""
-    return tuple(value.isoformat() if isinstance(value, date) else repr(value) for value in row)
+    return tuple(_text(value) for value in row)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    return format(value, ".10f") if isinstance(value, Decimal) else repr(value)
 
 
 def key(row: Row) -> Row:
@@ -82,8 +90,13 @@ class Model:
 
 
 def foreign_append(table: Table, rows: Sequence[Row]) -> None:
-    arrays = [pa.array(list(values), arrow_type(column.type)) for column, values in zip(table.columns, zip(*rows, strict=True), strict=True)]
-    write_deltalake(table.path, pa.table(arrays, names=[each.name for each in table.columns]), mode="append", schema_mode="merge")
+    arrays = [
+        pa.array(list(values), arrow_type(column.type))
+        for column, values in zip(table.columns, zip(*rows, strict=True), strict=True)
+    ]
+    write_deltalake(
+        table.path, pa.table(arrays, names=[each.name for each in table.columns]), mode="append", schema_mode="merge"
+    )
 
 
 def meddle(table: Table, model: Model, step: tuple[str, list[Row]]) -> None:
@@ -116,7 +129,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BATCH = st.lists(ROWS, max_size=8)
-MEDDLING = st.tuples(st.sampled_from(["nothing", "append", "delete", "compact", "checkpoint"]), st.lists(ROWS, max_size=3))
+MEDDLING = st.tuples(
+    st.sampled_from(["nothing", "append", "delete", "compact", "checkpoint"]), st.lists(ROWS, max_size=3)
+)
 
 
 @EXAMPLES
@@ -161,6 +176,20 @@ def test_appends_with_a_key_add_versions(steps: list[tuple[list[Row], str]]) -> 
             table.land(Adding(compares=True, version_key=(0, 1)), rows)
             meddle(table, model, (meddling, []))
             check(table, model)
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(BATCH, st.booleans(), MEDDLING), min_size=1, max_size=6))
+def test_upserts_that_write_along_what_stays(steps: list[tuple[list[Row], bool, tuple[str, list[Row]]]]) -> None:
+    with TemporaryDirectory() as folder:
+        table, model = Table(Path(folder), DDL), Model()
+        for batch, whole, meddling in steps:
+            rows = one_per_key(batch)
+            model.upsert(rows, (), table.seq + 1, compares=False)
+            done = table.land(Replacing((0, 1), compares=False, whole=whole), rows)
+            assert not whole or done.kept + done.written == len(model.rows)
+            check(table, model)
+            meddle(table, model, meddling)
 
 
 @EXAMPLES

@@ -24,33 +24,37 @@ _NUMBER = "PARQUET:field_id"
 
 
 def write(unit: ApplyUnit, rows: pa.Table, now: int) -> dict[str, Any] | None:
-    """The `add` action of a new file with these rows; None where there are none. `now` in milliseconds since 1970."""
+    """The `add` action of a new file with these rows, given by `shaped`; None where there are none. `now` in milliseconds since 1970."""
     if not rows.num_rows:
         return None
-    shaped = _shaped(unit, rows)
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     path = Path(unit.table) / name
     with new_file(path) as file:
         # As Spark writes decimals: of one that fits, as a whole number, whose ends are told of each row group.
-        pq.write_table(shaped, file, row_group_size=_ROWS_PER_GROUP, store_decimal_as_integer=True)
+        pq.write_table(rows, file, row_group_size=_ROWS_PER_GROUP, store_decimal_as_integer=True)
     return {
         "path": name,
         "partitionValues": {},
         "size": path.stat().st_size,
         "modificationTime": now,
         "dataChange": True,
-        "stats": statistics(shaped, unit.statistics),
+        "stats": statistics(rows, unit.statistics),
     }
 
 
-def _shaped(unit: ApplyUnit, rows: pa.Table) -> pa.Table:
-    """Under the names that the target's files have, with what every row of a commit carries."""
+def shaped(unit: ApplyUnit, rows: pa.Table) -> pa.Table:
+    """Rows of the batch under the names that the target's files have, with what every row of a commit carries."""
     marks, count = unit.marks, rows.num_rows
     columns = [rows[staged_name(place)] for place in range(len(unit.columns))]
     for value, each in zip((marks.run_id, marks.seq, marks.at), marks.columns, strict=True):
         columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, arrow_type(each.type)), count)]))
-    fields = [_field(each) for each in (*unit.columns, *marks.columns)]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=_OF_SPARK))
+    return pa.Table.from_arrays(columns, schema=schema(unit))
+
+
+def schema(unit: ApplyUnit) -> pa.Schema:
+    """Of the files that are written."""
+    fields = [_field(each) for each in (*unit.columns, *unit.marks.columns)]
+    return pa.schema(fields, metadata=_OF_SPARK)
 
 
 def _field(column: Stored) -> pa.Field:

@@ -60,10 +60,13 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     columns = tuple(table.stored(each.name, each.spark_type, exactly=plan.overwrites) for each in plan.spec.columns)
     own = (table.stored(RUN_ID, "string"), table.stored(SEQ, "bigint"), table.stored(AT, "timestamp"))
     how, within = _how(landing, way, columns)
+    if way is Way.REWRITE and len(table.fields) > len(columns) + len(own):
+        raise NotDirect("rows that stay have columns of another hand")
     files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
     if isinstance(how, Adding) and not how.compares:
         files = ()
-    why = refused_by_size(_bytes_in(landing.staged), files if isinstance(how, Adding) else ())
+    read_whole = isinstance(how, Adding) or way is Way.REWRITE
+    why = refused_by_size(_bytes_in(landing.staged), files if read_whole else ())
     if why:
         raise NotDirect(why)
     kept = table.statistics(state.properties)
@@ -95,9 +98,9 @@ def _how(
             raise NotDirect("columns came after rows that it is compared with")
         lowest = _lowest(plan.spec, overlap.lower, columns)
         return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
-    if way is Way.MERGE:
-        # Of keys that leave, nothing is told beforehand.
-        return Replacing(key, compares=overlap is not None, leaves=True), ()
+    if way in (Way.MERGE, Way.REWRITE):
+        # Of keys that leave nothing is told beforehand, and rows that stay are anywhere.
+        return Replacing(key, overlap is not None, leaves=way is Way.MERGE, whole=way is Way.REWRITE), ()
     ranges = {each.column: each for each in landing.delivery.batch.keys}
     stored = [(columns[place], ranges.get(name)) for place, name in zip(key, plan.spec.key, strict=True)]
     within = tuple(Reach(column.name, column.type, of.lowest, of.highest) for column, of in stored if of is not None)

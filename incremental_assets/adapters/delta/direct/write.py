@@ -25,7 +25,6 @@ from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.paths import is_local
 
 _TASK = "incremental_assets.adapters.delta.direct.apply_task"
-_OURS = (Way.PLACE, Way.OVERWRITE, Way.APPEND, Way.REPLACE, Way.MERGE)
 _log = logging.getLogger(__name__)
 
 
@@ -42,15 +41,15 @@ def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
 
 
 def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
-    if way not in _OURS or not is_local(landing.path):
-        raise NotDirect(f"{way} is not written here, or not to a place like this")
+    if not is_local(landing.path):
+        raise NotDirect("its lake is in a store")
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way))
     state = replay(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
     done = Applied() if way is Way.PLACE else tasks.run(_TASK, unit_of(landing, way, state))
-    note = replace(landing.note(), withdrawn=done.left)
+    note = replace(landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left)
     info = _info(way, note, done) | {"readVersion": state.version, "isBlindAppend": _is_blind(landing, way)}
     _commit(landing, state, note, info, done)
     return Written(
@@ -58,6 +57,7 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
         late=lambda: done.late,
         deleted=before,
         into_nothing=way is Way.OVERWRITE,
+        landed=(lambda: done.written) if way is Way.REWRITE else None,
         warnings=(*landing.warnings(), *withdrawn(done.unfit)),
     )
 
@@ -90,7 +90,7 @@ def _discard(path: str, done: Applied) -> None:
 
 def _info(way: Way, note: CommitMetadata, done: Applied) -> dict[str, Any]:
     """What the history shows, in the words that Spark's writer has for it, by which `counts` reads either."""
-    metrics = {"numOutputRows": done.written, "numDeletedRows": done.marked, "numCopiedRows": 0}
+    metrics = {"numOutputRows": done.written + done.kept, "numDeletedRows": done.marked, "numCopiedRows": 0}
     if done.left:
         metrics = {"numTargetRowsInserted": done.written, "numTargetRowsDeleted": done.marked}
     metrics |= {"numFiles": sum("add" in each for each in done.actions), "numOutputBytes": done.bytes}
