@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.eligible import refused_by_batch, refused_by_size, refused_by_table
+from incremental_assets.adapters.delta.direct.eligible import refused_by_batch, refused_by_table
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.core.model.batch import Batch
@@ -97,20 +97,17 @@ def keyed(kind: str) -> TableSpec:
     ids=str,
 )
 def test_batches(spec: TableSpec, batch: Batch, chosen: Way, why: str) -> None:
-    found = refused_by_batch(plan_after(1, spec), batch, Difference(), chosen)
+    found = refused_by_batch(plan_after(1, spec), batch, Difference(), chosen, staged=1000)
     assert why in found
     assert bool(found) is bool(why)
 
 
 def test_columns_that_change_are_sparks() -> None:
     added = Difference(added=(Column("new", "int", "int", Fidelity.EXACT),))
-    assert "columns change" in refused_by_batch(plan_after(1, UPSERT), BATCH, added, Way.REPLACE)
+    assert "columns change" in refused_by_batch(plan_after(1, UPSERT), BATCH, added, Way.REPLACE, staged=1000)
 
 
-def test_what_a_task_would_have_to_hold_is_bounded() -> None:
-    file = {"size": 10, "stats": '{"numRecords":2000000}'}
-    assert refused_by_size(10, [file, file]) == ""
-    assert "compared" in refused_by_size(10, [file] * 3)
-    assert "compared" in refused_by_size(10, [{"size": 2**30, "stats": '{"numRecords":1}'}])
-    assert "compared" in refused_by_size(10, [{"size": 10}]), "its rows are not known"
-    assert "bytes" in refused_by_size(2**30, [])
+def test_a_batch_that_is_too_wide_for_a_task_is_sparks() -> None:
+    assert "more than one task" in refused_by_batch(
+        plan_after(1, UPSERT), BATCH, Difference(), Way.REPLACE, staged=2**30
+    )

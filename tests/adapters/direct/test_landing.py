@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
@@ -18,6 +19,7 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import Desk, Row, table
+from tests.adapters.direct.kernel import kernel_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +66,9 @@ def test_an_upsert_that_replaces_adds_and_takes_away(desk: Desk) -> None:
     expected = [
         (key, changed.get(key, "a"), {1: 30, 5: 42, 7: 51}.get(key, key)) for key in range(1, 21) if key not in (3, 4)
     ]
-    assert desk.rows(ORDERS) == as_told_by_delta_rs(desk, ORDERS) == sorted([*expected, (99, "b", 31)], key=str)
+    expected = sorted([*expected, (99, "b", 31)], key=str)
+    assert desk.rows(ORDERS) == as_told_by_delta_rs(desk, ORDERS) == expected
+    assert kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString", "getLong")) == expected
     assert desk.lake.find(ORDERS, "batch3") is not None
 
 
@@ -92,6 +96,7 @@ def test_names_that_need_column_mapping(desk: Desk) -> None:
     assert commits(desk, awkward) == ["ours: WRITE"] * 2
     rows = desk.rows(awkward)
     assert rows == as_told_by_delta_rs(desk, awkward)
+    assert rows == kernel_rows(desk.spark, desk.path(awkward), ("getLong", "getString", "getInt", "getLong"))
     assert ((3, "b", 2, 30) in rows, (50, "c", None, 31) in rows, len(rows)) == (True, True, 21)
     assert desk.read(awkward).where("`a ``b``` = 50").count() == 1, "files are left out by their own names"
 
@@ -118,6 +123,7 @@ def test_what_spark_has_done_to_a_table_is_gone_on_from(desk: Desk) -> None:
     assert commits(desk, ORDERS)[-4:] == ["ours: WRITE", "ours: WRITE", "Spark: OPTIMIZE", "ours: WRITE"]
     assert {row[0]: row[1] for row in desk.rows(ORDERS)} == expected
     assert {row[0]: row[1] for row in as_told_by_delta_rs(desk, ORDERS)} == expected
+    assert dict(kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString"))) == expected
     desk.sql("REORG TABLE {t} APPLY (PURGE)", ORDERS)
     assert {row[0]: row[1] for row in desk.rows(ORDERS)} == expected
 
@@ -136,6 +142,14 @@ def test_what_we_do_not_know_of_a_table_is_sparks_to_write(desk: Desk, statement
     desk.sql(statement, ORDERS)
     assert desk.land(ORDERS, [(1, "b", 30)]).rows.updated == 1
     assert commits(desk, ORDERS)[-1] == "Spark: WRITE"
+
+
+def test_a_file_that_only_spark_should_read_is_left_to_it_by_the_task(desk: Desk) -> None:
+    desk.land(ORDERS, FIRST)
+    (name,) = Path(desk.path(ORDERS)).glob("part-*.parquet")
+    pq.write_table(pq.read_table(name).replace_schema_metadata({"org.apache.spark.legacyDateTime": ""}), name)
+    assert desk.land(ORDERS, [(1, "b", 30)]).rows.updated == 1
+    assert commits(desk, ORDERS) == ["ours: WRITE", "Spark: WRITE"]
 
 
 def test_another_hand_that_is_first_leaves_nothing_of_us(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,19 @@ def test_a_checkpoint_is_written_when_it_is_due_and_again_after_another_hand_had
     assert (log(table) / "_last_checkpoint").stat().st_mode & 0o777 == 0o640
     checkpoint_if_due(str(table.path), 5, 4, table.state.properties)
     assert table.state.checkpoint == 4
+
+
+@pytest.mark.parametrize(("cleans", "left"), [("true", [2]), ("false", [0, 1, 2])])
+def test_a_log_is_cleaned_by_the_tables_own_terms(tmp_path: Path, cleans: str, left: list[int]) -> None:
+    terms = {"delta.logRetentionDuration": "interval 0 seconds", "delta.enableExpiredLogCleanup": cleans}
+    table = Table(tmp_path, "id bigint", terms | {"delta.checkpointInterval": "2"})
+    for number in range(2):
+        table.land(UPSERT, [(number,)])
+    for path in log(table).glob("*.json"):
+        os.utime(path, (0, 0))
+    checkpoint_if_due(str(table.path), 2, -1, table.state.properties)
+    assert sorted(int(path.stem) for path in log(table).glob("*.json")) == left
+    assert table.state.sequences == {"test": 2}
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incremental_assets.adapters.delta.direct import data_file, replacing
+from incremental_assets.adapters.delta.direct import data_file, replacing, stored_rows
 from incremental_assets.adapters.delta.direct.arrow_types import arrow_type
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold, group_may_hold, ordinal
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
-from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.direct.unit import Adding, Replacing
 from tests.adapters.direct.tables import Table
 
 NUMBERS = Reach("c", "bigint", 10, 20)
@@ -119,6 +120,17 @@ def test_of_a_large_file_only_row_groups_that_can_hold_a_key_are_read(
         "the keys of one row group, and what else its row has that may have changed"
     )
     assert len(table.rows()) == 901
+
+
+@pytest.mark.parametrize("how", [Adding(compares=True), Replacing((0,), compares=False, whole=True)], ids=str)
+def test_what_a_task_would_have_to_hold_of_the_table_is_bounded(
+    how: Adding | Replacing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table(tmp_path, "id bigint, note string")
+    table.land(how, [(number, "a") for number in range(100)])
+    monkeypatch.setattr(stored_rows, "_MOST_HELD", 100)
+    with pytest.raises(NotDirect, match="100 bytes"):
+        table.land(how, [(1, "b")])
 
 
 def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:

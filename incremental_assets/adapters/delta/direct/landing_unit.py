@@ -6,10 +6,8 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.eligible import refused_by_size
 from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
@@ -65,10 +63,6 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
     if isinstance(how, Adding) and not how.compares:
         files = ()
-    read_whole = isinstance(how, Adding) or way is Way.REWRITE
-    why = refused_by_size(_bytes_in(landing.staged), files if read_whole else ())
-    if why:
-        raise NotDirect(why)
     kept = table.statistics(state.properties)
     return ApplyUnit(
         table=landing.path,
@@ -125,7 +119,3 @@ def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, .
 def _ordinal(lower: CursorValue) -> int:
     moment = lower.moment()
     return ordinal(moment.date() if lower.type is CursorType.DATE else moment)
-
-
-def _bytes_in(folder: str) -> int:
-    return sum(each.stat().st_size for each in Path(folder).glob("*.parquet"))

@@ -57,7 +57,7 @@ def changed(unit: ApplyUnit, how: Replacing, batch: pa.Table) -> Changed:
             same = _equal(unit, how, group, pairs.rows[ours] - group.first, batch.take(pa.array(theirs)))
             equal[theirs[same]] = True
     gone = _marks(found, equal)
-    rows = batch.filter(pa.array(~equal[:landing]))
+    rows = batch.filter(pa.array(~equal[:landing])) if equal.any() else batch
     if going is None:
         return Changed(rows, gone)
     left = np.concatenate([pairs.keys[pairs.keys >= landing] for pairs in found] or [np.empty(0, dtype=np.int64)])

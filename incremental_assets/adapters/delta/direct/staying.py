@@ -9,13 +9,13 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct.data_file import schema
-from incremental_assets.adapters.delta.direct.stored_rows import row_groups
+from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit
 
 
 def staying(unit: ApplyUnit, gone: Mapping[int, BitMap64]) -> pa.Table:
     """All live rows but those that are gone, by the place of their file among the unit's, as they lie there."""
-    return pa.concat_tables([schema(unit).empty_table(), *_rows(unit, gone)])
+    return pa.concat_tables([schema(unit).empty_table(), *bounded(_rows(unit, gone))])
 
 
 def _rows(unit: ApplyUnit, gone: Mapping[int, BitMap64]) -> Iterator[pa.Table]:

@@ -43,7 +43,8 @@ def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
 def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     if not is_local(landing.path):
         raise NotDirect("its lake is in a store")
-    _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way))
+    staged = sum(each.stat().st_size for each in Path(landing.staged).glob("*.parquet"))
+    _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
     state = replay(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
     # Delta's own count has to be asked before the commit.
