@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.direct.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.staged_rows import staged_name
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit
+from incremental_assets.adapters.spark.arrow_types import required_type
 
 _FLOATING = ("float", "double")
 
@@ -63,5 +63,5 @@ def _held(unit: ApplyUnit) -> Iterator[pa.Table]:
 
 
 def _nothing(unit: ApplyUnit) -> pa.Table:
-    fields = [(f"k{place}", arrow_type(each.type)) for place, each in enumerate(unit.columns)]
+    fields = [(f"k{place}", required_type(each.type)) for place, each in enumerate(unit.columns)]
     return pa.schema([*fields, ("n", pa.int64()), ("seq", pa.int64())]).empty_table()

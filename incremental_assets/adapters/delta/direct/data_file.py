@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark.version
 
-from incremental_assets.adapters.delta.direct.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.file_statistics import statistics
 from incremental_assets.adapters.delta.direct.new_file import new_file
 from incremental_assets.adapters.delta.direct.staged_rows import staged_name
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Stored
+from incremental_assets.adapters.spark.arrow_types import required_type
 
 _ROWS_PER_GROUP = 256 * 1024
 """Small enough that a reader who looks for a few keys leaves most of a file out."""
@@ -47,7 +47,7 @@ def shaped(unit: ApplyUnit, rows: pa.Table) -> pa.Table:
     marks, count = unit.marks, rows.num_rows
     columns = [rows[staged_name(place)] for place in range(len(unit.columns))]
     for value, each in zip((marks.run_id, marks.seq, marks.at), marks.columns, strict=True):
-        columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, arrow_type(each.type)), count)]))
+        columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, required_type(each.type)), count)]))
     return pa.Table.from_arrays(columns, schema=schema(unit))
 
 
@@ -59,4 +59,4 @@ def schema(unit: ApplyUnit) -> pa.Schema:
 
 def _field(column: Stored) -> pa.Field:
     numbered = {} if column.id is None else {_NUMBER: str(column.id)}
-    return pa.field(column.name, arrow_type(column.type), metadata=numbered)
+    return pa.field(column.name, required_type(column.type), metadata=numbered)

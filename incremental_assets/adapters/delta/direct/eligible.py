@@ -9,6 +9,7 @@ from typing import Any
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.transaction_log import SINCE, SINCE_CURSOR
 from incremental_assets.adapters.delta.writers.choice import Way
+from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.planning.plan import SyncPlan
@@ -71,6 +72,8 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
     if batch.duplicates or (plan.spec.trusts_key and way is not Way.OVERWRITE):
         return "a declared key may repeat"
     types = {found.name: found.spark_type for found in plan.spec.columns}
+    if any(arrow_type(kind) is None for kind in types.values()):
+        return "a column has a type that is not known here"
     if any(types[name] in ("float", "double") for name in plan.spec.key):
         return "a part of the key is a float"
     return ""

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.not_direct import readable
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit
+from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, REJECT_REASON
 from incremental_assets.core.model.batch import Operation
 
@@ -22,7 +22,7 @@ def landable(unit: ApplyUnit) -> pa.Table:
     """Rows to put, under the names on disk (`c0`, `c1`, …), with the flag of late ones."""
     names = [staged_name(place) for place in range(len(unit.columns))]
     rows = _read(unit, [*names, LATE], put=True)
-    kinds = zip(names, (arrow_type(each.type) for each in unit.columns), strict=True)
+    kinds = zip(names, (required_type(each.type) for each in unit.columns), strict=True)
     return rows.cast(pa.schema([*kinds, (LATE, pa.bool_())]))
 
 
@@ -32,7 +32,9 @@ def leaving(unit: ApplyUnit, key: Sequence[int], rows: pa.Table) -> pa.Table:
     A key that is not whole can be told apart from no other, and takes none along.
     """
     names = [staged_name(place) for place in key]
-    schema = pa.schema([(name, arrow_type(unit.columns[place].type)) for name, place in zip(names, key, strict=True)])
+    schema = pa.schema(
+        [(name, required_type(unit.columns[place].type)) for name, place in zip(names, key, strict=True)]
+    )
     gone = _read(unit, [*names, REJECT_REASON], put=False)
     keys = gone.select(names).cast(schema)
     parts = [f"k{place}" for place in range(len(key))]

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.direct import deletion_vector
-from incremental_assets.adapters.delta.direct.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.log_state import file_path
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect, readable
 from incremental_assets.adapters.delta.direct.skipping import Reach, group_may_hold
 from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.spark.arrow_types import required_type
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -82,7 +82,7 @@ def bounded(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _typed(values: pa.ChunkedArray | None, column: Stored, group: RowGroup) -> pa.ChunkedArray:
-    kind = arrow_type(column.type)
+    kind = required_type(column.type)
     if values is not None:
         return values.cast(kind)
     if column.name.lower() in {name.lower() for name in group.file.schema_arrow.names}:

@@ -10,11 +10,11 @@ from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import too_late
-from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.direct import eligible, log_cache
 from incremental_assets.adapters.delta.direct.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.direct.landing_unit import unit_of
-from incremental_assets.adapters.delta.direct.log_state import LogState, replay
+from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.unit import Applied
 from incremental_assets.adapters.delta.writers.choice import Way
@@ -34,7 +34,8 @@ def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
     A MERGE may be asked for where it is not known whether any row leaves.
     """
     try:
-        return _written(landing, way, tasks)
+        # A file that loses all of its rows goes, whatever is chosen.
+        return _written(landing, Way.REPLACE if way is Way.REWRITE else way, tasks)
     except NotDirect as why:
         _log.debug("%s: this commit is Spark's: %s", landing.plan.spec.id, why)
         return None
@@ -45,7 +46,7 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
         raise NotDirect("its lake is in a store")
     staged = sum(each.stat().st_size for each in Path(landing.staged).glob("*.parquet"))
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
-    state = replay(landing.path, landing.log.version)
+    state = log_cache.at(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0

@@ -7,8 +7,6 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
-
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _SIMPLE = MappingProxyType(
     {
@@ -28,10 +26,15 @@ _SIMPLE = MappingProxyType(
 )
 
 
-def arrow_type(spark_type: str) -> pa.DataType:
-    """The type of a column's values. Raises NotDirect for one that is not known here."""
+def arrow_type(spark_type: str) -> pa.DataType | None:
+    """The type of a column's values; None for one that is not known here."""
     decimal = _DECIMAL.fullmatch(spark_type)
-    found = pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _SIMPLE.get(spark_type)
+    return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _SIMPLE.get(spark_type)
+
+
+def required_type(spark_type: str) -> pa.DataType:
+    """The same, of a type that is known. Raises ValueError."""
+    found = arrow_type(spark_type)
     if found is None:
-        raise NotDirect(f"columns of type {spark_type} are not known here")
+        raise ValueError(f"{spark_type} has no place in Arrow")
     return found
