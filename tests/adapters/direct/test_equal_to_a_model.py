@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -24,6 +24,9 @@ from incremental_assets.adapters.delta.direct.log_state import file_path
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from tests.adapters.direct.tables import Row, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DDL = (
     "id bigint, part string, v double, d decimal(38,10), t timestamp, n timestamp_ntz, day date, b binary, x.`y string"
@@ -128,6 +131,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletion_vector, "_INLINE_BYTES", 40)
 
 
+BY_SPARK = {
+    "update": "UPDATE {table} SET `x.``y` = 'u' WHERE id = {number}",
+    "delete": "DELETE FROM {table} WHERE id = {number}",
+    "optimize": "OPTIMIZE {table}",
+    "purge": "REORG TABLE {table} APPLY (PURGE)",
+    "checkpoint": "ALTER TABLE {table} SET TBLPROPERTIES (delta.checkpointInterval = 1)",
+}
 BATCH = st.lists(ROWS, max_size=8)
 MEDDLING = st.tuples(
     st.sampled_from(["nothing", "append", "delete", "compact", "checkpoint"]), st.lists(ROWS, max_size=3)
@@ -190,6 +200,27 @@ def test_upserts_that_write_along_what_stays(steps: list[tuple[list[Row], bool, 
             assert not whole or done.kept + done.written == len(model.rows)
             check(table, model)
             meddle(table, model, meddling)
+
+
+@pytest.mark.acceptance
+@settings(EXAMPLES, max_examples=40 if os.environ.get("TESTS") == "all" else 4)
+@given(steps=st.lists(st.tuples(BATCH, st.sampled_from(sorted(BY_SPARK)), st.integers(0, 6)), min_size=2, max_size=5))
+def test_upserts_between_what_spark_does(spark: SparkSession, steps: list[tuple[list[Row], str, int]]) -> None:
+    with TemporaryDirectory() as folder:
+        table, model = Table(Path(folder), DDL), Model()
+        for batch, what, number in steps:
+            rows = one_per_key(batch)
+            model.upsert(rows, (), table.seq + 1, compares=True)
+            table.land(Replacing((0, 1), compares=True), rows)
+            spark.sql(BY_SPARK[what].format(table=f"delta.`{table.path}`", number=number)).collect()
+            if what == "update":
+                model.rows = [((*row[:-1], "u") if row[0] == number else row, seq) for row, seq in model.rows]
+            if what == "delete":
+                model.rows = [(row, seq) for row, seq in model.rows if row[0] != number]
+            check(table, model)
+            names = [each.name for each in table.columns]
+            read = spark.read.format("delta").load(str(table.path)).toArrow().select(names).to_pylist()
+            assert sorted(told(row.values()) for row in read) == sorted(told(row) for row, _ in model.rows)
 
 
 @EXAMPLES

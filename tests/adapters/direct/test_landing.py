@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
@@ -152,6 +155,16 @@ def test_a_file_that_only_spark_should_read_is_left_to_it_by_the_task(desk: Desk
     assert commits(desk, ORDERS) == ["ours: WRITE", "Spark: WRITE"]
 
 
+def test_a_batch_whose_task_is_killed_lands_by_spark(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: Any) -> None:
+        desk.spark.range(1).mapInArrow(lambda _: os._exit(9), "id long").collect()
+
+    desk.land(ORDERS, FIRST)
+    monkeypatch.setattr(Tasks, "run", killed)
+    assert desk.land(ORDERS, [(1, "b", 30)]).rows.updated == 1
+    assert commits(desk, ORDERS) == ["ours: WRITE", "Spark: WRITE"]
+
+
 def test_another_hand_that_is_first_leaves_nothing_of_us(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.land(ORDERS, FIRST)
     run = Tasks.run
@@ -170,6 +183,42 @@ def test_another_hand_that_is_first_leaves_nothing_of_us(desk: Desk, monkeypatch
     named = {add["path"] for add in replay(desk.path(ORDERS), DeltaTable(folder).version()).files.values()}
     assert {path.name for path in folder.glob("part-*")} == named, "what was written for nothing is gone"
     assert desk.rows(ORDERS) == sorted(FIRST[1:], key=str)
+
+
+def test_values_of_every_type_are_read_as_they_were_staged(desk: Desk) -> None:
+    spec = table(
+        "id bigint, a tinyint, b smallint, c int, d float, e double, f boolean, g string, h binary, i date, j timestamp, k timestamp_ntz, "
+        "l decimal(5,2), m decimal(15,2), n decimal(38,10), at bigint"
+    )
+    moment = datetime(1969, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 - as a database gives it
+    highest = Decimal("9" * 28 + "." + "9" * 10)
+    numbers = (Decimal("-999.99"), Decimal("9999999999999.99"), highest)
+    full = (
+        -128,
+        -32768,
+        -(2**31),
+        0.1,
+        5e-324,
+        True,
+        "é😀\x00",
+        b"\x00\xff",
+        date(1, 1, 1),
+        moment.replace(tzinfo=UTC),
+        moment,
+    )
+    rows: list[Row] = [(1, *full, *numbers, 1), (2, *(None for _ in full), None, None, None, 2)]
+    desk.land(spec, [(3, *(None for _ in full), None, None, None, 3)])
+    assert desk.land(spec, rows).rows.inserted == 2
+    assert desk.land(spec, rows).rows.unchanged == 2, "as they are read, they are equal"
+    assert commits(desk, spec) == ["ours: WRITE"] * 3
+    found = {row[0]: row for row in desk.rows(spec)}
+    assert found[2] == rows[1]
+    told = (*full[:3], float(np.float32(0.1)), *full[4:8], date(1, 1, 1))
+    assert found[1][1:10] == (*told[:7], bytearray(b"\x00\xff"), told[8])
+    assert found[1][11:] == (moment, *numbers, 1)
+    assert desk.read(spec).where("m = 9999999999999.99 AND l < 0 AND n > 1 AND j < '1970-01-01'").count() == 1
+    getters = ("getLong", "getByte", "getShort", "getInt", "getFloat", "getDouble", "getBoolean", "getString")
+    assert kernel_rows(desk.spark, desk.path(spec), getters)[0][1:] == pytest.approx(told[:7])
 
 
 def test_days_before_the_calendar_of_today_are_read_by_any_spark(desk: Desk) -> None:

@@ -122,6 +122,19 @@ def test_of_a_large_file_only_row_groups_that_can_hold_a_key_are_read(
     assert len(table.rows()) == 901
 
 
+def test_of_rows_whose_cursor_has_changed_no_other_column_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, how = Table(tmp_path, "note string, id bigint, at bigint"), Replacing((1,), compares=True, cursor=2)
+    table.land(how, [("a", number, 1) for number in range(10)])
+    read = _watched(monkeypatch)
+    assert table.land(how, [("a", 3, 2), ("a", 4, 2)]).written == 2
+    assert read == [("id", 0), ("at", 0)]
+    read.clear()
+    assert table.land(how, [("a", 5, 1), ("a", 6, 2)]).written == 1, "one of them is there as it is"
+    assert read == [("id", 0), ("at", 0), ("note", 0)]
+
+
 @pytest.mark.parametrize("how", [Adding(compares=True), Replacing((0,), compares=False, whole=True)], ids=str)
 def test_what_a_task_would_have_to_hold_of_the_table_is_bounded(
     how: Adding | Replacing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -92,13 +92,15 @@ def _how(
             raise NotDirect("columns came after rows that it is compared with")
         lowest = _lowest(plan.spec, overlap.lower, columns)
         return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
-    if way in (Way.MERGE, Way.REWRITE):
+    cursor = plan.spec.shape.names.index(plan.spec.cursor.column) if plan.spec.cursor else None
+    how = Replacing(key, overlap is not None, leaves=way is Way.MERGE, whole=way is Way.REWRITE, cursor=cursor)
+    if way is not Way.REPLACE:
         # Of keys that leave nothing is told beforehand, and rows that stay are anywhere.
-        return Replacing(key, overlap is not None, leaves=way is Way.MERGE, whole=way is Way.REWRITE), ()
+        return how, ()
     ranges = {each.column: each for each in landing.delivery.batch.keys}
     stored = [(columns[place], ranges.get(name)) for place, name in zip(key, plan.spec.key, strict=True)]
     within = tuple(Reach(column.name, column.type, of.lowest, of.highest) for column, of in stored if of is not None)
-    return Replacing(key, compares=overlap is not None), within
+    return how, within
 
 
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:

@@ -107,9 +107,11 @@ def _equal(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers, batc
     """Per pair of rows of one key, whether all other columns are equal; floats as their texts, as -0.0 and 0.0 are two values for a source."""
     same = np.ones(len(rows), dtype=bool)
     numbers = pa.array(rows)
-    for place, column in enumerate(unit.columns):
-        if place in how.key:
-            continue
+    # The cursor first: a row that has changed nearly always has another one, and then no other column is read.
+    for place in sorted(set(range(len(unit.columns))) - {*how.key}, key=lambda place: (place != how.cursor, place)):
+        if not same.any():
+            break
+        column = unit.columns[place]
         (there,) = group.columns([column])
         ours, theirs = batch[staged_name(place)], there.take(numbers)
         if column.type in _FLOATING:

@@ -16,15 +16,18 @@ from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_
 from incremental_assets.adapters.delta.direct.landing_unit import unit_of
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
-from incremental_assets.adapters.delta.direct.unit import Applied
+from incremental_assets.adapters.delta.direct.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.delta.writers.merge import withdrawn
+from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.paths import is_local
 
 _TASK = "incremental_assets.adapters.delta.direct.apply_task"
+_DIED = "Python worker exited unexpectedly"
+"""In Spark's words, where the system has killed it."""
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +53,7 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     _refused(eligible.refused_by_table(state))
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
-    done = Applied() if way is Way.PLACE else tasks.run(_TASK, unit_of(landing, way, state))
+    done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state))
     note = replace(landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left)
     info = _info(way, note, done) | {"readVersion": state.version, "isBlindAppend": _is_blind(landing, way)}
     _commit(landing, state, note, info, done)
@@ -62,6 +65,16 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
         landed=(lambda: done.written) if way is Way.REWRITE else None,
         warnings=(*landing.warnings(), *withdrawn(done.unfit)),
     )
+
+
+def _applied(tasks: Tasks, unit: ApplyUnit) -> Applied:
+    try:
+        return tasks.run(_TASK, unit)
+    except Exception as error:
+        if _DIED in words(error):
+            # Most likely of what it had to hold: the next sync would end like this one, and the one after it.
+            raise NotDirect("its task died") from error
+        raise
 
 
 def _refused(why: str) -> None:
