@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta.direct.apply_task import apply
-from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
 from incremental_assets.adapters.delta.direct.log_state import LogState, replay
 from incremental_assets.adapters.delta.direct.unit import (
@@ -26,6 +25,7 @@ from incremental_assets.adapters.delta.direct.unit import (
     Replacing,
     Stored,
 )
+from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import delta_type
 

@@ -83,8 +83,10 @@ def test_a_version_that_is_there_stays_as_it_is(table: Table) -> None:
 
 
 def test_a_link_that_was_made_though_it_was_refused_is_ours(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
     def twice(source: Path, target: Path) -> None:
-        target.hardlink_to(source)
+        link(source, target)
         raise FileExistsError(17, "File exists", str(target))
 
     monkeypatch.setattr(os, "link", twice)

@@ -6,10 +6,8 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.eligible import refused_by_size
 from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
@@ -65,12 +63,11 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     columns = tuple(table.stored(each.name, each.spark_type, exactly=plan.overwrites) for each in plan.spec.columns)
     marks = table.marks(plan.request.run_id, plan.commit_ids.seq)
     how, within = _how(landing, way, columns)
+    if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.columns):
+        raise NotDirect("rows that stay have columns of another hand")
     files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
     if isinstance(how, Adding) and not how.compares:
         files = ()
-    why = refused_by_size(_bytes_in(landing.staged), files if isinstance(how, Adding) else ())
-    if why:
-        raise NotDirect(why)
     kept = table.statistics(state.properties)
     return ApplyUnit(
         table=landing.path,
@@ -100,13 +97,15 @@ def _how(
             raise NotDirect("columns came after rows that it is compared with")
         lowest = _lowest(plan.spec, overlap.lower, columns)
         return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
-    if way is Way.MERGE:
-        # Of keys that leave, nothing is told beforehand.
-        return Replacing(key, compares=overlap is not None, leaves=True), ()
+    cursor = plan.spec.shape.names.index(plan.spec.cursor.column) if plan.spec.cursor else None
+    how = Replacing(key, overlap is not None, leaves=way is Way.MERGE, whole=way is Way.REWRITE, cursor=cursor)
+    if way is not Way.REPLACE:
+        # Of keys that leave nothing is told beforehand, and rows that stay are anywhere.
+        return how, ()
     ranges = {each.column: each for each in landing.delivery.batch.keys}
     stored = [(columns[place], ranges.get(name)) for place, name in zip(key, plan.spec.key, strict=True)]
     within = tuple(Reach(column.name, column.type, of.lowest, of.highest) for column, of in stored if of is not None)
-    return Replacing(key, compares=overlap is not None), within
+    return how, within
 
 
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
@@ -127,7 +126,3 @@ def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, .
 def _ordinal(lower: CursorValue) -> int:
     moment = lower.moment()
     return ordinal(moment.date() if lower.type is CursorType.DATE else moment)
-
-
-def _bytes_in(folder: str) -> int:
-    return sum(each.stat().st_size for each in Path(folder).glob("*.parquet"))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import ReadPart
-from incremental_assets.adapters.delta.direct.data_file import WRITTEN, file_name, schema_of, shaped
+from incremental_assets.adapters.delta.direct.data_file import WRITTEN, file_name, schema, shaped
 from incremental_assets.adapters.delta.direct.file_statistics import Told
 from incremental_assets.adapters.delta.direct.new_file import new_file
 from incremental_assets.adapters.delta.direct.unit import Marks, Stored
@@ -59,15 +59,14 @@ def apply(unit: LoadUnit) -> Loaded:
 def _counted(unit: LoadUnit, counted: StagedPart) -> Iterator[pa.Table]:
     for rows in grouped(unit.part.batches()):
         count_rows(counted, with_operation(rows), unit.counting)
-        yield shaped(unit.columns, unit.marks, rows)
+        yield shaped(unit, rows)
 
 
 def _file(unit: LoadUnit, rows: pa.Table, more: Iterator[pa.Table]) -> dict[str, Any]:
     """One file of the target: of as many of the groups as it may hold."""
     path = Path(unit.table) / file_name()
     told = Told(unit.statistics)
-    schema = schema_of(unit.columns, unit.marks)
-    with new_file(path) as file, pq.ParquetWriter(file, schema, **WRITTEN) as writer:
+    with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **WRITTEN) as writer:
         group: pa.Table | None = rows
         while group is not None:
             writer.write_table(group, row_group_size=max(1, group.num_rows))
