@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 NOT_YET = {
     "discover": "propose a sources.yaml from a database's catalogue",
-    "plan": "show what the next sync would do",
     "repair": "sync the drifted ranges again",
     "rollback": "take a table back to an earlier run",
     "replay": "validate quarantined rows again",
@@ -111,6 +110,20 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     return verb.run(
         config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
     )
+
+
+@commands.command()
+@everywhere
+@select
+def plan(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """What would the next sync do? Nothing is written.
+
+    Per table the SQL, the window, the rows that the source expects, the index, the guarantee, schema changes, files, and what would be
+    destroyed. Takes no lease and starts no Spark; exit 1 if a table would stop.
+    """
+    from incremental_assets.cli.commands import plan as verb
+
+    return verb.run(config, select)
 
 
 @commands.command()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -20,6 +20,7 @@ from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:
@@ -118,6 +119,14 @@ class Session(Protocol):
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One snapshot, held open until the block ends. Raises SourceRefused if the table is no longer the planned one."""
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """What a session may offer beside: without it `plan` says that this database cannot tell."""
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """What each read would ask, and what the database expects of it; nothing is read. One that cannot be asked says why."""
 
 
 class Connections(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from incremental_assets.adapters.databases import observe
-from incremental_assets.adapters.databases.dialect import Address, Numbers, Session
+from incremental_assets.adapters.databases.dialect import Address, Foreseeing, Numbers, Session
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.model.cursor import CursorValue
@@ -15,6 +15,7 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import Observation, SyncPlan
 
 
@@ -68,6 +69,11 @@ class SqlProbe:
         """What `doctor` must know of the source and of some tables."""
         with self._session() as session:
             return session.facts(wanted)
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """What each read would ask, and what the source expects of it."""
+        with self._session() as session:
+            return session.foresee(plans) if isinstance(session, Foreseeing) else tuple(CANNOT_TELL for _ in plans)
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:

@@ -19,6 +19,7 @@ from incremental_assets.adapters.databases.postgresql.bound import local_times, 
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explained
+from incremental_assets.adapters.databases.postgresql.foresight import foresee
 from incremental_assets.adapters.databases.postgresql.measure import measure
 from incremental_assets.adapters.databases.postgresql.numbers import open_snapshot
 from incremental_assets.adapters.databases.postgresql.patience import Patient
@@ -32,6 +33,7 @@ from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 
 
@@ -94,6 +96,10 @@ class Session:
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
         return read_facts(self._asked, wanted)
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """What the planner says of each read."""
+        return foresee(self._asked, plans)
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
