@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
 
 NOT_YET = {
-    "discover": "propose a sources.yaml from a database's catalogue",
     "repair": "sync the drifted ranges again",
     "rollback": "take a table back to an earlier run",
     "replay": "validate quarantined rows again",
@@ -85,6 +84,33 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
     from incremental_assets.cli.commands import dev as verb
 
     return verb.run(config, port)
+
+
+@commands.command()
+@click.argument("url")
+@everywhere
+def init(config: Path | None, url: str, **_: Any) -> Answer:
+    """Write a sources.yaml from a database's catalogue.
+
+    URL is postgresql://user@host:port/database, or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
+    and stays there. Writes ./sources.yaml, or the file of --config, and never over one that is there.
+    """
+    from incremental_assets.cli.commands import init as verb
+
+    return verb.run(config, url)
+
+
+@commands.command()
+@everywhere
+@select
+def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Propose entries for tables that are not listed yet.
+
+    Key, cursor candidates by fitness, strategy and what to mend, per table of each configured source; the file stays as it is.
+    """
+    from incremental_assets.cli.commands import discover as verb
+
+    return verb.run(config, select)
 
 
 @commands.command()

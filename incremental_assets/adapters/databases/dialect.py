@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -127,6 +128,17 @@ class Foreseeing(Protocol):
 
     def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What each read would ask, and what the database expects of it; nothing is read. One that cannot be asked says why."""
+
+
+@runtime_checkable
+class Discovering(Protocol):
+    """What a session may offer beside: without it `init` and `discover` judge by the catalogue alone."""
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every schema with a table, but for the database's own."""
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """Of each table what tells how fit its columns are as cursors, by light questions that read few rows."""
 
 
 class Connections(Protocol):

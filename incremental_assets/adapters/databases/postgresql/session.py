@@ -14,7 +14,7 @@ from psycopg import pq
 from sqlalchemy import event
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.postgresql import connect, members, questions
+from incremental_assets.adapters.databases.postgresql import connect, discovery, members, questions
 from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
@@ -25,6 +25,7 @@ from incremental_assets.adapters.databases.postgresql.numbers import open_snapsh
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
@@ -96,6 +97,14 @@ class Session:
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
         return read_facts(self._asked, wanted)
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every schema with a table, but for PostgreSQL's own."""
+        return discovery.schemas(self._asked)
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """What the catalogue, the statistics and the last blocks tell of each table's columns."""
+        return discovery.describe(self._asked, shapes)
 
     def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """What the planner says of each read."""

@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.dialect import Address, Numbers, Unre
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.bound import take_bound
 from incremental_assets.adapters.databases.sqlite.catalogue import SCHEMA, read_catalogue
+from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.foresight import foresee
@@ -23,6 +24,7 @@ from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
 from incremental_assets.adapters.databases.sqlite.sql import install
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -114,6 +116,14 @@ class Session:
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""
         return read_facts(self._connection, wanted)
+
+    def schemas(self) -> tuple[str, ...]:
+        """A file has one."""
+        return (SCHEMA,)
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """What the file tells of each table's columns."""
+        return tuple(describe(self._connection, shape) for shape in shapes)
 
     def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """How the file would be searched for each read."""
