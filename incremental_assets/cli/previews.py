@@ -14,6 +14,8 @@ from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.syncing.preview import FileStep, Preview, SchemaStep
 from incremental_assets.core.words import counted
 
+_NAMED = 2
+"""Indexes of a table for eyes: each partition has its own."""
 _SPELT_OUT = 5
 """Tables whose SQL is printed for eyes; `--json` has it of all."""
 
@@ -91,8 +93,9 @@ def _served(each: Preview) -> str:
     if plan.window.lower is None:
         return "read whole"
     if estimate.indexes:
-        rather = ", yet it reads the whole table, which it finds cheaper" if estimate.scans else ""
-        return ", ".join(estimate.indexes) + rather
+        more = f" and {len(estimate.indexes) - _NAMED} more" if len(estimate.indexes) > _NAMED else ""
+        rather = ", yet reading it whole is cheaper" if estimate.scans else ""
+        return ", ".join(estimate.indexes[:_NAMED]) + more + rather
     return "no index: all of it is read" if estimate.scans else estimate.unknown
 
 
