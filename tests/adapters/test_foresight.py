@@ -23,6 +23,8 @@ def shop(source: Source) -> Source:
         "INSERT INTO orders SELECT n, '2024-03-01'::timestamptz + n * interval '1 minute', repeat('x', 100) FROM generate_series(1, 20000) n",
         "CREATE TABLE plain (LIKE orders, PRIMARY KEY (id))",
         "INSERT INTO plain SELECT * FROM orders",
+        "CREATE INDEX plain_of_all ON plain (id, updated_at, note)",
+        "CREATE INDEX plain_of_some ON plain (updated_at) WHERE note = 'y'",
         "CREATE TABLE few (id int PRIMARY KEY, updated_at timestamptz NOT NULL)",
         "INSERT INTO few SELECT n, '2024-03-01'::timestamptz + n * interval '1 day' FROM generate_series(1, 30) n",
         "CREATE TABLE parted (id int, updated_at timestamptz NOT NULL) PARTITION BY RANGE (updated_at)",
@@ -81,15 +83,3 @@ def test_a_read_that_the_source_refuses_says_so_and_the_others_are_explained(sho
     assert refused.rows is None
     assert "permission denied" in refused.unknown
     assert explained.rows == 20_000
-
-
-def test_the_settings_of_the_connection_are_as_they_were(shop: Source) -> None:
-    probe = shop.open()
-    plan = replace(planned(probe, shop.spec("few", UPDATED)), window=Window(RECENT, None))
-    probe.foresee([plan])
-    with probe._session() as session:
-        asked = session._asked  # type: ignore[attr-defined]
-        (scans, deadline) = asked.execute(
-            "SELECT current_setting('enable_seqscan'), current_setting('statement_timeout')"
-        ).fetchone()
-    assert (scans, deadline) == ("on", "15min")
