@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
@@ -139,6 +140,14 @@ class Discovering(Protocol):
 
     def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
         """Of each table what tells how fit its columns are as cursors, by light questions that read few rows."""
+
+
+@runtime_checkable
+class Timekeeping(Protocol):
+    """What a session may offer beside: without it `doctor` does not measure how late rows come."""
+
+    def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+        """Of each table's rows that were written last how long after their stamp they were committed; None where nothing tells."""
 
 
 class Connections(Protocol):

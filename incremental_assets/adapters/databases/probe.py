@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from incremental_assets.adapters.databases import observe
-from incremental_assets.adapters.databases.dialect import Address, Discovering, Foreseeing, Numbers, Session
+from incremental_assets.adapters.databases.dialect import (
+    Address,
+    Discovering,
+    Foreseeing,
+    Numbers,
+    Session,
+    Timekeeping,
+)
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits, untold
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -70,6 +78,11 @@ class SqlProbe:
         """What `doctor` must know of the source and of some tables."""
         with self._session() as session:
             return session.facts(wanted)
+
+    def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+        """How late the rows of each table come; None where nothing tells."""
+        with self._session() as session:
+            return session.lateness(specs) if isinstance(session, Timekeeping) else tuple(None for _ in specs)
 
     def schemas(self) -> tuple[str, ...]:
         """Every schema with a table; none where the database is not asked for them."""

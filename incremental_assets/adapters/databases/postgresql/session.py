@@ -20,11 +20,13 @@ from incremental_assets.adapters.databases.postgresql.catalogue import hidden, r
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explained
 from incremental_assets.adapters.databases.postgresql.foresight import foresee
+from incremental_assets.adapters.databases.postgresql.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.measure import measure
 from incremental_assets.adapters.databases.postgresql.numbers import open_snapshot
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
@@ -97,6 +99,10 @@ class Session:
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
         return read_facts(self._asked, wanted)
+
+    def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+        """How long after their stamp the rows of each table were committed."""
+        return lateness(self._asked, specs)
 
     def schemas(self) -> tuple[str, ...]:
         """Every schema with a table, but for PostgreSQL's own."""
