@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import Lateness
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -20,6 +22,7 @@ from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:
@@ -122,6 +125,33 @@ class Session(Protocol):
 
     def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
         """One snapshot for several plans, whose numbers it tells one by one; what one of them raises leaves it to the others."""
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """What a session may offer beside: without it `plan` says that this database cannot tell."""
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """What each read would ask, and what the database expects of it; nothing is read. One that cannot be asked says why."""
+
+
+@runtime_checkable
+class Discovering(Protocol):
+    """What a session may offer beside: without it `init` and `discover` judge by the catalogue alone."""
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every schema with a table, but for the database's own."""
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """Of each table what tells how fit its columns are as cursors, by light questions that read few rows."""
+
+
+@runtime_checkable
+class Timekeeping(Protocol):
+    """What a session may offer beside: without it `doctor` does not measure how late rows come."""
+
+    def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+        """Of each table's rows that were written last how long after their stamp they were committed; None where nothing tells."""
 
 
 class Connections(Protocol):

@@ -21,7 +21,7 @@ from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.table import Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Column, Cursor, TableId, TableShape, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
 
@@ -148,6 +148,11 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     return spec
 
 
+def cursor_type_of(column: Column) -> CursorType | None:
+    """The type of a cursor by this column; None where it can be none."""
+    return CursorType.INTEGER if _WHOLE.fullmatch(column.spark_type) else _FITS.get(column.spark_type)
+
+
 def _check_column(shape: TableShape, role: str, name: str) -> None:
     if name not in shape.names:
         # The likeliest come first, as a wide table's list is cut.
@@ -158,7 +163,7 @@ def _check_column(shape: TableShape, role: str, name: str) -> None:
 def _check_cursor(shape: TableShape, cursor: Cursor, role: str, name: str) -> None:
     _check_column(shape, role, name)
     column = next(column for column in shape.columns if column.name == name)
-    fitting = CursorType.INTEGER if _WHOLE.fullmatch(column.spark_type) else _FITS.get(column.spark_type)
+    fitting = cursor_type_of(column)
     if fitting is cursor.type:
         return
     if fitting is None:

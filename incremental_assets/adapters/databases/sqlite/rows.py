@@ -37,11 +37,15 @@ class Row:
 
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one."""
-    cursor = effective(spec) if spec.is_incremental else "NULL"
-    sql = f"SELECT {cursor}, {names(spec.shape.names)} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
     converters = [converter(column.spark_type, column.fidelity) for column in spec.columns]
-    for at, *stored in connection.execute(sql, condition.values):
+    for at, *stored in connection.execute(select(spec, condition), condition.values):
         yield _row(spec, at, stored, converters)
+
+
+def select(spec: TableSpec, condition: Condition) -> str:
+    """The SELECT of cursor and columns."""
+    cursor = effective(spec) if spec.is_incremental else "NULL"
+    return f"SELECT {cursor}, {names(spec.shape.names)} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
 
 
 def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], converters: Sequence[Any]) -> Row:

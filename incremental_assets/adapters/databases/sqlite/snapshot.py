@@ -49,7 +49,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Nu
         try:
             _check_unaltered(connection, spec)
             tally = _Tally(plan)
-            _write(folder / "rows.parquet", spec, tally.seen(read_rows(connection, spec, _where(plan))))
+            _write(folder / "rows.parquet", spec, tally.seen(read_rows(connection, spec, rows_of(plan))))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -74,7 +74,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     return pa.schema([*columns, *flags, (LATE, pa.bool_())])
 
 
-def _where(plan: SyncPlan) -> Condition:
+def rows_of(plan: SyncPlan) -> Condition:
     """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     spec = plan.spec
     if not spec.is_incremental:
