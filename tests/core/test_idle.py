@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.syncing.idle import IdleNews, keep
+from incremental_assets.core.syncing.idle import IdleTable, keep
 from incremental_assets.core.syncing.pending import look_over
 from tests.fakes import FakeProbe, World
 from tests.scenario import ORDERS, order, orders, shop
@@ -12,13 +12,13 @@ from tests.scenario import ORDERS, order, orders, shop
 NUMBERED = orders(Strategy.APPEND, cursor="id")
 
 
-def looked(world: World, spec: TableSpec) -> tuple[IdleNews, ...]:
+def looked(world: World, spec: TableSpec) -> tuple[IdleTable, ...]:
     """What a sensor's look makes of one table that did not move."""
     positions = world.checkpoints.positions()
     seen = FakeProbe(world.database).observe([ObserveRequest(spec, positions[ORDERS].state)])
     moved, stopped, still = look_over([spec], positions, seen)
     assert (moved, stopped) == ((), ())
-    return still
+    return tuple(each for each in still if each.is_news)
 
 
 def landed(spec: TableSpec) -> World:

@@ -17,15 +17,16 @@ from sqlalchemy import Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.database import Database
-from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle
+from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle, thin_out
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
-from incremental_assets.adapters.checkpoints.positions import all_positions, position_of
+from incremental_assets.adapters.checkpoints.positions import all_positions, position_of, positions_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 
 __all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
 
@@ -76,6 +77,22 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_positions(connection)
+
+    def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
+        """Append the events of tables that stand still, in one transaction that nobody can begin to write them in; gives the others."""
+        tables = [each.table for each in unmoved]
+        with self._database.transaction(writes=True) as connection:
+            held, positions = self._leases.held(connection, tables), positions_of(connection, tables)
+            others = {
+                each.table: held.get(each.table)
+                for each in unmoved
+                if held.get(each.table) is not None or positions.get(each.table) != each.position
+            }
+            events = [each.event for each in unmoved if each.event is not None and each.table not in others]
+            if events:
+                append(connection, self._database, *events)
+                thin_out(connection, self._database, self._keep_idle, [event.table for event in events])
+        return others
 
     def remember_verified(self, table: TableId, verified: Verified) -> None:
         """Keep how far the copy was found equal to its source."""
@@ -138,7 +155,7 @@ class SqlCheckpoints:
             if event.kind is EventKind.LANDED and event.report is not None and event.report.window is not None:
                 read_again(connection, table, event.report.window)
             if event.kind is EventKind.IDLE:
-                connection.execute(surplus_idle(self._database, self._keep_idle, table))
+                thin_out(connection, self._database, self._keep_idle, [table])
 
     def _read(self, statement: Executable) -> Sequence[Any]:
         if not self._database.exists:

@@ -26,6 +26,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
+from incremental_assets.core.syncing.idle import IdleTable, finish
 from incremental_assets.core.syncing.pending import Pending, located, look_over
 from incremental_assets.core.syncing.sync_many import sync_many
 
@@ -103,8 +104,9 @@ def _sync_source(
     parallel = runtime.configuration.source(source).parallel.tables
     watch.begin(spec.id for spec in specs)
     try:
-        moved, seen = moving_of(specs, request, ports)
-        moving = located(moved, ports.probe)
+        seen = look(specs, request, ports)
+        moving = located(seen.moving, ports.probe)
+        done = list(finish(seen.idle, request, ports))
     except Exception as error:  # noqa: BLE001 - the tables of other sources go on
         if not isinstance(error, IncrementalAssetsError):
             _log.exception("%s: the look ended in an error that is not of this program's own", source)
@@ -112,10 +114,10 @@ def _sync_source(
         for report in reported:
             record_failure(report, ports.checkpoints)
         return reported
-    there = {found.spec.id for found in moving}
-    quiet = [spec for spec in specs if spec.id not in there]
-    # The look is good for them too: a thousand idle tables are not asked about one by one again.
-    done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel)) if quiet else []
+    ended = {*(found.spec.id for found in moving), *(report.table for report in done)}
+    left = [spec for spec in specs if spec.id not in ended]
+    # The look is good for them too: they are not asked about one by one again.
+    done += sync_many(left, lambda _: request, replace(ports, probe=seen.probe), parallel)
     if moving:
         # Dagster costs a second to import: only when rows move.
         from incremental_assets.cli.dagster_runs import DagsterRuns
@@ -124,15 +126,25 @@ def _sync_source(
     return done
 
 
-def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Pending, ...], CachedProbe]:
-    """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide; and what was seen."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The tables that need Spark, those that stand still, and what was seen, which answers for the others."""
+
+    moving: tuple[Pending, ...]
+    idle: tuple[IdleTable, ...]
+    probe: CachedProbe
+
+
+def look(specs: Sequence[TableSpec], request: Request, ports: Ports) -> Seen:
+    """Asked of the source all at once, decided as the sync itself will decide."""
     positions = ports.checkpoints.positions()
     looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
     observations = ports.probe.observe(looks)
-    seen = CachedProbe(ports.probe, looks, observations)
+    probe = CachedProbe(ports.probe, looks, observations)
     if request.mode is not Mode.SYNC:
         windows = [Window(spec.start, None) for spec in specs]
-        return tuple(Pending(*each) for each in zip(specs, windows, observations, strict=True)), seen
+        return Seen(tuple(Pending(*each) for each in zip(specs, windows, observations, strict=True)), (), probe)
     # One that may not go on meets the same error in its own sync, which records it.
-    moved, *_ = look_over(specs, positions, observations)
-    return moved, seen
+    moving, _, still = look_over(specs, positions, observations)
+    there = {found.spec.id for found in moving}
+    return Seen(moving, tuple(each for each in still if each.spec.id not in there), probe)
