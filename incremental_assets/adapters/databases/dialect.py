@@ -6,7 +6,7 @@ which windows are asked, what a look at many tables leaves out) is written once,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -120,9 +120,15 @@ class Session(Protocol):
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One snapshot, held open until the block ends. Raises SourceRefused if the table is no longer the planned one."""
 
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """One snapshot for several plans, whose numbers it tells one by one; what one of them raises leaves it to the others."""
+
 
 class Connections(Protocol):
     """The light connections of one process to one source. Opens nothing before it is asked."""
+
+    shares_snapshots: bool
+    """Whether one snapshot may serve several tables."""
 
     def session(self) -> AbstractContextManager[Session]:
         """One of them, for as long as the block."""
