@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Label, select, update
+from sqlalchemy import Connection, Label, collate, select, update
 
 from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats
 from incremental_assets.adapters.checkpoints.tables import among, heartbeats, is_table, names_of, table_of
 from incremental_assets.adapters.process import ProcessIdentity
@@ -35,8 +36,8 @@ class Pace:
 class Leases:
     """Takes, renews, proves and releases."""
 
-    def __init__(self, database: Database, pace: Pace) -> None:
-        self._database, self._pace = database, pace
+    def __init__(self, database: Database, writes: GroupCommit, pace: Pace) -> None:
+        self._database, self._writes, self._pace = database, writes, pace
         self._heartbeats = Heartbeats(self._renew, pace.heartbeat.total_seconds())
 
     @contextmanager
@@ -65,14 +66,15 @@ class Leases:
         """Of the tables that anybody ever wrote: who writes each now, None where nobody does or can before the transaction ends."""
         rows = select(heartbeats).where(among(heartbeats.c, tables))
         if self._database.is_postgresql:
-            # In one order, so that no two of these wait for each other.
-            in_order = (heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
-            connection.execute(rows.order_by(*in_order).with_for_update())
+            # In Python's order, as every other writer of several rows, so that no two wait for each other.
+            columns = (heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
+            connection.execute(rows.order_by(*(collate(column, "C") for column in columns)).with_for_update())
         return {table_of(row): _holder(row) for row in connection.execute(rows.add_columns(self._expired))}
 
     def _take(self, table: TableId, run_id: str, token: str) -> None:
         owner = ProcessIdentity.here()
-        with self._database.transaction(writes=True) as connection:
+
+        def take(connection: Connection) -> None:
             busy = _holder(self._locked(connection, table))
             if busy is not None:
                 raise busy
@@ -91,6 +93,8 @@ class Leases:
                 )
             )
 
+        self._writes.write(table, take)
+
     def _locked(self, connection: Connection, table: TableId) -> Any:
         """The table's row, made if it is missing, under a lock until the transaction ends (SQLite: locked as a whole already)."""
         connection.execute(self._database.insert_missing(heartbeats, names_of(table)))
@@ -105,15 +109,12 @@ class Leases:
         return (heartbeats.c.expires_at <= self._database.now()).label("expired")
 
     def _renew(self, table: TableId, token: str) -> None:
-        with self._database.transaction(writes=True) as connection:
-            self.prove(connection, table, token)
+        self._writes.write(table, lambda connection: self.prove(connection, table, token))
 
     def _release(self, table: TableId, token: str) -> None:
         try:
-            with self._database.transaction(writes=True) as connection:
-                connection.execute(
-                    update(heartbeats).where(is_table(heartbeats.c, table), heartbeats.c.token == token).values(_FREE)
-                )
+            ours = update(heartbeats).where(is_table(heartbeats.c, table), heartbeats.c.token == token)
+            self._writes.write(table, lambda connection: connection.execute(ours.values(_FREE)).rowcount)
         except CheckpointsUnreachable as error:
             # What the block did stands and must not be told as a failure; without heartbeats the lease ends by itself.
             log.warning("%s: the lease could not be given back and will expire: %s", table, error)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Executable, select
+from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle, thin_out
+from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
 from incremental_assets.adapters.checkpoints.positions import all_positions, position_of, positions_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
@@ -53,7 +54,8 @@ class SqlCheckpoints:
 
     def __init__(self, url: str, *, pace: Pace = PACE, keep_idle: timedelta = KEEP_IDLE) -> None:
         self._database = Database(url)
-        self._leases = Leases(self._database, pace)
+        self._writes = GroupCommit(self._database)
+        self._leases = Leases(self._database, self._writes, pace)
         self._keep_idle = keep_idle
 
     # --- the port ---------------------------------------------------------------------------------
@@ -149,13 +151,16 @@ class SqlCheckpoints:
 
     def record(self, table: TableId, token: str, event: Event) -> None:
         """Append an event in one transaction with the proof that `token` still holds the lease."""
-        with self._database.transaction(writes=True) as connection:
+
+        def proven(connection: Connection) -> None:
             self._leases.prove(connection, table, token)
             append(connection, self._database, event)
             if event.kind is EventKind.LANDED and event.report is not None and event.report.window is not None:
                 read_again(connection, table, event.report.window)
             if event.kind is EventKind.IDLE:
                 thin_out(connection, self._database, self._keep_idle, [table])
+
+        self._writes.write(table, proven)
 
     def _read(self, statement: Executable) -> Sequence[Any]:
         if not self._database.exists:
