@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
@@ -17,7 +18,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observer
-from incremental_assets.core.planning.events import Checkpoint, Event
+from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
 from incremental_assets.core.planning.plan import CommitIds, Observation, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
 
@@ -198,6 +199,12 @@ class Checkpoints(Protocol):
 
     def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table stands, in one round trip."""
+
+    def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
+        """Append the events of tables that stand still, at one moment and without a lease each.
+
+        Gives those of which nothing was recorded: the error where another run holds the table, None where it has moved on since.
+        """
 
     def remember_verified(self, table: TableId, verified: Verified) -> None:
         """Keep how far the copy was found equal to its source."""
