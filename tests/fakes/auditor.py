@@ -10,7 +10,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.delta_table import DeltaTable
-from tests.fakes.rows import Row, inside, is_fit, key_of, own_columns, without
+from tests.fakes.rows import Row, inside, is_fit, is_marked, key_of, own_columns, without
 from tests.fakes.source import measured
 
 
@@ -31,7 +31,7 @@ class FakeAuditor:
         """Row by row, against the source that this lake was given."""
         if self.database is None:
             raise ValueError("this lake was given no source to compare with")
-        fit = [row for row in self.database.rows(spec.id) if is_fit(row)]
+        fit = [row for row in self.database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
         here, there = (_in(spec, windows, rows) for rows in (fit, self.landed(spec.id)))
         missing, extra = without(here, there), without(there, here)
         return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))

@@ -18,6 +18,7 @@ from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
+from tests.fakes.keys import FakeKeys
 from tests.fakes.rows import Row, cursor_of, inside, is_gone, key_of, own_columns, rejected, without
 from tests.fakes.stage import FakeStage, nothing
 
@@ -107,7 +108,7 @@ class FakeLake(FakeAuditor):
             kept += [row] if kept.count(row) < bad.count(row) else []
         table = self._opened(spec, plan.commit_ids)
         self.moment("before commit")
-        good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(row)]
+        good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(spec, row)]
         table.commit(
             LogEntry(
                 table.rows,
@@ -131,6 +132,11 @@ class FakeLake(FakeAuditor):
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""
         return len(self.tables[spec.id].rows) if spec.id in self.tables else None
+
+    def keys(self, spec: TableSpec) -> FakeKeys | None:
+        """Of the rows that are there now."""
+        table = self.tables.get(spec.id)
+        return FakeKeys.of(spec, table.rows) if table is not None and (table.landed or table.cleaned) else None
 
     def layout(self, spec: TableSpec) -> Layout:
         """What the commits since the last OPTIMIZE left, and the one file that this made."""
@@ -218,7 +224,7 @@ class FakeLake(FakeAuditor):
     def withdrawn(self, plan: SyncPlan, batch: Batch, good: Sequence[Row]) -> set[tuple[object, ...]]:
         """Whole keys of the rows that are gone or went to quarantine, but for those under which another row lands."""
         staged = self.stage.read(plan.spec.id, batch)
-        keys = {key_of(plan.spec, row) for row in staged if rejected(plan, row) or is_gone(row)}
+        keys = {key_of(plan.spec, row) for row in staged if rejected(plan, row) or is_gone(plan.spec, row)}
         return {key for key in keys if None not in key} - {key_of(plan.spec, row) for row in good}
 
     def unseen(self, plan: SyncPlan, batch: Batch, table: DeltaTable, good: list[Row]) -> list[Row]:

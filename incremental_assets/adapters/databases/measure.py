@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.table import Column, TableSpec
 
 NULL = "~"
 SEPARATOR = ","
@@ -44,6 +44,12 @@ def spark_key_text(columns: Sequence[Column]) -> str:
     if len(columns) == 1 and columns[0].spark_type == "string":
         return f"coalesce({spark_name(columns[0].name)}, '{NULL}')"
     return spark_row_text(columns)
+
+
+def placed_by_value(spec: TableSpec) -> bool:
+    """Whether a key lies on the line of `core.model.key_parts` by its own value: one whole number of 64 bits at most. Any other lies there by its hash."""
+    kinds = {column.name: column.spark_type for column in spec.columns}
+    return len(spec.key) == 1 and kinds[spec.key[0]] in ("tinyint", "smallint", "int", "bigint")
 
 
 def readable_key(columns: Sequence[Column], text: str) -> str:

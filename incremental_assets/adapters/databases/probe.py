@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 
 from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Session
+from incremental_assets.adapters.databases.explained_keys import ExplainedKeys
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.model.cursor import CursorValue
@@ -16,6 +19,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import Observation, SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 
 class SqlProbe:
@@ -64,6 +68,14 @@ class SqlProbe:
         with self._session(spec.id) as session:
             return session.measure(spec, windows)
 
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[SourceKeys]:
+        """The table's keys, in a snapshot of their own that is held until the block ends."""
+        with self._connections.session() as session, ExitStack() as held:
+            with self._connections.explained(spec.id):
+                found = held.enter_context(session.keys(spec))
+            yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
+
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
         with self._session() as session:
@@ -76,7 +88,8 @@ class SqlProbe:
             # What is raised while it is held is the readers' own error, and explained by them.
             with self._connections.explained(plan.spec.id):
                 numbers = held.enter_context(session.snapshot(plan))
-            yield numbers
+            explained = partial(self._connections.explained, plan.spec.id)
+            yield replace(numbers, keys=ExplainedKeys(numbers.keys, explained)) if numbers.keys else numbers
 
     @contextmanager
     def _session(self, table: TableId | None = None) -> Iterator[Session]:

@@ -18,6 +18,7 @@ from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ class SparkSnapshot:
     visible: str
     fingerprint: Fingerprint | None
     frame: Any
+    keys: SourceKeys | None = None
 
 
 class SparkSource:
@@ -62,6 +64,7 @@ class SparkSource:
                 visible=held.visible,
                 fingerprint=held.fingerprint,
                 frame=frame,
+                keys=held.keys,
             )
 
 

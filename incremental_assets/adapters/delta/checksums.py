@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text, spark_row_hash
+from incremental_assets.adapters.delta.live import live
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import CURSOR, HASH, KEY, SEQ, TIMES, own
@@ -47,12 +48,21 @@ def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
     spec = held.spec
     rows = _latest_of_each_key(spec, _rows(held)).where(_in_any(spec, windows))
     hashed = rows.select(*_cursor(spec), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
-    sums = (sf.sum(sf.shiftright(HASH, bits).bitwiseAND(_MASK)) for bits in _PARTS)
     found = {
-        place: (rows, str(sum(part << bits for part, bits in zip(parts, _PARTS, strict=True))))
-        for place, rows, *parts in hashed.groupBy(_place(windows)).agg(sf.count("*"), *sums).collect()
+        place: (rows, str(whole_sum(parts)))
+        for place, rows, *parts in hashed.groupBy(_place(windows)).agg(sf.count("*"), *sum_of_hashes()).collect()
     }
     return tuple(Measure(window, *found.get(place, (0, "0"))) for place, window in enumerate(windows))
+
+
+def sum_of_hashes() -> list[Column]:
+    """The sum of the column HASH, in parts."""
+    return [sf.sum(sf.shiftright(HASH, bits).bitwiseAND(_MASK)) for bits in _PARTS]
+
+
+def whole_sum(parts: Sequence[int]) -> int:
+    """The sum that the parts make."""
+    return sum(part << bits for part, bits in zip(parts, _PARTS, strict=True))
 
 
 def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
@@ -144,6 +154,7 @@ def _sum_and_samples(name: str, more: Column) -> list[Column]:
 def _rows(held: Held) -> DataFrame:
     """The source's columns at the version that the log tells of; one that has not reached the target yet is NULL there."""
     table = held.session.read.format("delta").option("versionAsOf", str(held.log.version)).load(held.path)
+    table = live(table, held.log.columns())
     there = {found.name.lower() for found in held.log.columns()}
     columns = [
         (column(found.name) if found.name.lower() in there else sf.lit(None).cast(found.spark_type)).alias(found.name)

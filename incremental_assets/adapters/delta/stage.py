@@ -13,7 +13,7 @@ from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.paths import staging_path
 from incremental_assets.core.model.table import FuturePolicy, TableId
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Snapshot
+from incremental_assets.core.ports import GoneRows, Snapshot
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
@@ -29,21 +29,23 @@ class ParquetStage:
     def __init__(self, lake: str, session: Callable[[], SparkSession]) -> None:
         self._lake, self._session = lake, session
 
-    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
-        """Write the snapshot's rows in one pass, counting them on the way, and check the count against the source's own."""
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
+        """Write the snapshot's rows in one pass, and the keys that are gone, and check the count against the source's own."""
         # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
         session = self._session()
-        from incremental_assets.adapters.delta.staging import repeated_keys, write_counted
+        from incremental_assets.adapters.delta.staging import repeated_keys, with_gone, write_counted
 
         table, batch_id = plan.spec.id, plan.commit_ids.batch_id
         path = staging_path(self._lake, table, batch_id)
         with explained(table, self._lake):
             self._sweep(table)
             make_own_folder(staging_path(self._lake, table))
-            staged = write_counted(plan, snapshot.frame, path)
-        if staged.rows != snapshot.rows:
+            frame = with_gone(plan.spec, snapshot.frame, gone.frame) if gone and gone.rows else snapshot.frame
+            staged = write_counted(plan, frame, path)
+        expected = snapshot.rows + (gone.rows if gone else 0)
+        if staged.rows != expected:
             raise StageBroken(
-                f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
+                f"{table}: {staged.rows} rows were read where the source counts {expected} in the same snapshot; "
                 "nothing was written, run the sync again, and report it if it stays"
             )
         duplicates = repeated_keys(session, path, plan.spec) if plan.spec.trusts_key else NO_DUPLICATES

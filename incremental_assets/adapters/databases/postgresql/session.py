@@ -19,8 +19,9 @@ from incremental_assets.adapters.databases.postgresql.bound import local_times, 
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explained
+from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.measure import measure
-from incremental_assets.adapters.databases.postgresql.numbers import open_snapshot
+from incremental_assets.adapters.databases.postgresql.numbers import open_keys, open_snapshot
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -90,6 +91,10 @@ class Session:
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in one statement."""
         return measure(self._asked, spec, windows)
+
+    def keys(self, spec: TableSpec) -> AbstractContextManager[HeldKeys]:
+        """In a transaction that holds their snapshot."""
+        return open_keys(self._asked, spec)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
