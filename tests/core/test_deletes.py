@@ -16,6 +16,7 @@ from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.syncing.first_load import WORTH_IT
 from incremental_assets.core.syncing.reset import reset_table
 from tests.fakes import World, ordered
+from tests.fakes.rows import is_live
 from tests.scenario import MONDAY, ORDERS, order, orders, shop
 
 DIFF = Deletes(DeleteMode.DIFF, every=timedelta())
@@ -300,3 +301,49 @@ def test_a_row_that_is_kept_lands_with_its_mark_and_no_keys_are_compared() -> No
     assert (report.rows.updated, report.rows.deleted) == (1, 0)
     assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
     assert world.sync(spec).status is Status.IDLE
+
+
+# --- rows that stay, and say that they are gone -----------------------------------------------------------
+
+MARKED = orders(deletes=replace(DIFF, then=Then.MARK))
+
+
+def marks(world: World) -> dict[object, object]:
+    return {row["id"]: row.get("_sync_deleted_at") for row in world.lake.tables[ORDERS].rows if not is_live(row)}
+
+
+def test_a_row_that_is_gone_stays_and_says_since_when_and_is_marked_once() -> None:
+    world = ten()
+    world.sync(MARKED)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    found = world.database.clock
+    assert world.sync(MARKED).rows.deleted == 1
+    assert marks(world) == {3: found}
+    assert len(numbers(world)) == 10
+    world.database.tick(600)
+    assert world.sync(MARKED).rows.deleted == 0
+    assert marks(world) == {3: found}
+
+
+def test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was() -> None:
+    world = ten()
+    world.sync(MARKED)
+    kept = next(row for row in world.database.rows(ORDERS) if row["id"] == 3)
+    world.database.delete(ORDERS, {"id": 3})
+    world.sync(MARKED)
+    world.database.insert(ORDERS, **kept)
+    world.database.update(ORDERS, {"id": 3}, updated_at=world.database.stamp())
+    world.database.tick(60)
+    world.sync(MARKED)
+    assert marks(world) == {}
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_rows_that_are_marked_are_no_drift() -> None:
+    world = ten()
+    world.sync(MARKED)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    world.sync(MARKED)
+    assert reconcile(MARKED, None, world.ports()).detail == "9 rows in 1 window are equal"

@@ -19,7 +19,7 @@ from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
 from tests.fakes.keys import FakeKeys
-from tests.fakes.rows import Row, cursor_of, inside, is_gone, key_of, own_columns, rejected, without
+from tests.fakes.rows import Row, cursor_of, inside, is_gone, is_live, key_of, own_columns, rejected, without
 from tests.fakes.stage import FakeStage, nothing
 
 
@@ -136,7 +136,8 @@ class FakeLake(FakeAuditor):
     def keys(self, spec: TableSpec) -> FakeKeys | None:
         """Of the rows that are there now."""
         table = self.tables.get(spec.id)
-        return FakeKeys.of(spec, table.rows) if table is not None and (table.landed or table.cleaned) else None
+        rows = [row for row in table.rows if is_live(row)] if table else []
+        return FakeKeys.of(spec, rows) if table is not None and (table.landed or table.cleaned) else None
 
     def layout(self, spec: TableSpec) -> Layout:
         """What the commits since the last OPTIMIZE left, and the one file that this made."""
@@ -196,7 +197,9 @@ class FakeLake(FakeAuditor):
             kept, added, updated = [], good, 0
         elif plan.spec.strategy is Strategy.UPSERT:
             good = list({key_of(plan.spec, row): row for row in good}.values())
-            added = [row for row in good if not any(own_columns(there) == row for there in table.rows)]
+            added = [
+                row for row in good if not any(own_columns(there) == row for there in table.rows if is_live(there))
+            ]
             keys = {key_of(plan.spec, row) for row in added}
             others = [row for row in table.rows if key_of(plan.spec, row) not in keys]
             gone = self.withdrawn(plan, batch, good)
@@ -218,13 +221,28 @@ class FakeLake(FakeAuditor):
             late=late,
             quarantined=batch.rejected,
         )
+        if plan.spec.deletes.marks and not plan.overwrites:
+            kept, marked = self.with_marks(plan, batch, kept, good)
+            deleted += marked
+        counts = replace(counts, deleted=deleted)
         rows = (*kept, *({**row, **mark} for row in added))
         return LogEntry(rows, "WRITE", ours=True, commit_ids=plan.commit_ids, state=state, counts=counts)
 
+    def with_marks(self, plan: SyncPlan, batch: Batch, kept: list[Row], good: Sequence[Row]) -> tuple[list[Row], int]:
+        """Rows that stay, those that are gone with the time at which they were found so, and how many these are."""
+        staged = self.stage.read(plan.spec.id, batch)
+        gone = {key_of(plan.spec, row) for row in staged if is_gone(plan.spec, row) and not rejected(plan, row)}
+        gone -= {key_of(plan.spec, row) for row in good}
+        found = [row for row in kept if key_of(plan.spec, row) in gone and is_live(row)]
+        marks = {"_sync_seq": plan.commit_ids.seq, "_sync_deleted_at": plan.bound.clock}
+        return [{**row, **marks} if row in found else row for row in kept], len(found)
+
     def withdrawn(self, plan: SyncPlan, batch: Batch, good: Sequence[Row]) -> set[tuple[object, ...]]:
         """Whole keys of the rows that are gone or went to quarantine, but for those under which another row lands."""
-        staged = self.stage.read(plan.spec.id, batch)
-        keys = {key_of(plan.spec, row) for row in staged if rejected(plan, row) or is_gone(plan.spec, row)}
+        staged, stays = self.stage.read(plan.spec.id, batch), plan.spec.deletes.marks
+        keys = {
+            key_of(plan.spec, row) for row in staged if rejected(plan, row) or (is_gone(plan.spec, row) and not stays)
+        }
         return {key for key in keys if None not in key} - {key_of(plan.spec, row) for row in good}
 
     def unseen(self, plan: SyncPlan, batch: Batch, table: DeltaTable, good: list[Row]) -> list[Row]:

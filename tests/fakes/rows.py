@@ -60,6 +60,11 @@ def is_gone(spec: TableSpec, row: Row) -> bool:
     return row.get("_sync_op") == Operation.GONE or is_marked(spec, row)
 
 
+def is_live(row: Row) -> bool:
+    """Whether a row of the lake is not marked as gone."""
+    return row.get("_sync_deleted_at") is None
+
+
 def is_marked(spec: TableSpec, row: Row) -> bool:
     """Whether the source itself says so in a column, and such rows leave the copy."""
     if not spec.deletes.drops_marked:

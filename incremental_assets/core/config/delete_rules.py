@@ -42,8 +42,6 @@ def table_mistakes(deletes: DeletesDocument, strategy: Strategy, *, own: bool) -
             )
         return
     if not traits_of(strategy).keeps_versions:
-        if deletes.then is Then.MARK:
-            yield ("deletes",), "`then: mark` is not available yet; write `then: remove`, or remove the key"
         return
     where = "" if own else "the source's default does not fit here: "
     removes = deletes.then is Then.REMOVE or (deletes.then is None and deletes.mode is DeleteMode.DIFF)
