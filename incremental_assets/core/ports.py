@@ -53,6 +53,9 @@ class CopyKeys(Keys, Protocol):
     def spread(self) -> KeySpread:
         """How many there are, and between which places."""
 
+    def readable(self, text: str) -> str:
+        """A key's canonical text as people read it."""
+
     def frame(self, texts: AbstractSet[str]) -> Any:
         """The key's columns of these keys, as the stage takes them (a Spark DataFrame, or the fake's list)."""
 

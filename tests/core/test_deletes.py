@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.checks.reconcile import Drift, reconcile
 from incremental_assets.core.errors import Refused, SourceExchanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import Compared, DeleteMode, Deletes, Then
-from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
@@ -347,3 +347,36 @@ def test_rows_that_are_marked_are_no_drift() -> None:
     world.database.tick(600)
     world.sync(MARKED)
     assert reconcile(MARKED, None, world.ports()).detail == "9 rows in 1 window are equal"
+
+
+# --- what a check says ------------------------------------------------------------------------------------
+
+
+def undeleted(spec: TableSpec) -> Drift:
+    """Of ten orders that have landed and settled, two are gone since."""
+    world = ten()
+    world.database.tick(600)
+    world.sync(spec)
+    world.database.tick(600)
+    world.sync(spec)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.delete(ORDERS, {"id": 5})
+    return reconcile(spec, None, world.ports())
+
+
+def test_a_row_that_was_not_deleted_is_drift_where_deletes_are_followed_with_each_sync() -> None:
+    found = undeleted(EACH)
+    assert (found.rows, found.samples, found.is_expected) == (2, ("3", "5"), False)
+    assert found.detail == "2 rows of the copy were deleted in the source, which the next sync follows"
+
+
+def test_before_a_comparison_is_due_it_is_drift_that_only_warns() -> None:
+    found = undeleted(DAILY)
+    assert (found.rows, found.samples, found.is_expected) == (2, ("3", "5"), True)
+    assert found.detail.startswith(
+        "2 rows of the copy were deleted in the source, which the comparison of keys that is due at 2024-01-30 "
+    )
+
+
+def test_where_deletes_are_ignored_it_is_none() -> None:
+    assert undeleted(orders()).rows == 0

@@ -56,6 +56,11 @@ def readable_key(columns: Sequence[Column], text: str) -> str:
     """A key's canonical text as people read it: moments and numbers in their usual form, texts without their length."""
     if len(columns) == 1 and columns[0].spark_type == "string":
         return text
+    return readable_parts(columns, text)
+
+
+def readable_parts(columns: Sequence[Column], text: str) -> str:
+    """The same of the canonical text of any columns of a row."""
     parts, rest = [], text
     for column in columns:
         part, rest = _first_part(column, rest)

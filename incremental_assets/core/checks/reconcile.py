@@ -2,7 +2,8 @@
 
 What is compared has settled: it lies below the lower end of the next sync's window, so that no row can still arrive there, and within the
 coverage. A row that changed in the source since the last sync has left its old window there and not yet in the lake; a deleted one
-likewise. Therefore what only the lake has is no drift, but for a row that the source now shows as one that cannot land; and what the source has and the lake lacks, or holds differently, is:
+likewise. Therefore what only the lake has is no drift, but for a row that the source now shows as one that cannot land, and, where deletes are
+followed, for one whose key the source no longer has; and what the source has and the lake lacks, or holds differently, is:
 an upsert keeps the latest version of each row, and an append keeps every version that it saw.
 
 The lake's version is always chosen before the source is asked. A sync that lands in between can only take rows out of windows that the
@@ -14,19 +15,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from incremental_assets.core.background import in_background
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Comparison, Measure, Outdated
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.core.words import agreeing, counted
 
 _AT_ONCE = 24
@@ -53,6 +56,8 @@ class Drift:
     drifted: tuple[Drifted, ...] = ()
     """All of the rows, by window; those of the windows that are not named lie in the last piece."""
     samples: tuple[str, ...] = ()
+    is_expected: bool = False
+    """Whether a sync that is not due yet is known to mend all of it."""
 
     @property
     def checked(self) -> Window | None:
@@ -83,6 +88,9 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
     found = ports.auditor.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
+    undeleted = _undeleted(spec, position.state, found, looked_at, ports)
+    if undeleted is not None and not drifted:
+        return undeleted
     outdated = _outdated(spec, windows, found, ports)
     if outdated.rows:
         detail = (
@@ -237,6 +245,37 @@ def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, por
     if not found.extra or not spec.traits.one_row_per_key:
         return Outdated(0)
     return ports.auditor.outdated(spec, windows)
+
+
+def _undeleted(
+    spec: TableSpec, state: State, found: Comparison, looked_at: tuple[Window, ...], ports: Ports
+) -> Drift | None:
+    """Rows that are in the lake alone and whose keys the source no longer has, where deletes are followed."""
+    copy = ports.reader.keys(spec) if found.extra and spec.deletes.compares else None
+    if copy is None:
+        return None
+    with ports.probe.keys(spec) as source:
+        gone = gone_keys(copy, source)
+    if not gone:
+        return None
+    (seen,) = ports.probe.observe((ObserveRequest(spec, state),))
+    last, every = state.compared, spec.deletes.every
+    waits = last is not None and timedelta() <= seen.bound.clock - last.clock < every
+    until = (
+        f"the comparison of keys that is due at {last.clock + every:%Y-%m-%d %H:%M}Z"
+        if last and waits
+        else "the next sync"
+    )
+    rows = len(gone)
+    return Drift(
+        f"{counted(rows, 'row')} of the copy {agreeing(rows, 'was', 'were')} deleted in the source, which {until} follows",
+        rows,
+        None,
+        looked_at,
+        (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), rows),),
+        tuple(copy.readable(text) for text in sorted(gone)[:_NAMED]),
+        is_expected=waits,
+    )
 
 
 def _only_in_lake(found: Comparison) -> str:
