@@ -164,7 +164,7 @@ class Stage(Protocol):
 
 
 class LakeReader(Protocol):
-    """What the logs of the copies tell, without Spark but for their keys."""
+    """What the logs of the copies tell, without Spark."""
 
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
@@ -177,9 +177,6 @@ class LakeReader(Protocol):
 
     def rows(self, spec: TableSpec) -> int | None:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""
-
-    def keys(self, spec: TableSpec) -> CopyKeys | None:
-        """The keys of the target as it is now; None where nothing of ours has landed."""
 
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target as its log tells them, without Spark; none if there is no table."""
@@ -221,6 +218,9 @@ class LakeAuditor(Protocol):
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
+
+    def keys(self, spec: TableSpec) -> CopyKeys | None:
+        """The keys of the target as it is now; None where nothing of ours has landed."""
 
 
 class LakeCompactor(Protocol):

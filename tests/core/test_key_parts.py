@@ -15,7 +15,7 @@ from incremental_assets.core.model.key_parts import (
     lacking,
     summed,
 )
-from incremental_assets.core.syncing.gone import gone_keys
+from incremental_assets.core.syncing import gone
 from tests.fakes.keys import FakeKeys
 
 MOST = 2**63 - 1
@@ -70,17 +70,17 @@ def test_a_part_of_the_source_alone_does_not_differ_and_one_with_equal_counts_ma
 @pytest.mark.parametrize("rows", [10, 60_000])
 def test_exactly_what_only_the_copy_holds_is_gone(keys: type, rows: int) -> None:
     held = set(range(-100, rows))
-    gone = set(random.Random(rows).sample(sorted(held), 7)) | {-100, rows - 1}
+    lost = set(random.Random(rows).sample(sorted(held), 7)) | {-100, rows - 1}
     came = {rows + 5, rows + 6, -500}
-    copy, source = keys(held), keys(held - gone | came)
-    assert gone_keys(copy, source) == texts(copy, gone)
-    assert gone_keys(copy, keys(held | came)) == frozenset()
+    copy, source = keys(held), keys(held - lost | came)
+    assert gone.gone_keys(copy, source) == texts(copy, lost)
+    assert gone.gone_keys(copy, keys(held | came)) == frozenset()
 
 
 def test_of_a_large_table_few_keys_are_read() -> None:
     held = set(range(200_000))
     copy, source = numbers(held), numbers(held - {7, 100_000, 150_001})
-    assert gone_keys(copy, source) == texts(copy, {7, 100_000, 150_001})
+    assert gone.gone_keys(copy, source) == texts(copy, {7, 100_000, 150_001})
     assert copy.read <= 3 * 64
     assert source.read <= 3 * 64
 
@@ -89,7 +89,7 @@ def test_a_key_that_changed_its_place_by_as_much_as_another_is_seen() -> None:
     """The counts are equal, and so are the sums of the keys themselves."""
     held = set(range(0, 20_000, 2))
     copy, source = numbers(held), numbers(held - {1000, 1006} | {1001, 1005})
-    assert gone_keys(copy, source) == texts(copy, {1000, 1006})
+    assert gone.gone_keys(copy, source) == texts(copy, {1000, 1006})
 
 
 def test_what_the_source_finds_by_its_key_alone_is_not_gone() -> None:
@@ -98,7 +98,7 @@ def test_what_the_source_finds_by_its_key_alone_is_not_gone() -> None:
             return frozenset()
 
     held = {1, 2, 3}
-    assert gone_keys(numbers(held), Slipping(frozenset((value,) for value in held - {2}))) == {"(2,)"}
+    assert gone.gone_keys(numbers(held), Slipping(frozenset((value,) for value in held - {2}))) == {"(2,)"}
 
 
 def test_an_emptied_source_is_told_before_any_key_is_read() -> None:
@@ -109,5 +109,5 @@ def test_an_emptied_source_is_told_before_any_key_is_read() -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        gone_keys(copy, numbers(set()), stop)
+        gone.gone_keys(copy, numbers(set()), stop)
     assert (heard, copy.read) == ([50_000], 0)

@@ -251,7 +251,7 @@ def _undeleted(
     spec: TableSpec, state: State, found: Comparison, looked_at: tuple[Window, ...], ports: Ports
 ) -> Drift | None:
     """Rows that are in the lake alone and whose keys the source no longer has, where deletes are followed."""
-    copy = ports.reader.keys(spec) if found.extra and spec.deletes.compares else None
+    copy = ports.auditor.keys(spec) if found.extra and spec.deletes.compares else None
     if copy is None:
         return None
     with ports.probe.keys(spec) as source:
