@@ -380,3 +380,17 @@ def test_before_a_comparison_is_due_it_is_drift_that_only_warns() -> None:
 
 def test_where_deletes_are_ignored_it_is_none() -> None:
     assert undeleted(orders()).rows == 0
+
+
+def test_a_table_that_does_not_follow_deletes_asks_neither_side_for_a_key() -> None:
+    def asked(spec: TableSpec) -> list[str]:
+        world = ten()
+        world.sync(spec)
+        order(world.database, "new", world.database.stamp(), number=11)
+        process = world.process()
+        world.sync(spec, process=process)
+        return process.moments
+
+    plain, followed = asked(orders()), asked(EACH)
+    assert "before keys" not in plain
+    assert plain == [moment for moment in followed if not moment.endswith(" keys")]
