@@ -167,6 +167,20 @@ def test_after_a_full_refresh_it_is_not_the_turn_of_a_comparison() -> None:
     assert len(numbers(world)) == 9
 
 
+def test_keys_are_compared_although_all_that_is_new_is_held_back() -> None:
+    world, spec = ten(), orders(holdback=timedelta(hours=1), deletes=DIFF)
+    world.database.tick(7200)
+    world.sync(spec)
+    before = world.checkpoints.position(ORDERS).state
+    world.database.delete(ORDERS, {"id": 3})
+    order(world.database, "new", world.database.stamp(), number=11)
+    assert (world.sync(spec).rows.deleted, numbers(world)) == (1, [1, 2, 4, 5, 6, 7, 8, 9, 10])
+    after = world.checkpoints.position(ORDERS).state
+    assert before is not None
+    assert after is not None
+    assert after.coverage == before.coverage
+
+
 # --- what a person decides ------------------------------------------------------------------------------
 
 

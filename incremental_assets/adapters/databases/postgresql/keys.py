@@ -16,11 +16,12 @@ from incremental_assets.adapters.databases.postgresql.types import unholdable
 from incremental_assets.core.model.key_parts import KeyParts, KeySum
 from incremental_assets.core.model.table import Column, TableSpec
 
-# What the snapshot's questions have read is locked: the table itself, its partitions and children, and what a view shows.
+# What the snapshot's questions have read is locked: the table itself, its partitions and children, and what a view shows. A materialized view has
+# another file after each refresh, which is whole.
 _STORAGE = """
 SELECT c.oid::bigint, coalesce(pg_relation_filenode(c.oid), 0)::bigint
 FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
-WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relkind IN ('r', 'm') AND c.oid >= 16384
+WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relkind = 'r' AND c.oid >= 16384
 ORDER BY 1
 """
 
