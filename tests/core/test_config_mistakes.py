@@ -83,11 +83,6 @@ TABLE_MISTAKES = [
     ),
     ("table: public.a\ndeletes: {mode: diff} #!", "deletes", "`full_refresh` reads the whole table"),
     ("table: public.a\ndeletes: {mode: diff} #!\n" + CURSOR, "deletes", "`append` keeps every version"),
-    (
-        "table: public.a\ndeletes: {mode: diff, then: mark} #!\n" + CURSOR,
-        "deletes",
-        "`then: mark` for `append` is not available yet",
-    ),
     ("table: public.a\ncontract: contracts.shop:Customers #!", "contract", "`contract` is not available yet"),
     ("table: public.a\ncolumns: {exclude: [x]} #!", "columns", "`columns` is not available yet"),
     ("table: customers #!", "customers", "write schema.table"),

@@ -354,6 +354,30 @@ def test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was() -> None
     assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
 
 
+TOLD = orders(Strategy.APPEND, lookback=timedelta(days=1), deletes=replace(DIFF, then=Then.MARK))
+
+
+def test_an_append_gets_one_more_version_of_a_row_that_is_gone_and_another_when_it_comes_back() -> None:
+    world = ten()
+    world.sync(TOLD)
+    kept = next(row for row in world.database.rows(ORDERS) if row["id"] == 3)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(600)
+    report = world.sync(TOLD)
+    assert (report.rows.deleted, report.rows.inserted) == (1, 0)
+    assert numbers(world) == [1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert marks(world).keys() == {3}
+    assert world.sync(TOLD).rows.deleted == 0
+    assert reconcile(TOLD, None, world.ports()).rows == 0
+    world.database.insert(ORDERS, **kept)
+    world.database.tick(60)
+    assert world.sync(TOLD).rows.inserted == 1
+    assert numbers(world).count(3) == 3
+    world.database.delete(ORDERS, {"id": 3})
+    assert world.sync(TOLD).rows.deleted == 1
+    assert numbers(world).count(3) == 4
+
+
 def test_rows_that_are_marked_are_no_drift() -> None:
     world = ten()
     world.sync(MARKED)

@@ -19,7 +19,7 @@ from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
 from tests.fakes.keys import FakeKeys
-from tests.fakes.rows import Row, cursor_of, inside, is_gone, is_live, key_of, own_columns, rejected, without
+from tests.fakes.rows import Row, cursor_of, inside, is_gone, is_live, key_of, own_columns, rejected, standing, without
 from tests.fakes.stage import FakeStage, nothing
 
 
@@ -136,7 +136,7 @@ class FakeLake(FakeAuditor):
     def keys(self, spec: TableSpec) -> FakeKeys | None:
         """Of the rows that are there now."""
         table = self.tables.get(spec.id)
-        rows = [row for row in table.rows if is_live(row)] if table else []
+        rows = standing(spec, table.rows) if table else []
         return FakeKeys.of(spec, rows) if table is not None and (table.landed or table.cleaned) else None
 
     def layout(self, spec: TableSpec) -> Layout:
@@ -221,7 +221,7 @@ class FakeLake(FakeAuditor):
             late=late,
             quarantined=batch.rejected,
         )
-        if plan.spec.deletes.marks and not plan.overwrites:
+        if plan.spec.deletes.marks and not plan.overwrites and (table.landed or table.cleaned):
             kept, marked = self.with_marks(plan, batch, kept, good)
             deleted += marked
         counts = replace(counts, deleted=deleted)
@@ -233,9 +233,13 @@ class FakeLake(FakeAuditor):
         staged = self.stage.read(plan.spec.id, batch)
         gone = {key_of(plan.spec, row) for row in staged if is_gone(plan.spec, row) and not rejected(plan, row)}
         gone -= {key_of(plan.spec, row) for row in good}
-        found = [row for row in kept if key_of(plan.spec, row) in gone and is_live(row)]
+        latest = {key_of(plan.spec, row): row for row in kept}
+        found = [latest[key] for key in gone if key in latest and is_live(latest[key])]
         marks = {"_sync_seq": plan.commit_ids.seq, "_sync_deleted_at": plan.bound.clock}
-        return [{**row, **marks} if row in found else row for row in kept], len(found)
+        marked: list[Row] = [{**row, **marks} for row in found]
+        if plan.spec.traits.keeps_versions:
+            return [*kept, *marked], len(found)
+        return [*(row for row in kept if row not in found), *marked], len(found)
 
     def withdrawn(self, plan: SyncPlan, batch: Batch, good: Sequence[Row]) -> set[tuple[object, ...]]:
         """Whole keys of the rows that are gone or went to quarantine, but for those under which another row lands."""
@@ -255,7 +259,7 @@ class FakeLake(FakeAuditor):
         if plan.spec.key and plan.spec.key_enforced:
             # A row that goes back to what it was earlier is a new version.
             there = list({key_of(plan.spec, row): row for row in there}.values())
-        return without(good, there)
+        return without(good, [row for row in there if is_live(row)])
 
     def _opened(self, spec: TableSpec, commit_ids: CommitIds) -> DeltaTable:
         if spec.id not in self.tables:

@@ -65,6 +65,13 @@ def is_live(row: Row) -> bool:
     return row.get("_sync_deleted_at") is None
 
 
+def standing(spec: TableSpec, rows: Sequence[Row]) -> list[Row]:
+    """Of an append the latest version of each key, else every row; without those that are marked as gone."""
+    if spec.traits.keeps_versions and spec.key:
+        rows = list({key_of(spec, row): row for row in rows}.values())
+    return [row for row in rows if is_live(row)]
+
+
 def is_marked(spec: TableSpec, row: Row) -> bool:
     """Whether the source itself says so in a column, and such rows leave the copy."""
     if not spec.deletes.drops_marked:

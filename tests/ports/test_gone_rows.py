@@ -172,3 +172,20 @@ def test_a_copy_that_is_marked_from_now_on_gets_the_column_and_keeps_its_rows(de
     second = desk.land(MARKING, [(2, GONE, None)], gone=[GONE])
     assert (second.rows.updated, second.rows.deleted, second.rows.inserted) == (0, 1, 0)
     assert (marked(desk), desk.rows(MARKING)) == ({2: CLOCK}, FIRST)
+
+
+TELLING = replace(EVENTS, deletes=MARKING.deletes)
+
+
+def test_an_append_says_by_one_more_version_that_a_row_is_gone_and_by_another_that_it_is_back(desk: Desk) -> None:
+    desk.land(TELLING, FIRST)
+    second = desk.land(TELLING, [(1, "A", 50), (2, GONE, None), (9, GONE, None)], gone=[GONE])
+    assert desk.rows(TELLING) == sorted([(1, "A", 50), (2, "b", 20), *FIRST], key=str)
+    assert (second.rows.inserted, second.rows.deleted, second.rows.updated) == (1, 1, 0)
+    assert marked(desk) == {2: CLOCK}
+    keys = desk.lake.keys(TELLING)
+    assert keys.spread().rows == 3
+    # As it was: a version of its own all the same.
+    third = desk.land(TELLING, [(2, "b", 20), (1, "A", 50), (2, GONE, None)], gone=[GONE])
+    assert (third.rows.inserted, third.rows.deleted, third.rows.unchanged) == (1, 0, 1)
+    assert desk.lake.keys(TELLING).spread().rows == 4

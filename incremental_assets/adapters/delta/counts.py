@@ -37,7 +37,8 @@ def _rows_gone(commit: Committed, note: CommitMetadata) -> int:
         return note.rows_before - _rows_kept(commit, note)
     if _IS_MERGE in commit.metrics:
         return commit.metrics.get("numTargetRowsDeleted", 0) - note.withdrawn - note.marked
-    return commit.metrics.get("numDeletedRows", 0) - note.marked
+    # An append marks a row by one more version of it.
+    return commit.metrics.get("numDeletedRows", 0) - (note.marked if note.kind is Kind.UPSERT else 0)
 
 
 def _rows_kept(commit: Committed, note: CommitMetadata) -> int:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.delta.live import live
+from incremental_assets.adapters.delta.live import live, standing
 from incremental_assets.adapters.spark.expressions import (
     alike,
     all_of,
@@ -66,6 +66,8 @@ def new_versions(session: SparkSession, plan: SyncPlan, rows: DataFrame, present
     reachable = _reachable(plan, session.read.format("delta").load(present.path), present)
     for era in eras(plan, present.overlap, present.columns):
         there = _newest(plan.spec, reachable) if _tells_versions(plan.spec, era) else reachable
+        # A version that is marked as gone equals none: its key comes back to life.
+        there = live(there, present.columns)
         rows = _subtract(plan.spec, rows, _landed_in(era, there), era.columns)
     return rows
 
@@ -110,7 +112,7 @@ def marked(session: SparkSession, plan: SyncPlan, staged: str, present: Present)
     matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in plan.spec.key)
     gone = batch.where(~lands & column(REJECT_REASON).isNull())
     gone = gone.alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
-    target = live(session.read.format("delta").load(present.path), present.columns)
+    target = standing(plan.spec, session.read.format("delta").load(present.path), present.columns)
     found = target.alias(TARGET).join(gone.alias(BATCH), on=matches, how="left_semi")
     marks = {
         RUN_ID: sf.lit(plan.request.run_id),

@@ -16,7 +16,7 @@ from incremental_assets.adapters.databases.measure import (
     spark_row_text,
 )
 from incremental_assets.adapters.delta.checksums import Held, sum_of_hashes, whole_sum
-from incremental_assets.adapters.delta.live import live
+from incremental_assets.adapters.delta.live import standing
 from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import HASH, KEY, own
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
@@ -31,7 +31,7 @@ class HeldKeys:
         self._session, self._spec = held.session, held.spec
         table = held.session.read.format("delta").option("versionAsOf", str(held.log.version)).load(held.path)
         # A key with a part that is NULL is in no copy of ours.
-        self._rows = live(table, held.log.columns())
+        self._rows = standing(held.spec, table, held.log.columns())
         self._columns = [next(found for found in held.spec.columns if found.name == name) for name in held.spec.key]
 
     @cached_property

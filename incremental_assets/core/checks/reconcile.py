@@ -15,21 +15,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from incremental_assets.core.background import in_background
+from incremental_assets.core.checks.undeleted import undeleted
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Comparison, Measure, Outdated
-from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.core.words import agreeing, counted
 
 _AT_ONCE = 24
@@ -88,9 +87,10 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
     found = ports.auditor.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
-    undeleted = _undeleted(spec, position.state, found, looked_at, ports)
-    if undeleted is not None and not drifted:
-        return undeleted
+    stayed = undeleted(spec, position.state, ports) if found.extra else None
+    if stayed is not None and not drifted:
+        whole = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows),)
+        return Drift(stayed.detail, stayed.rows, None, looked_at, whole, stayed.samples, stayed.is_expected)
     outdated = _outdated(spec, windows, found, ports)
     if outdated.rows:
         detail = (
@@ -110,7 +110,7 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         )
     named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
     missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
-    detail = f"{missing}, in {named}"
+    detail = f"{missing}, in {named}" + (f"; {stayed.detail}" if stayed else "")
     return Drift(detail, found.missing, _text(drifted[0].window.lower), looked_at, drifted, found.missing_keys)
 
 
@@ -245,37 +245,6 @@ def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, por
     if not found.extra or not spec.traits.one_row_per_key:
         return Outdated(0)
     return ports.auditor.outdated(spec, windows)
-
-
-def _undeleted(
-    spec: TableSpec, state: State, found: Comparison, looked_at: tuple[Window, ...], ports: Ports
-) -> Drift | None:
-    """Rows that are in the lake alone and whose keys the source no longer has, where deletes are followed."""
-    copy = ports.auditor.keys(spec) if found.extra and spec.deletes.compares else None
-    if copy is None:
-        return None
-    with ports.probe.keys(spec) as source:
-        gone = gone_keys(copy, source)
-    if not gone:
-        return None
-    (seen,) = ports.probe.observe((ObserveRequest(spec, state),))
-    last, every = state.compared, spec.deletes.every
-    waits = last is not None and timedelta() <= seen.bound.clock - last.clock < every
-    until = (
-        f"the comparison of keys that is due at {last.clock + every:%Y-%m-%d %H:%M}Z"
-        if last and waits
-        else "the next sync"
-    )
-    rows = len(gone)
-    return Drift(
-        f"{counted(rows, 'row')} of the copy {agreeing(rows, 'was', 'were')} deleted in the source, which {until} follows",
-        rows,
-        None,
-        looked_at,
-        (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), rows),),
-        tuple(copy.readable(text) for text in sorted(gone)[:_NAMED]),
-        is_expected=waits,
-    )
 
 
 def _only_in_lake(found: Comparison) -> str:

@@ -45,11 +45,9 @@ def table_mistakes(deletes: DeletesDocument, strategy: Strategy, *, own: bool) -
         return
     where = "" if own else "the source's default does not fit here: "
     removes = deletes.then is Then.REMOVE or (deletes.then is None and deletes.mode is DeleteMode.DIFF)
-    cure = "write `deletes: {mode: ignore}` at this table, or choose upsert"
+    cure = "write `then: mark`, or `deletes: {mode: ignore}` at this table"
     if removes:
         yield (
             ("deletes",),
             f"{where}`{strategy}` keeps every version, so that `then: remove` has nothing to take away; {cure}",
         )
-    elif deletes.mode is DeleteMode.DIFF:
-        yield ("deletes",), f"{where}`then: mark` for `{strategy}` is not available yet; {cure}"

@@ -134,6 +134,10 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         _check_column(shape, "key", name)
     if traits_of(config.strategy).one_row_per_key and not key:
         raise NoPrimaryKey(shape.id, shape.own_key)
+    if config.deletes.marks and traits_of(config.strategy).keeps_versions and not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: `deletes: {{mode: diff}}` tells versions of a row by its key, and the source enforces none; add a primary key, or remove `deletes`"
+        )
     spec = TableSpec(
         shape=shape,
         strategy=config.strategy,
