@@ -77,6 +77,16 @@ def test_exactly_what_only_the_copy_holds_is_gone(keys: type, rows: int) -> None
     assert gone.gone_keys(copy, keys(held | came)) == frozenset()
 
 
+@pytest.mark.parametrize("most", [0, 2, 5])
+def test_where_many_parts_differ_keys_are_read_of_more_and_exactly_the_same_is_found(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(gone, "MOST_PARTS", most)
+    held, lost = set(range(60_000)), {7, 20_000, 20_500, 21_000, 21_500}
+    copy = numbers(held)
+    assert gone.gone_keys(copy, numbers(held - lost)) == texts(copy, lost)
+
+
 def test_of_a_large_table_few_keys_are_read() -> None:
     held = set(range(200_000))
     copy, source = numbers(held), numbers(held - {7, 100_000, 150_001})

@@ -13,6 +13,8 @@ HASH_BITS = 60
 """Of the hash in `adapters/databases/measure.py`."""
 FEW = 5_000
 """Rows of a copy whose keys are read at once: for fewer of them a count by parts costs more than it spares."""
+MOST_PARTS = 20_000
+"""Parts that are asked for by their numbers: if more of them differ, keys are read of all that the look before had left."""
 _COARSE = 8_192
 """Keys in a part of the first look."""
 _FINER = 8

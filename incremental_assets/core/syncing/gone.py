@@ -13,7 +13,7 @@ from typing import Any
 
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.deletes import Compared
-from incremental_assets.core.model.key_parts import FEW, coarse, differing, everywhere, finer, lacking
+from incremental_assets.core.model.key_parts import FEW, MOST_PARTS, coarse, differing, everywhere, finer, lacking
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import CopyKeys, LakeAuditor, Snapshot, SourceKeys
 from incremental_assets.core.words import agreeing, counted
@@ -54,9 +54,12 @@ def gone_keys(copy: CopyKeys, source: SourceKeys, check: Callable[[int], None] |
             here, there = copy.sums(parts, shift), source.sums(parts, shift)
             if check is not None:
                 check(lacking(here, there))
-            parts = differing(parts, shift, here, there)
-            if not parts.numbers:
+            found = differing(parts, shift, here, there)
+            if not found.numbers:
                 return frozenset()
+            if len(found.numbers) > MOST_PARTS:
+                break
+            parts = found
     missing = copy.texts(parts) - source.texts(parts)
     gone = missing - source.present(missing) if missing else missing
     if check is not None:
