@@ -25,13 +25,13 @@ _CURSORS = {CursorType.DATE: ("date",), CursorType.DATETIME: ("timestamp_ntz",),
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Columns:
     """The table's columns, as its schema names them and as its files do."""
 
     fields: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, state: LogState) -> _Table:
+    def of(cls, state: LogState) -> Columns:
         return cls(tuple(json.loads(state.metadata["schemaString"])["fields"]))
 
     def stored(self, name: str, kind: str, *, exactly: bool = False) -> Stored:
@@ -40,6 +40,11 @@ class _Table:
             if field["name"] == name or (not exactly and field["name"].lower() == name.lower()):
                 return Stored(self._physical(field), kind, field["metadata"].get(_ID))
         raise NotDirect(f"the table has no column {name!r}")
+
+    def marks(self, run_id: str, seq: int) -> Marks:
+        """What every row of a commit carries, as of now."""
+        own = (self.stored(RUN_ID, "string"), self.stored(SEQ, "bigint"), self.stored(AT, "timestamp"))
+        return Marks(run_id, seq, time.time_ns() // 1000, own)
 
     def statistics(self, properties: Mapping[str, str]) -> set[str]:
         """Names in the files of the columns whose ends the log keeps."""
@@ -53,12 +58,12 @@ class _Table:
 
 def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     """The task's. Raises NotDirect where that is more than one task takes, or where columns came after rows that are compared."""
-    plan, table = landing.plan, _Table.of(state)
+    plan, table = landing.plan, Columns.of(state)
     # What overwrites a table brings the source's spelling.
     columns = tuple(table.stored(each.name, each.spark_type, exactly=plan.overwrites) for each in plan.spec.columns)
-    own = (table.stored(RUN_ID, "string"), table.stored(SEQ, "bigint"), table.stored(AT, "timestamp"))
+    marks = table.marks(plan.request.run_id, plan.commit_ids.seq)
     how, within = _how(landing, way, columns)
-    if way is Way.REWRITE and len(table.fields) > len(columns) + len(own):
+    if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.columns):
         raise NotDirect("rows that stay have columns of another hand")
     files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
     if isinstance(how, Adding) and not how.compares:
@@ -68,10 +73,10 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
         table=landing.path,
         staged=landing.staged,
         columns=columns,
-        marks=Marks(plan.request.run_id, plan.commit_ids.seq, time.time_ns() // 1000, own),
+        marks=marks,
         how=how,
         files=files,
-        statistics=tuple(each.name for each in (*columns, *own) if each.name in kept),
+        statistics=tuple(each.name for each in (*columns, *marks.columns) if each.name in kept),
         within=within,
     )
 
