@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.eligible import refused_by_batch, refused_by_table
+from incremental_assets.adapters.delta.direct.eligible import fits_whole, refused_by_batch, refused_by_table
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.core.model.batch import Batch
@@ -111,3 +111,11 @@ def test_a_batch_that_is_too_wide_for_a_task_is_sparks() -> None:
     assert "more than one task" in refused_by_batch(
         plan_after(1, UPSERT), BATCH, Difference(), Way.REPLACE, staged=2**30
     )
+
+
+def test_a_large_table_is_not_written_anew_in_one_task() -> None:
+    found = state()
+    found.files = {"a": {"size": 2**25}, "b": {"size": 2**25}}
+    assert fits_whole(found)
+    found.files["c"] = {"size": 1}
+    assert not fits_whole(found)

@@ -61,6 +61,11 @@ def refused_by_table(state: LogState) -> str:
     return _refused_by_columns(json.loads(state.metadata.get("schemaString") or '{"fields": []}')["fields"])
 
 
+def fits_whole(state: LogState) -> bool:
+    """Whether a task may hold the whole table; rows of one that is larger are marked and stay where they lie, however many."""
+    return sum(int(each["size"]) for each in state.files.values()) <= MOST_BYTES
+
+
 def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way, staged: int) -> str:
     """Why a batch of so many staged bytes lands by Spark; empty where it may land in a task."""
     if changes:

@@ -50,6 +50,8 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
     state = log_cache.at(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
+    if way is Way.REWRITE and not eligible.fits_whole(state):
+        way = Way.REPLACE
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
     done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state))
