@@ -24,6 +24,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +66,8 @@ class Numbers:
     """Which transactions it shows, in the source's own words; empty where the source does not tell."""
     handle: Any
     """How the reader of the same dialect finds the snapshot."""
+    keys: SourceKeys | None = None
+    """Of the whole table, where the plan compares them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,9 @@ class Session(Protocol):
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in the words of `measure.py`, in one snapshot."""
+
+    def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
+        """The table's keys in one snapshot, which is held until the block ends where it has to be."""
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""

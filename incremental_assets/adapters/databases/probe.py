@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 
 from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import (
@@ -14,6 +16,7 @@ from incremental_assets.adapters.databases.dialect import (
     Session,
     Timekeeping,
 )
+from incremental_assets.adapters.databases.explained_keys import ExplainedKeys
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, Ask, SharedSnapshots
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -27,6 +30,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import Observation, SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 
 class SqlProbe:
@@ -76,6 +80,14 @@ class SqlProbe:
         with self._session(spec.id) as session:
             return session.measure(spec, windows)
 
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[SourceKeys]:
+        """The table's keys, in a snapshot of their own that is held until the block ends."""
+        with self._connections.session() as session, ExitStack() as held:
+            with self._connections.explained(spec.id):
+                found = held.enter_context(session.keys(spec))
+            yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
+
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
         with self._session() as session:
@@ -112,7 +124,8 @@ class SqlProbe:
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
         """One snapshot, held open for the parallel readers until the block ends; tables that ask at the same time share it."""
-        if self._shared is not None and plan.spec.shape.bytes < MOST_BYTES:
+        # Keys are asked for while the snapshot is held, by one table at a time.
+        if self._shared is not None and plan.spec.shape.bytes < MOST_BYTES and not plan.compares_keys:
             with self._shared.numbers(plan) as numbers:
                 yield numbers
             return
@@ -120,7 +133,8 @@ class SqlProbe:
             # What is raised while it is held is the readers' own error, and explained by them.
             with self._connections.explained(plan.spec.id):
                 numbers = held.enter_context(session.snapshot(plan))
-            yield numbers
+            explained = partial(self._connections.explained, plan.spec.id)
+            yield replace(numbers, keys=ExplainedKeys(numbers.keys, explained)) if numbers.keys else numbers
 
     @contextmanager
     def _shared_snapshot(self) -> Iterator[Ask]:

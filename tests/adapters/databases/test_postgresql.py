@@ -15,6 +15,7 @@ from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words
+from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 
 WORDS = Words(
     "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "timestamptz", CursorType.TIMESTAMP, "numeric(5,2)", "'NaN'"

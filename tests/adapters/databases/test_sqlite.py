@@ -25,6 +25,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, planned, spec_of
+from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 
 WORDS = Words("INTEGER PRIMARY KEY AUTOINCREMENT", "timestamp", CursorType.DATETIME, "integer", "'many'")
 

@@ -20,9 +20,10 @@ from incremental_assets.adapters.databases.postgresql.catalogue import hidden, r
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explained
 from incremental_assets.adapters.databases.postgresql.foresight import foresee
+from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.measure import measure
-from incremental_assets.adapters.databases.postgresql.numbers import begin_snapshot, snapshot_numbers
+from incremental_assets.adapters.databases.postgresql.numbers import begin_snapshot, open_keys, snapshot_numbers
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -95,6 +96,10 @@ class Session:
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in one statement."""
         return measure(self._asked, spec, windows)
+
+    def keys(self, spec: TableSpec) -> AbstractContextManager[HeldKeys]:
+        """In a transaction that holds their snapshot."""
+        return open_keys(self._asked, spec)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""

@@ -69,13 +69,27 @@ def raw(spec: TableSpec, row: Row) -> str:
 
 def row_hash(columns: Sequence[Column], values: Sequence[Any]) -> int:
     """The first 60 bits of the MD5 of the row's canonical text: see `databases/measure.py`."""
-    digest = hashlib.md5(row_text(columns, values).encode(), usedforsecurity=False).hexdigest()
-    return int(digest[:15], 16)
+    return hashed(row_text(columns, values))
+
+
+def hashed(text: str) -> int:
+    """The hash of a canonical text."""
+    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
 
 
 def row_text(columns: Sequence[Column], values: Sequence[Any]) -> str:
     """The canonical text of some columns of a row."""
     return SEPARATOR.join(_canonical(column, value) for column, value in zip(columns, values, strict=True))
+
+
+def is_marked(spec: TableSpec, row: Row) -> bool:
+    """Whether the source says in a column of the row that it is gone, and such rows leave the copy."""
+    deletes = spec.deletes
+    if not deletes.drops_marked:
+        return False
+    mark = row.values[spec.shape.names.index(deletes.column)]
+    found = str(mark).lower() if isinstance(mark, bool) else str(mark)
+    return mark is not None and (deletes.value is None or found == deletes.value)
 
 
 def key_text(spec: TableSpec, row: Row) -> str:

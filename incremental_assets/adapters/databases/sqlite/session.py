@@ -20,6 +20,7 @@ from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.foresight import foresee
+from incremental_assets.adapters.databases.sqlite.keys import ReadKeys
 from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
 from incremental_assets.adapters.databases.sqlite.sql import install
@@ -112,6 +113,11 @@ class Session:
             return window_queries.measure(self._connection, spec, windows) if windows else ()
         finally:
             self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
+        """Read in one statement, which is a transaction."""
+        yield ReadKeys(self._connection, spec)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
+from incremental_assets.adapters.databases.sqlite.keys import ReadKeys
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import EVERY, Condition, comparable, cursor_of, inside
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, value_of, without
@@ -59,6 +60,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Nu
                 fingerprint=_fingerprint(connection, plan),
                 visible="",
                 handle=folder / "rows.parquet",
+                keys=ReadKeys(connection, spec) if plan.compares_keys else None,
             )
         finally:
             connection.execute("ROLLBACK")
