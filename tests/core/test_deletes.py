@@ -8,7 +8,7 @@ import pytest
 from incremental_assets.core.checks.reconcile import Drift, reconcile
 from incremental_assets.core.errors import Refused, SourceExchanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.deletes import Compared, DeleteMode, Deletes, Then
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, KeysCompared, Then
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
@@ -82,7 +82,7 @@ def test_keys_are_compared_when_the_interval_is_over_and_not_before() -> None:
     assert world.sync(DAILY).rows.deleted == 1
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    assert state.compared == Compared(world.database.clock, ((1, 1),))
+    assert state.compared == KeysCompared(world.database.clock, ((1, 1),))
     assert type(state).from_json(state.to_json()) == state
 
 
