@@ -405,14 +405,14 @@ def undeleted(spec: TableSpec) -> Drift:
 def test_a_row_that_was_not_deleted_is_drift_where_deletes_are_followed_with_each_sync() -> None:
     found = undeleted(EACH)
     assert (found.rows, found.samples, found.is_expected) == (2, ("3", "5"), False)
-    assert found.detail == "2 rows of the copy were deleted in the source, which the next sync follows"
+    assert found.detail == "2 rows of the copy were deleted in the source; the next sync finds them"
 
 
 def test_before_a_comparison_is_due_it_is_drift_that_only_warns() -> None:
     found = undeleted(DAILY)
     assert (found.rows, found.samples, found.is_expected) == (2, ("3", "5"), True)
     assert found.detail.startswith(
-        "2 rows of the copy were deleted in the source, which the comparison of keys that is due at 2024-01-30 "
+        "2 rows of the copy were deleted in the source; the comparison of keys that is due at 2024-01-30 "
     )
 
 
