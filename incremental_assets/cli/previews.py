@@ -136,6 +136,7 @@ def _entry(each: Preview) -> dict[str, Any]:
         "source_read": _estimate(each.estimate),
         "schema": _schema(each.schema),
         "files": _files(each.files),
+        "deletes": each.deletes or None,
         "destructive": list(each.destructive),
         "warnings": list(each.warnings),
         "error": str(each.error) if each.error else None,

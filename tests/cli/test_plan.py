@@ -19,7 +19,7 @@ from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order, tu
 
 ENTRY = {
     "source", "table", "strategy", "cursor", "key", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
-    "guarantee_reason", "source_read", "schema", "files", "destructive", "warnings", "error",
+    "guarantee_reason", "source_read", "schema", "files", "deletes", "destructive", "warnings", "error",
 }  # fmt: skip
 
 
@@ -106,6 +106,25 @@ def test_a_copy_that_would_be_replaced_is_a_destructive_step_with_its_rows(call:
     ]
     assert said.tables["public.orders"]["destructive"] == []
     assert "replaces the 2 rows of the copy" in call("plan").out
+
+
+def test_a_comparison_of_keys_that_is_due_is_told_with_what_it_may_remove(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        deletes: {mode: diff, every: 1h}"))
+    monday(outside.world.database)
+    call("sync")
+    order(outside.world.database, "alan", outside.world.database.stamp())
+    early = call("plan", "--json").tables["public.orders"]
+    outside.world.database.tick(3600)
+    due = call("plan", "--json").tables["public.orders"]
+
+    assert early["deletes"].startswith("compared again from 2024-01-29")
+    assert early["destructive"] == []
+    assert due["deletes"] == (
+        "due: keys are compared, and rows that are gone are removed from the copy, unless they are more than 20%"
+    )
+    assert due["destructive"] == ["removes rows whose key is gone from the source, unless they are more than 20%"]
 
 
 def without_status(monkeypatch: pytest.MonkeyPatch) -> None:

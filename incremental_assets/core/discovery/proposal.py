@@ -139,7 +139,9 @@ def _fallback(candidates: tuple[Candidate, ...], taken: Candidate) -> str | None
 def _deleted(traits: TableTraits) -> tuple[str, ...]:
     if not traits.deletes:
         return ()
-    return (f"{counted(traits.deletes, 'delete')} counted: the copy keeps rows that are deleted in the source",)
+    return (
+        f"{counted(traits.deletes, 'delete')} counted: the copy keeps such rows unless `deletes: {{mode: diff}}` follows them",
+    )
 
 
 def _is_small(shape: TableShape) -> bool:

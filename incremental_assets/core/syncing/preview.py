@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.compaction import Layout
+from incremental_assets.core.model.deletes import DeleteMode
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.model.table import Column, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
@@ -47,6 +48,8 @@ class Preview:
     error: IncrementalAssetsError | None = None
     schema: SchemaStep | None = None
     files: FileStep | None = None
+    deletes: str = ""
+    """What the sync does about rows that are gone from the source."""
     destructive: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     estimate: Estimate | None = None
@@ -75,7 +78,8 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     found = difference(spec.columns, columns) if target else Difference()
     schema = SchemaStep(found, _outcome(decision, found, target))
     files = _files(decision, lake.layout(spec) if target else Layout((), 0, 0), target)
-    told = Preview(spec, decision, None, schema, files, _destructive(decision, found, files), warnings)
+    destructive = _destructive(decision, found, files)
+    told = Preview(spec, decision, None, schema, files, _deletes(decision), destructive, warnings)
     try:
         check_names(spec)
         check_same_columns(decision)
@@ -124,13 +128,37 @@ def _files(plan: SyncPlan, layout: Layout, target: Target | None) -> FileStep:
 
 def _destructive(plan: SyncPlan, found: Difference, files: FileStep) -> tuple[str, ...]:
     """What the copy loses by it, though nobody is asked: the strategy says so."""
-    if not plan.overwrites or not files.layout.live:
+    if not files.layout.live:
         return ()
+    if not plan.overwrites:
+        removes = plan.compares_keys and not plan.spec.deletes.marks
+        return (f"removes rows whose key is gone from the source, {_limit(plan)}",) if removes else ()
     before = plan.previous.rows if plan.previous else None
     stops = f"; fewer than {before / 2:,.0f} in the source stop it" if before else ""
     steps = [f"replaces the {counted(files.layout.live, 'row')} of the copy{stops}"]
     steps += [f"removes {_names(found.dropped)} and its values from the copy"] if found.dropped else []
     return tuple(steps)
+
+
+def _deletes(plan: SyncPlan) -> str:
+    deletes = plan.spec.deletes
+    if plan.overwrites:
+        return "the copy becomes what the source shows"
+    if plan.compares_keys:
+        becomes = "marked in the copy" if deletes.marks else "removed from the copy"
+        return f"due: keys are compared, and rows that are gone are {becomes}, {_limit(plan)}"
+    if deletes.compares:
+        last = plan.previous.compared if plan.previous else None
+        return f"compared again from {last.clock + deletes.every:%Y-%m-%d %H:%M}Z on" if last else "not compared"
+    if deletes.mode is DeleteMode.SOFT:
+        return (
+            f"rows that {deletes.column!r} marks {'leave the copy' if deletes.drops_marked else 'stay with their mark'}"
+        )
+    return "not followed"
+
+
+def _limit(plan: SyncPlan) -> str:
+    return f"unless they are more than {plan.spec.deletes.max_fraction:.0%}"
 
 
 def _names(columns: Sequence[Column | TargetColumn]) -> str:
