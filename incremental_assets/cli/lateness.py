@@ -45,7 +45,7 @@ def _measured(spec: TableSpec, measured: Lateness, *, exposed: bool) -> Finding:
     cure = (
         f"set `lookback: {format_duration(advice)}` at this table, twice the longest"
         if advice
-        else "stamps that old come by imports: read them by `incremental-assets backfill` after each, or have rows stamped when they are written"
+        else "stamps that old come by imports: read them by a backfill after each, or have rows stamped when they are written"
     )
     return Finding(str(spec.id), "lateness", Health.WARN, detail, cure)
 

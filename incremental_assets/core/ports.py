@@ -42,7 +42,7 @@ class SourceKeys(Keys, Protocol):
 
     @property
     def storage(self) -> tuple[tuple[int, int], ...]:
-        """See `Compared`; empty where the source does not tell."""
+        """See `KeysCompared`; empty where the source does not tell."""
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """Those of the keys that the snapshot shows, looked for by their texts alone."""

@@ -8,7 +8,7 @@ import pytest
 from incremental_assets.core.checks.reconcile import Drift, reconcile
 from incremental_assets.core.errors import Refused, SourceExchanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.deletes import Compared, DeleteMode, Deletes, Then
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, KeysCompared, Then
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
@@ -82,7 +82,7 @@ def test_keys_are_compared_when_the_interval_is_over_and_not_before() -> None:
     assert world.sync(DAILY).rows.deleted == 1
     state = world.checkpoints.position(ORDERS).state
     assert state is not None
-    assert state.compared == Compared(world.database.clock, ((1, 1),))
+    assert state.compared == KeysCompared(world.database.clock, ((1, 1),))
     assert type(state).from_json(state.to_json()) == state
 
 
@@ -405,14 +405,14 @@ def undeleted(spec: TableSpec) -> Drift:
 def test_a_row_that_was_not_deleted_is_drift_where_deletes_are_followed_with_each_sync() -> None:
     found = undeleted(EACH)
     assert (found.rows, found.samples, found.is_expected) == (2, ("3", "5"), False)
-    assert found.detail == "2 rows of the copy were deleted in the source, which the next sync follows"
+    assert found.detail == "2 rows of the copy were deleted in the source; the next sync finds them"
 
 
 def test_before_a_comparison_is_due_it_is_drift_that_only_warns() -> None:
     found = undeleted(DAILY)
     assert (found.rows, found.samples, found.is_expected) == (2, ("3", "5"), True)
     assert found.detail.startswith(
-        "2 rows of the copy were deleted in the source, which the comparison of keys that is due at 2024-01-30 "
+        "2 rows of the copy were deleted in the source; the comparison of keys that is due at 2024-01-30 "
     )
 
 

@@ -23,7 +23,7 @@ from incremental_assets.core.errors import ConfigurationError, SelectionError, S
 from incremental_assets.core.words import counted
 
 _HEAD = """\
-# Proposed by `incremental-assets init` from the catalogue. Read what it says of each table, change what you know better.
+# Proposed by `init` from the catalogue. Read what it says of each table, change what you know better.
 # Every key: docs/configuration.md. Then: `incremental-assets doctor`, `incremental-assets plan`, `incremental-assets sync`.
 lake: ./lake                                    # where the copies lie
 checkpoints: sqlite:///lake/checkpoints.db      # what has landed; a postgresql:// URL where more than one machine syncs

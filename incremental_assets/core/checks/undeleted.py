@@ -42,7 +42,7 @@ def undeleted(spec: TableSpec, state: State, ports: Ports) -> Undeleted | None:
     rows = len(gone)
     return Undeleted(
         rows,
-        f"{counted(rows, 'row')} of the copy {agreeing(rows, 'was', 'were')} deleted in the source, which {follower} follows",
+        f"{counted(rows, 'row')} of the copy {agreeing(rows, 'was', 'were')} deleted in the source; {follower} finds {agreeing(rows, 'it', 'them')}",
         tuple(copy.readable(text) for text in sorted(gone)[:_NAMED]),
         waits,
     )

@@ -59,7 +59,7 @@ IGNORED = Deletes()
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class KeysCompared:
     """The last comparison of keys: the source's clock before its snapshot, and where the source kept the rows then."""
 
     clock: datetime

@@ -12,7 +12,7 @@ from typing import Any
 
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
-from incremental_assets.core.model.deletes import Compared
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
@@ -113,7 +113,7 @@ class State:
     """Those of them that the source did not show when something landed last: renamed, dropped, or not granted."""
     last_read: LastRead | None = None
     """What the next sync need not read again; None where it must read all from the watermark on."""
-    compared: Compared | None = None
+    compared: KeysCompared | None = None
     """When keys were last compared, where deletes are followed; None where that is due."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
@@ -282,10 +282,10 @@ def _load_last_read(kept: Any) -> LastRead | None:
     return LastRead(load_value(kept["lower"]), kept["visible"], _clock(kept["started"]), kept["shape"])
 
 
-def _load_compared(kept: Any) -> Compared | None:
+def _load_compared(kept: Any) -> KeysCompared | None:
     if kept is None:
         return None
-    return Compared(_clock(kept["clock"]), tuple((table, file) for table, file in kept["storage"]))
+    return KeysCompared(_clock(kept["clock"]), tuple((table, file) for table, file in kept["storage"]))
 
 
 def _clock(text: str) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.deletes import Compared
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.window import Window, merge
@@ -22,7 +22,7 @@ class Shown:
     fingerprint: Fingerprint | None
     due: CursorValue | None = None
     visible: str = ""
-    compared: Compared | None = None
+    compared: KeysCompared | None = None
     """Where keys were compared in it."""
 
 
@@ -80,10 +80,10 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
     )
 
 
-def _compared(plan: SyncPlan, shown: Shown) -> Compared | None:
+def _compared(plan: SyncPlan, shown: Shown) -> KeysCompared | None:
     """A copy that was overwritten holds what the source does."""
     if plan.overwrites:
-        return Compared(plan.bound.clock) if plan.spec.deletes.compares else None
+        return KeysCompared(plan.bound.clock) if plan.spec.deletes.compares else None
     return shown.compared or (plan.previous.compared if plan.previous else None)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from incremental_assets.core.errors import Refused
-from incremental_assets.core.model.deletes import Compared
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import FEW, MOST_PARTS, coarse, differing, everywhere, finer, lacking
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import CopyKeys, LakeAuditor, Snapshot, SourceKeys
@@ -23,7 +23,7 @@ from incremental_assets.core.words import agreeing, counted
 class Gone:
     """Keys that are gone: how many, and their columns as the stage takes them (a Spark DataFrame, or the fake's list)."""
 
-    compared: Compared
+    compared: KeysCompared
     rows: int = 0
     frame: Any = None
 
@@ -33,7 +33,7 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeAuditor) -> Gone | N
     source = snapshot.keys
     if not plan.compares_keys or source is None:
         return None
-    compared = Compared(plan.bound.clock, source.storage)
+    compared = KeysCompared(plan.bound.clock, source.storage)
     copy = lake.keys(plan.spec)
     if copy is None:
         return Gone(compared)

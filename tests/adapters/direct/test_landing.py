@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from incremental_assets.adapters.delta.direct import log_cache
 from incremental_assets.adapters.delta.direct.commit_file import ENGINE
-from incremental_assets.adapters.delta.direct.log_state import replay
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -110,7 +110,9 @@ def test_what_spark_has_done_to_a_table_is_gone_on_from(desk: Desk) -> None:
     desk.sql("DELETE FROM {t} WHERE id % 2 = 0", ORDERS)
     desk.sql("UPDATE {t} SET note = 'u' WHERE id = 5", ORDERS)
     log = Path(desk.path(ORDERS)) / "_delta_log"
-    vectors = {add.get("deletionVector", {}).get("storageType") for add in replay(desk.path(ORDERS), 3).files.values()}
+    vectors = {
+        add.get("deletionVector", {}).get("storageType") for add in log_cache.at(desk.path(ORDERS), 3).files.values()
+    }
     assert "u" in vectors, "a vector that Spark has written"
     desk.previous = None
     desk.spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
@@ -180,7 +182,7 @@ def test_another_hand_that_is_first_leaves_nothing_of_us(desk: Desk, monkeypatch
     monkeypatch.setattr(Tasks, "run", overtaken)
     with pytest.raises(Overtaken):
         desk.apply(plan, batch, shown)
-    named = {add["path"] for add in replay(desk.path(ORDERS), DeltaTable(folder).version()).files.values()}
+    named = {add["path"] for add in log_cache.at(desk.path(ORDERS), DeltaTable(folder).version()).files.values()}
     assert {path.name for path in folder.glob("part-*")} == named, "what was written for nothing is gone"
     assert desk.rows(ORDERS) == sorted(FIRST[1:], key=str)
 
@@ -232,5 +234,6 @@ def test_days_before_the_calendar_of_today_are_read_by_any_spark(desk: Desk) -> 
     finally:
         desk.spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED")
     assert (
-        json.loads(next(iter(replay(desk.path(spec), 1).files.values()))["stats"])["minValues"]["day"] == "0001-01-01"
+        json.loads(next(iter(log_cache.at(desk.path(spec), 1).files.values()))["stats"])["minValues"]["day"]
+        == "0001-01-01"
     )

@@ -13,9 +13,9 @@ import pytest
 from deltalake import DeltaTable
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct import deletion_vector, z85
+from incremental_assets.adapters.delta.direct import deletion_vector, log_cache, z85
 from incremental_assets.adapters.delta.direct.checkpoint import checkpoint_if_due
-from incremental_assets.adapters.delta.direct.log_state import file_path, replay
+from incremental_assets.adapters.delta.direct.log_state import file_path
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.unit import Replacing
 from tests.adapters.direct.tables import Table
@@ -89,7 +89,7 @@ def test_a_log_is_cleaned_by_the_tables_own_terms(tmp_path: Path, cleans: str, l
 def test_a_checkpoint_that_is_not_known_here_is_sparks_to_read(table: Table, last: str, why: str) -> None:
     (log(table) / "_last_checkpoint").write_text(last)
     with pytest.raises(NotDirect, match=why):
-        replay(str(table.path), 2)
+        log_cache.at(str(table.path), 2)
 
 
 def test_a_checkpoint_of_which_this_is_only_the_first_file_is_sparks_to_read(table: Table) -> None:
@@ -97,7 +97,7 @@ def test_a_checkpoint_of_which_this_is_only_the_first_file_is_sparks_to_read(tab
     pq.write_table(pa.table({"sidecar": sidecar}), log(table) / f"{2:020d}.checkpoint.parquet")
     (log(table) / "_last_checkpoint").write_text('{"version":2,"size":3}')
     with pytest.raises(NotDirect, match="several files"):
-        replay(str(table.path), 2)
+        log_cache.at(str(table.path), 2)
 
 
 @pytest.mark.parametrize("damage", ["absent", "cut", "not text"])
@@ -108,7 +108,7 @@ def test_a_log_that_is_not_whole_is_sparks_to_read(table: Table, damage: str) ->
     else:
         commit.write_bytes(commit.read_bytes()[:-20] if damage == "cut" else b"\xff\xfe")
     with pytest.raises(NotDirect, match="version 1"):
-        replay(str(table.path), 2)
+        log_cache.at(str(table.path), 2)
 
 
 def test_names_that_two_writers_encode_differently_are_one_file(tmp_path: Path) -> None:
