@@ -121,6 +121,25 @@ def test_names_that_two_writers_encode_differently_are_one_file(tmp_path: Path) 
     assert file_path("/t", "a%20b%2Bc.parquet") == Path("/t/a b+c.parquet")
 
 
+def test_a_file_that_gets_another_vector_stays_whichever_action_stands_first(table: Table) -> None:
+    ((path, add),) = [each for each in table.state.files.items() if each[1].get("deletionVector")]
+    again = add | {"deletionVector": add["deletionVector"] | {"cardinality": 2}}
+    for actions in ([{"remove": add}, {"add": again}], [{"add": again}, {"remove": add}]):
+        state = table.state
+        state.apply(actions)
+        assert state.files[path] == again
+
+
+def test_rows_that_were_marked_before_stay_so_until_a_file_has_none_left(table: Table) -> None:
+    for number in (4, 5):
+        table.land(UPSERT, [(number, number, "b")])
+    changed = {3: "b", 4: "b", 5: "b"}
+    assert [(row[0], row[2]) for row in table.rows()] == [(number, changed.get(number, "a")) for number in range(10)]
+    assert len(table.state.files) == 4
+    table.land(UPSERT, [(number, number, "c") for number in range(10)])
+    assert len(table.state.files) == 1
+
+
 @pytest.mark.parametrize("path", ["/elsewhere/f", "file:/elsewhere/f", "s3://b/f", "../f", "%2Felsewhere/f"])
 def test_a_file_outside_of_the_table_is_sparks(path: str) -> None:
     with pytest.raises(NotDirect, match="outside"):

@@ -33,7 +33,8 @@ class Replacing:
     """Rows take the place of those with their keys.
 
     `key`: places of its columns. `compares`: rows that are there as they are stay untouched; `cursor`: the place of the column in which
-    those that have changed most likely differ. `leaves`: keys of which the batch only says that they are gone leave the target. `whole`: rows that stay are written along, so that no file has marks.
+    those that have changed most likely differ. `leaves`: keys of which the batch only says that they are gone leave the target.
+    `whole`: rows that stay are written along, so that no file has marks.
     """
 
     key: tuple[int, ...]
