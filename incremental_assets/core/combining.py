@@ -23,6 +23,11 @@ class Combining(Generic[Asked, Answer]):
         self._waiting: list[tuple[Asked, Future[Answer]]] = []
         self._at_work = False
 
+    @property
+    def waiting(self) -> int:
+        """Asked for, and not in a round yet."""
+        return len(self._waiting)
+
     def ask(self, asked: Sequence[Asked]) -> list[Answer]:
         """The answers, in order. What the first one that failed raises is raised when all are there."""
         answers: list[Future[Answer]] = [Future() for _ in asked]

@@ -35,7 +35,7 @@ def test_what_comes_while_a_round_is_at_work_is_one_round_more() -> None:
         first = pool.submit(doubling.together.ask, [1])
         assert doubling.begun.wait(10)
         others = [pool.submit(doubling.together.ask, [number]) for number in (2, 3, 4)]
-        while len(doubling.together._waiting) < 3:
+        while doubling.together.waiting < 3:
             threading.Event().wait(0.001)
         doubling.gate.set()
         assert [first.result(10), *(other.result(10) for other in others)] == [[2], [4], [6], [8]]
@@ -55,7 +55,7 @@ def test_what_one_meets_is_raised_for_it_alone() -> None:
         waiting = pool.submit(doubling.together.ask, [1])
         assert doubling.begun.wait(10)
         good, bad = pool.submit(doubling.together.ask, [5]), pool.submit(doubling.together.ask, [-5])
-        while len(doubling.together._waiting) < 2:
+        while doubling.together.waiting < 2:
             threading.Event().wait(0.001)
         doubling.gate.set()
         assert (waiting.result(10), good.result(10)) == ([2], [10])

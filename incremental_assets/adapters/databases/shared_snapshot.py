@@ -42,6 +42,11 @@ class SharedSnapshots:
         self._opened = opened
         self._together = Combining[SyncPlan, tuple[Numbers, _Held]](self._ask)
 
+    @property
+    def waiting(self) -> int:
+        """Plans that will share the next snapshot."""
+        return self._together.waiting
+
     @contextmanager
     def numbers(self, plan: SyncPlan) -> Iterator[Numbers]:
         """Of a plan, under a snapshot that is held until the block ends, at least."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.arrow_staging import can_stage, write_parts
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
-from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
@@ -66,7 +67,9 @@ class ParquetStage:
     def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Staged:
         has_gone = gone is not None and gone.rows > 0
         if snapshot.parts is not None and is_local(self._lake) and can_stage(plan.spec) and not has_gone:
-            return write_parts(self._tasks, plan, snapshot.parts, path)
+            with suppress(TasksUnavailable):
+                return write_parts(self._tasks, plan, snapshot.parts, path)
+            remove_folder(path, self._session)
         # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
         self._session()
         from incremental_assets.adapters.delta.staging import with_gone, write_counted

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.core.combining import Combining, Round
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+
+_log = logging.getLogger(__name__)
 
 _SHARE_BYTES = 32 * 2**20
 """Of units, at least, before they are spread over more tasks."""
@@ -34,6 +38,15 @@ class TaskFailed(Exception):
     """A task ended in an error that cannot be carried to the driver as it is; its words are."""
 
 
+class TasksUnavailable(Exception):
+    """Spark's Python workers cannot do this: they lack this package, or one of them ended in the middle of it. Spark itself can do it all the same."""
+
+
+_LACKING = "No module named"
+_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Cannot run program")
+"""Spark's words."""
+
+
 class Tasks:
     """One job at a time: whatever comes while it runs goes into the next one."""
 
@@ -41,9 +54,15 @@ class Tasks:
         self.session = session
         """The session, which is opened where it is first needed."""
         self._together = Combining[tuple[str, Unit], Any](self._play)
+        self._lacking = False
+
+    @property
+    def waiting(self) -> int:
+        """Units that go into the next job."""
+        return self._together.waiting
 
     def run(self, module: str, unit: Unit) -> Any:
-        """What `apply(unit)` of a module returns in a task; what it raises is raised here."""
+        """What `apply(unit)` of a module returns in a task; what it raises is raised here. Raises TasksUnavailable."""
         (answer,) = self.run_all(module, [unit])
         return answer
 
@@ -52,12 +71,28 @@ class Tasks:
         return self._together.ask([(module, unit) for unit in units])
 
     def _play(self, taken: Round[tuple[str, Unit], Any]) -> None:
-        answers = _job(self.session(), [unit for unit, _ in taken])
+        if self._lacking:
+            raise TasksUnavailable("its workers lack this package")
+        try:
+            answers = _job(self.session(), [unit for unit, _ in taken])
+        except Exception as error:
+            raise self._explained(error) from error
         for (_, answer), (fine, found) in zip(taken, answers, strict=True):
             if fine:
                 answer.set_result(found)
             else:
                 answer.set_exception(found)
+
+    def _explained(self, error: Exception) -> Exception:
+        told = words(error)
+        if _LACKING in told:
+            self._lacking = True
+            _log.warning(
+                "Spark's workers cannot import this package, so Spark itself reads and writes all rows, which takes longer; "
+                "install incremental-assets in the Python environment of the cluster's machines"
+            )
+            return TasksUnavailable("its workers lack this package")
+        return TasksUnavailable("a worker ended in the middle of it") if any(each in told for each in _DIED) else error
 
 
 def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple[bool, Any]]:

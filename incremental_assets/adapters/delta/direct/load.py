@@ -20,7 +20,7 @@ from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.marked_file import removed
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import arrow_type
-from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import Overtaken, StageBroken
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.planning.plan import SyncPlan
@@ -68,7 +68,10 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
         )
         for part in snapshot.parts
     ]
-    loaded: list[Loaded] = tasks.run_all(_TASK, units)
+    try:
+        loaded: list[Loaded] = tasks.run_all(_TASK, units)
+    except TasksUnavailable as why:
+        raise NotDirect(str(why)) from why
     counts = LoadCounts(sum(each.rows for each in loaded), sum(each.future for each in loaded))
     adds = [add for each in loaded for add in each.adds]
     if counts.rows != snapshot.rows:

@@ -20,14 +20,11 @@ from incremental_assets.adapters.delta.direct.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.delta.writers.merge import withdrawn
-from incremental_assets.adapters.spark.error_text import words
-from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.paths import is_local
 
 _TASK = "incremental_assets.adapters.delta.direct.apply_task"
-_DIED = "Python worker exited unexpectedly"
-"""In Spark's words, where the system has killed it."""
 _log = logging.getLogger(__name__)
 
 
@@ -71,11 +68,9 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
 def _applied(tasks: Tasks, unit: ApplyUnit) -> Applied:
     try:
         return tasks.run(_TASK, unit)
-    except Exception as error:
-        if _DIED in words(error):
-            # Most likely of what it had to hold: the next sync would end like this one, and the one after it.
-            raise NotDirect("its task died") from error
-        raise
+    except TasksUnavailable as why:
+        # Where a worker ended, most likely of what it had to hold: the next sync would end like this one, and the one after it.
+        raise NotDirect(str(why)) from why
 
 
 def _refused(why: str) -> None:

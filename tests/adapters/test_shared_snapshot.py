@@ -1,0 +1,135 @@
+"""Tables that ask for a snapshot at the same time share one of PostgreSQL; what one of them meets is its own."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from incremental_assets.adapters.databases import shared_snapshot
+from incremental_assets.adapters.databases.dialect import Numbers
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.errors import SourceRefused
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.table import Cursor, Strategy
+from incremental_assets.core.planning.plan import SyncPlan
+from tests.adapters.source import Source, planned
+
+NUMBER = Cursor("n", CursorType.INTEGER)
+
+
+class Together:
+    """Plans whose snapshots are asked for at once: the first one is held at its beginning until the others wait for theirs."""
+
+    def __init__(self, tables: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.gate, self.begun = threading.Event(), threading.Event()
+        self.sizes: list[int] = []
+        ask = shared_snapshot.SharedSnapshots._ask
+
+        def gated(shared: shared_snapshot.SharedSnapshots, plans: Any) -> None:
+            self.sizes.append(len(plans))
+            self.begun.set()
+            assert self.gate.wait(30)
+            ask(shared, plans)
+
+        monkeypatch.setattr(shared_snapshot.SharedSnapshots, "_ask", gated)
+        self.probe: SqlProbe = tables.open()
+
+    def ask(self, first: SyncPlan, *others: SyncPlan) -> list[Future[tuple[Numbers, ExitStack]]]:
+        """Each in a thread of its own; the snapshots stay open until their stacks are closed."""
+        pool = ThreadPoolExecutor(1 + len(others))
+        begun = [pool.submit(self._held, first)]
+        assert self.begun.wait(30)
+        begun += [pool.submit(self._held, plan) for plan in others]
+        shared = self.probe._shared
+        assert shared is not None
+        while shared.waiting < len(others):
+            threading.Event().wait(0.001)
+        self.gate.set()
+        pool.shutdown(wait=False)
+        return begun
+
+    def _held(self, plan: SyncPlan) -> tuple[Numbers, ExitStack]:
+        with ExitStack() as stack:
+            return stack.enter_context(self.probe.snapshot(plan)), stack.pop_all()
+
+
+def snapshots(source: Source) -> int:
+    """Transactions of the reader that hold a snapshot at this moment."""
+    with source.connect() as connection:
+        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'incremental-assets' AND state = 'idle in transaction'"
+        (count,) = connection.execute(sql).fetchone()  # type: ignore[misc]
+    return int(count)
+
+
+@pytest.fixture
+def tables(source: Source) -> Source:
+    for name, rows in (("a", 1), ("b", 2), ("c", 3)):
+        source.execute(
+            f"CREATE TABLE {name} (id int PRIMARY KEY, n int)",
+            f"INSERT INTO {name} SELECT g, g FROM generate_series(1, {rows}) g",
+        )
+    return source
+
+
+def test_tables_that_wait_at_the_same_time_are_counted_in_one_snapshot(
+    tables: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = Together(tables, monkeypatch)
+    plans = [planned(together.probe, tables.spec(name, NUMBER)) for name in "abc"]
+    held = [future.result(30) for future in together.ask(*plans)]
+    assert together.sizes == [1, 2]
+    assert [numbers.rows for numbers, _ in held] == [1, 2, 3]
+    assert held[1][0].handle.snapshot_id == held[2][0].handle.snapshot_id != held[0][0].handle.snapshot_id
+    assert snapshots(tables) == 2
+    for _, stack in held[:2]:
+        stack.close()
+    assert snapshots(tables) == 1, "it is held for as long as one of its tables reads"
+    held[2][1].close()
+    assert snapshots(tables) == 0
+
+
+def test_a_table_that_was_altered_stops_alone(tables: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = Together(tables, monkeypatch)
+    plans = [planned(together.probe, tables.spec(name, NUMBER)) for name in "abc"]
+    tables.execute("ALTER TABLE b ALTER COLUMN n TYPE bigint")
+    first, altered, last = together.ask(*plans)
+    with pytest.raises(SourceRefused, match=r"b: the table was altered in the source .*\(columns n\)"):
+        altered.result(30)
+    for future in (first, last):
+        future.result(30)[1].close()
+    assert snapshots(tables) == 0
+
+
+def test_an_error_of_the_source_stops_its_table_alone(tables: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.execute("CREATE VIEW broken AS SELECT id, n FROM a WHERE n / (n - n) = 1")
+    together = Together(tables, monkeypatch)
+    plans = [planned(together.probe, tables.spec(name, NUMBER)) for name in ("a", "b", "c")]
+    broken = planned(together.probe, tables.spec("broken", strategy=Strategy.FULL_REFRESH))
+    first, failing, last = together.ask(plans[0], broken, plans[2])
+    with pytest.raises(SourceRefused, match="division by zero"):
+        failing.result(30)
+    numbers, stack = last.result(30)
+    assert numbers.rows == 3
+    stack.close()
+    first.result(30)[1].close()
+    assert snapshots(tables) == 0
+
+
+def test_a_snapshot_shows_what_was_committed_before_it_and_nothing_after_it(
+    tables: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = Together(tables, monkeypatch)
+    probe = together.probe
+    plans = [planned(probe, tables.spec(name, NUMBER)) for name in "abc"]
+    futures = together.ask(*plans)
+    held = [future.result(30) for future in futures]
+    tables.execute("INSERT INTO c VALUES (9, 9)")
+    assert held[2][0].rows == 3
+    for _, stack in held:
+        stack.close()
+    with probe.snapshot(planned(probe, tables.spec("c", NUMBER))) as numbers:
+        assert numbers.rows == 4
