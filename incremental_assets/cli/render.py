@@ -1,10 +1,11 @@
-"""How an answer looks: tables with colour on a terminal, aligned plain lines in a pipe."""
+"""How an answer is printed: tables with colour on a terminal, aligned plain lines in a pipe."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
+
+from rich.cells import cell_len
 
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note
 
@@ -50,23 +51,17 @@ def cell(value: Cell | str) -> Cell:
 
 def _aligned(grid: Grid) -> Iterable[str]:
     rows = [[cell(each).text for each in row] for row in grid.rows]
-    widths = [max(_wide(row[place]) for row in [list(grid.columns), *rows]) for place in range(len(grid.columns))]
+    widths = [max(cell_len(row[place]) for row in [list(grid.columns), *rows]) for place in range(len(grid.columns))]
     if grid.title:
         yield grid.title
     for row in [list(grid.columns), *rows]:
         padded = (
-            " " * (widths[place] - _wide(text)) + text
+            " " * (widths[place] - cell_len(text)) + text
             if grid.columns[place] in grid.right
-            else text + " " * (widths[place] - _wide(text))
+            else text + " " * (widths[place] - cell_len(text))
             for place, text in enumerate(row)
         )
         yield "  ".join(padded).rstrip()
-
-
-def _wide(text: str) -> int:
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
 
 
 def _on_terminal(answer: Answer, file: TextIO, width: int | None) -> None:
@@ -124,4 +119,4 @@ def _fitting(grid: Grid, width: int) -> tuple[str, ...]:
 def _widest(grid: Grid, name: str, *, heading: bool = True) -> int:
     place = grid.columns.index(name)
     texts = [cell(row[place]).text for row in grid.rows] + ([name] if heading else [])
-    return max(map(_wide, texts), default=0)
+    return max(map(cell_len, texts), default=0)
