@@ -1,7 +1,7 @@
-"""The same thing as a Dagster component: what `sources.yaml` says stands under `attributes` of a team's own `defs.yaml`.
+"""The same as a Dagster component: the content of `sources.yaml` is written under `attributes` of a project's own `defs.yaml`.
 
-The file is read by our own parser, text and lines, so that every mistake in it is told at once and at its place. Several components live
-in one project: each binds its runtime under a key of its own.
+Our own parser reads the file, so that all mistakes are reported at once, each with its line. A project may have several components: each
+binds its runtime under its own key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Misconfigured(ConfigurationError):
 
     @__traceback__.setter
     def __traceback__(self, _: object) -> None:
-        """Whoever passes it on may try."""
+        """The traceback may be assigned and is ignored."""
 
 
 class Attributes(BaseModel):

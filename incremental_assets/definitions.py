@@ -1,4 +1,4 @@
-"""Composition root: reads the configuration, binds what opens it, and hands Dagster its definitions.
+"""Composition root: reads the configuration, opens what it needs, and gives Dagster its definitions.
 
 Loading asks no source and starts no JVM. Tables that the configuration does not list, and the columns of all of them, come from the
 catalogue last seen, which is kept with the checkpoints.
@@ -60,7 +60,7 @@ def of(runtime: Runtime) -> Definitions:
     """Everything that a configuration describes, around one runtime."""
     return Definitions.merge(
         build(runtime.configuration, catalogues(runtime), {RESOURCE: runtime, "spark": runtime.spark}),
-        # For what the UI materializes without a job; in a project of somebody else's that is not ours to say.
+        # For what the UI materializes without a job; in another project that is not ours to set.
         Definitions(executor=ONE_SESSION),
     )
 

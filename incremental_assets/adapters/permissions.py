@@ -1,4 +1,4 @@
-"""Who else on this machine may see what we write: nobody, and a group where the lake's folder lets it in."""
+"""File permissions: what we write is readable by its owner only, and by a group if the lake's folder allows it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def strict() -> int:
 
 @contextmanager
 def strictly() -> Iterator[None]:
-    """A process that is started in this block writes nothing for everybody."""
+    """A process that is started in this block creates no world-readable file."""
     before = os.umask(strict())
     try:
         yield

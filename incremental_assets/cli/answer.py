@@ -1,4 +1,4 @@
-"""What a verb answers: one JSON document, the same for eyes, and an exit status."""
+"""The answer of a command: a JSON document, the same for people, and an exit status."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Shown = Grid | Note
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`document` is what `--json` prints; `shown` is what everybody else sees."""
+    """`document` is what `--json` prints; `shown` is printed otherwise."""
 
     document: Mapping[str, Any]
     shown: Sequence[Shown] = field(default=())

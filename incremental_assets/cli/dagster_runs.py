@@ -1,4 +1,4 @@
-"""Syncs that move rows run through Dagster's instance, in this process: they are seen in the UI like the sensor's, and share one Spark session."""
+"""Syncs that move rows run through Dagster's instance, in this process: the UI shows them like the sensor's, and they share one Spark session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around every verb: stdout is kept for its answer, an error is one sentence and an exit status, never a traceback."""
+"""Around every command: stdout is kept for the answer, an error is one sentence and an exit status, never a traceback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(commands: click.Group, arguments: Sequence[str]) -> int:
             return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
         except BrokenPipeError:
             return _reader_gone()
-        except BaseException as error:  # noqa: BLE001 - nobody is above us; what it was decides the exit status
+        except BaseException as error:  # noqa: BLE001 - the outermost handler; the error decides the exit status
             return _fail(error, out, as_json=as_json)
 
 
@@ -71,7 +71,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         case Terminated():
             return sentence(TERMINATED), TERMINATED
     return (
-        f"unexpected {type(error).__name__}, which is a mistake of this program; its traceback is in {_log(error)}",
+        f"unexpected {type(error).__name__}, which is a bug in this program; its traceback is in {_log(error)}",
         FAILED,
     )
 

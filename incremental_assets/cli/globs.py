@@ -1,4 +1,4 @@
-"""`--select`: globs over `source.schema.table` or `schema.table`, as the name is or as SQL quotes it."""
+"""`--select`: globs over `source.schema.table` or `schema.table`, plain or quoted as in SQL."""
 
 from __future__ import annotations
 

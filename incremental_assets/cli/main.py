@@ -1,4 +1,4 @@
-"""`incremental-assets VERB`: one function per verb, each handed over to its room in `verbs`.
+"""`incremental-assets COMMAND`: one function per command, each passed on to its module in `commands`.
 
 Only click is imported here: `--help` answers at once, and a verb loads what it needs itself.
 """
@@ -185,7 +185,7 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
 def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
     """Read windows of one table again. The watermark stays.
 
-    Stopped at any moment, the same command goes on where it stopped.
+    Stopped at any moment, the same command resumes where it stopped.
     """
     from incremental_assets.cli.commands import backfill as verb
 
@@ -202,7 +202,7 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
 @click.option(
     "--accept-source",
     is_flag=True,
-    help="Keep the watermark and go on with the database that answers now: after pg_upgrade, which moves the same rows to a new cluster.",
+    help="Keep the watermark and continue with the database that answers now: after an upgrade that moved the same rows to a new server.",
 )
 @yes
 def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:

@@ -1,4 +1,4 @@
-"""What killed runs left behind in Dagster: slots of a source's pool, and the look of a run that goes on."""
+"""What killed runs left behind in Dagster: slots of a source's pool, and the status of a run in progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def process_tag() -> dict[str, str]:
 
 
 def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[str]) -> str | None:
-    """Free what dead runs hold; gives the run that goes on holding the pool, None if there is none.
+    """Free what dead runs hold; returns the live run that holds the pool, None if there is none.
 
     `leased` are the runs that hold a table's lease now: the lease is what keeps writers apart, the pool only spares the source.
     """

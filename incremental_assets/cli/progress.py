@@ -32,7 +32,7 @@ class Board(Observer):
         self._lock = threading.Lock()
 
     def on_phase(self, table: TableId, phase: str) -> None:
-        """A table enters a phase of its sync; that it has landed is told by its report."""
+        """A table enters a phase of its sync; its report says that it has landed."""
         if phase != "landed":
             self._update(table, _PHASES.get(phase, phase))
 
@@ -42,7 +42,7 @@ class Board(Observer):
             self._update(table, "waiting")
 
     def show(self, table: TableId, state: str) -> None:
-        """What a table is doing beside its sync."""
+        """Work on a table other than its sync."""
         self._update(table, state)
 
     def on_report(self, report: SyncReport) -> None:
@@ -55,7 +55,7 @@ class Board(Observer):
         self._update(report.table, state, ended=True)
 
     def say(self, sentence: str) -> None:
-        """A line that stays: above the tables, or on stderr where nobody watches."""
+        """A line that stays: above the tables, or on stderr if there is no terminal."""
         if self._progress is not None:
             self._progress.console.print(sentence)
         else:

@@ -1,4 +1,4 @@
-"""Sync reports as `sync --json` tells them, and as a table for eyes."""
+"""Sync reports as JSON for `sync --json`, and as a table for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every table that a verb may speak of: resolved against the source, or why it could not be."""
+"""All tables that a command may select: resolved against the source, or the reason why that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may write to the terminal while a run goes on: the progress, and nobody else."""
+"""Only the progress display may write to the terminal during a run."""
 
 from __future__ import annotations
 

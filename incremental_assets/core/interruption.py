@@ -1,4 +1,4 @@
-"""A process, or a run in it, that is told to end: what is at work is cancelled, nothing else begins, and nobody waits for long."""
+"""Interruption of a process, or of a run in it: work in progress is cancelled, nothing new begins, and no caller waits for long."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Interruption:
         self.ask()
 
     def reset(self) -> None:
-        """As if nothing had been asked: the process goes on after all."""
+        """Withdraw the request: the process continues after all."""
         self._lasts = False
         self._asked.clear()
 
@@ -76,7 +76,7 @@ class Interruption:
             self._cancels.remove(cancel)
 
     def see_out(self, begun: Collection[Future[Any]], why: BaseException) -> None:
-        """Wait for the end of what nobody listens to any more: for as long as it takes, or not for long once it was cancelled.
+        """Wait for the end of work that has no caller any more: without a limit, or briefly once it was cancelled.
 
         `why`: an end that came from outside, in the middle of the wait, cancels it.
         """
@@ -91,7 +91,7 @@ class Interruption:
             begun = list(wait(begun, timeout=_AGAIN).not_done)
 
     def go_on(self) -> None:
-        """The run that was told to end has ended, and its process goes on, unless that is to end, too."""
+        """The interrupted run has ended, and its process continues, unless it was interrupted too."""
         if not self._lasts:
             self._asked.clear()
 

@@ -1,4 +1,4 @@
-"""Who wants to know what happens: the terminal's progress, Dagster's pages, later metrics and traces. Each is one file that derives from `Observer`."""
+"""Observers of what happens: the terminal's progress, Dagster's pages, later metrics and traces. Each is one file that derives from `Observer`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class Observer:
-    """Override what you want to hear. Calls come from several threads at once; whoever makes them waits until they return."""
+    """Override the events that you need. Calls come from several threads at once; the caller waits until they return."""
 
     def on_phase(self, table: TableId, phase: str) -> None:
         """A table enters a phase of its sync (plan, read, apply, landed), or a check of it begins."""
@@ -43,7 +43,7 @@ class Observers(Observer):
 
     @contextmanager
     def joined_by(self, observer: Observer) -> Iterator[None]:
-        """Until the end of the block it is told, too."""
+        """Until the end of the block it is notified, too."""
         with self._lock:
             self._observers = (*self._observers, observer)
         try:
@@ -72,4 +72,4 @@ class Observers(Observer):
             try:
                 notify(each)
             except Exception:  # noqa: BLE001 - whatever an exporter meets, no row waits for it
-                _log.exception("%s failed while it was notified; the sync goes on", type(each).__name__)
+                _log.exception("%s failed while it was notified; the sync continues", type(each).__name__)

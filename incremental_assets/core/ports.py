@@ -21,11 +21,11 @@ from incremental_assets.core.planning.events import Checkpoint, Event
 from incremental_assets.core.planning.plan import CommitIds, Observation, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
 
-# --- the source, asked lightly: no Spark -----------------------------------------------------------
+# --- the source, by light queries: no Spark ----------------------------------------------------------
 
 
 class Probe(Protocol):
-    """Light questions to one source. Raises SourceUnreachable, SourceRefused."""
+    """Light queries to one source. Raises SourceUnreachable, SourceRefused."""
 
     def catalogue(self) -> tuple[TableShape, ...]:
         """Every table of the configured schemas; of those that this user may not read, the names."""
@@ -34,7 +34,7 @@ class Probe(Protocol):
         """Those of the schemas that the database does not have."""
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
-        """One observation per look, all under one bound and one connection; see `Observation` for the order of the questions."""
+        """One observation per look, all under one bound and one connection; see `Observation` for the order of the queries."""
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
@@ -212,11 +212,11 @@ class Ports:
     lake: Lake
     checkpoints: Checkpoints
     observer: Observer = field(default_factory=Observer)
-    """Told what happens; by default nobody is."""
+    """The observer of what happens; by default one that does nothing."""
 
     @property
     def reader(self) -> LakeReader:
-        """The lake, for whoever asks its logs."""
+        """The lake, for queries to its logs."""
         return self.lake
 
     @property

@@ -1,6 +1,6 @@
-"""The partitioned assets: one op per source and partition scheme, whose body calls `sync_table`, a few tables at once.
+"""The partitioned assets: one op per source and partition scheme, whose body calls `sync_table`, a few tables at a time.
 
-A run tagged `mode: sync` goes on from the watermark, and its partitions only say what it announces. A run on partitions without that
+A run tagged `mode: sync` continues from the watermark, and its partitions are only those that it announces. A run on partitions without that
 tag reads their windows again.
 """
 
@@ -155,7 +155,7 @@ def _results(
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
     elif report.status is Status.BUSY and report.mode is Mode.SYNC:
-        # Whoever holds the lease is doing just what was asked for.
+        # The run that holds the lease is already doing what was requested.
         context.log.warning("%s", report.error)
     else:
         context.log.error("%s", report.error)

@@ -1,6 +1,6 @@
-"""A run on partitions: their windows are read again, a few partitions at a time, and the source rests in between.
+"""A run on partitions: their windows are read again, a few partitions at a time, with a pause for the source in between.
 
-Each part is one commit, and announced once it has landed: a run that is stopped has nothing of it to repeat.
+Each part is one commit, and is announced once it has landed: a stopped run need not repeat it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All of one configuration's definitions, around whatever opens it."""
+"""All definitions of one configuration, for a given runtime."""
 
 from __future__ import annotations
 

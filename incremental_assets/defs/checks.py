@@ -1,4 +1,4 @@
-"""Checks of what has landed, as an op of their own: run from the UI, by their job, or after a sync that was started with them.
+"""Checks of what has landed, as a separate op: run from the UI, by their job, or after a sync in the same run.
 
 In a run on partitions the reconciliation looks at those windows only.
 """

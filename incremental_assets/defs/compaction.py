@@ -1,4 +1,4 @@
-"""Compaction at the end of a sync's run, in its session, once every table has been told: no session and no run of its own."""
+"""Compaction at the end of a sync's run, in its session, after every table was reported: needs no run of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs are executed by the code location's server, and that server is asked whether it still has them."""
+"""Runs execute in the code location's server; run monitoring asks that server whether a run still exists."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ class WatchedRunLauncher(DefaultRunLauncher):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         return CheckRunHealthResult(
             WorkerStatus.FAILED,
-            "the server of its code location was restarted, and its process is gone; the next sync goes on where it stopped",
+            "the server of its code location was restarted, and its process is gone; the next sync resumes where it stopped",
         )

@@ -1,4 +1,4 @@
-"""What the Dagster edge asks of whoever opened the configuration: ports and specs, by the source's name."""
+"""What the definitions need of an open configuration: ports and specs, by the source's name."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Opened(Protocol):
 
     @property
     def observer(self) -> Observer:
-        """Told what happens."""
+        """The observer of everything that happens."""
 
     def has_ended(self, process: str) -> bool:
         """Whether such a process is certainly gone; one that cannot be seen from here may be alive."""
 
     def probe(self, source: str) -> Probe:
-        """Light questions, without Spark."""
+        """Light queries, without Spark."""
 
     def ports(self, source: str) -> Ports:
         """All that a sync needs; opens Spark only when rows move."""

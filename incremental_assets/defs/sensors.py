@@ -1,4 +1,4 @@
-"""Has the source moved? One sensor per source, with light questions and without Spark.
+"""Has the source changed? One sensor per source, with light queries and without Spark.
 
 It asks for one run per partition scheme and range of partitions, tagged `mode: sync`. No `run_key`: Dagster remembers the key of a
 failed run too, and would never run it again; the checkpoint table knows what has landed.
@@ -111,7 +111,7 @@ def run_requests(
         try:
             keys = partition_keys(scheme.grid, each, now, known)
             added = new_keys(scheme.grid, keys, known)
-        except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+        except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
             stopped.append(Blocked(table, f"{table}: {sentence(error)}"))
             continue
         if not keys:

@@ -1,4 +1,4 @@
-"""What the definitions know when they load: the configuration, and the catalogue last seen."""
+"""What is known when the definitions load: the configuration, and the last seen catalogue."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What one tick of a sensor decides: pure but for the questions to the source and what it keeps of still tables, without a word of Dagster.
+"""What one sensor tick decides: pure except for the queries to the source and the state of idle tables, and without Dagster's types.
 
-The memory is disposable: it says what was asked for and told, never what has landed. Lost or not understood, it starts empty.
+The memory is disposable: it holds what was requested and reported, never what has landed. If it is lost or unreadable, it starts empty.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST_WAIT = timedelta(hours=1)
 _LOGS_PER_LOOK = 2.0
 """Seconds for reading the logs of copies that went on without a sync."""
 _TELL_AGAIN = timedelta(hours=1)
-"""A freshness that stays as it is is told this often, so that the page of an asset does not look forgotten."""
+"""An unchanged freshness is reported this often, so that the page of an asset stays current."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Memory:
     """Severity of each table that is not fresh."""
     told_at: float = 0.0
     vouched: Mapping[str, int] = field(default_factory=dict)
-    """Of each copy whose log went on without a sync the version up to which no other hand has changed its rows."""
+    """Per copy whose log grew without a sync: the version up to which no other writer has changed its rows."""
 
     @classmethod
     def read(cls, text: str | None) -> Memory:
@@ -91,7 +91,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What is to be asked for and told."""
+    """What to request and what to report."""
 
     memory: Memory
     moved: tuple[Pending, ...] = ()
@@ -135,7 +135,7 @@ def _copies(
     runtime: Opened,
     memory: Memory,
 ) -> tuple[dict[str, int], frozenset[TableId]]:
-    """Copies that are in order though their logs went on, and those that another hand has changed."""
+    """Copies that are in order though their logs grew, and those that another writer has changed."""
     known = {spec.id: memory.vouched[str(spec.id)] for spec in specs if str(spec.id) in memory.vouched}
     # A sync that landed since is remembered by the checkpoint table.
     known = {table: version for table, version in known.items() if _target_version(positions, table) < version}
@@ -200,7 +200,7 @@ def _fresh(
 def _worth_telling(
     verdicts: Sequence[Verdict], memory: Memory, now: datetime
 ) -> tuple[tuple[Verdict, ...], dict[str, str], float]:
-    """What has changed since it was last told, and everything once an hour."""
+    """Verdicts that changed since the last report, and once an hour all of them."""
     stale = {str(verdict.table): str(verdict.severity) for verdict in verdicts if not verdict.passed}
     if now.timestamp() - memory.told_at >= _TELL_AGAIN.total_seconds():
         return tuple(verdicts), stale, now.timestamp()

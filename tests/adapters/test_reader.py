@@ -72,7 +72,7 @@ def test_a_database_that_takes_no_connection_of_sparks_is_one_sentence(source: S
         nobody.bind(("127.0.0.1", 0))
         elsewhere = source.address(port=nobody.getsockname()[1])
         reader = SparkSource(probe, elsewhere, lambda: spark)
-        with pytest.raises(SourceUnreachable, match=r"orders: the connection to .* was lost while .*next sync goes on"):
+        with pytest.raises(SourceUnreachable, match=r"orders: the connection to .* was lost while .*next sync resumes"):
             reader.snapshot(planned(probe, spec)).__enter__()
 
 
@@ -92,7 +92,7 @@ def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
             snapshot.frame.count()
 
     with pytest.raises(
-        SourceUnreachable, match=r"slow: .* said nothing for 1 s while .* raise `options: \{socket_timeout"
+        SourceUnreachable, match=r"slow: .* sent nothing for 1 s while .* raise `options: \{socket_timeout"
     ):
         read()
 

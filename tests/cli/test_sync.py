@@ -94,7 +94,7 @@ def test_a_table_that_cannot_be_resolved_fails_and_the_others_go_on(call: Call, 
 
     assert said.code == 1
     assert said.tables["public.returns"]["status"] == "failed"
-    assert "there is no such table" in said.tables["public.returns"]["error"]
+    assert "this user can see no such table" in said.tables["public.returns"]["error"]
     assert said.tables["public.orders"]["status"] == "landed"
 
 

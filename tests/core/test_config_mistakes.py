@@ -122,7 +122,7 @@ TABLE_MISTAKES = [
     ),
     ("table: public.a\nstart: 2024-01-01 #!\ncursor: {column: x, type: integer}", "2024-01-01", "not a whole number"),
     ("table: public.a\nstart: -infinity #!\n" + CURSOR, "-infinity", "write a finite value"),
-    ("table: public.a\nstart: 0000-01-01 #!\n" + CURSOR, "0000-01-01", "has the year 0, which is none"),
+    ("table: public.a\nstart: 0000-01-01 #!\n" + CURSOR, "0000-01-01", "has the year 0, which does not exist"),
     (
         "table: public.a\nstart: 0001-01-01T00:00:00+14:00 #!\n" + CURSOR,
         "0001-01-01T00:00:00+14:00",
@@ -131,15 +131,15 @@ TABLE_MISTAKES = [
     (
         "table: public.a\nstart: 2024-01-01T00:00:00+99:99 #!\n" + CURSOR,
         "2024-01-01T00:00:00+99:99",
-        "'+99:99' is no offset from UTC",
+        "'+99:99' is not an offset from UTC",
     ),
     (
         "public.a:at:timestamp@2024-01-01T00:00:00-15:60 #!",
         "public.a:at:timestamp@2024-01-01T00:00:00-15:60",
-        "'-15:60' is no offset from UTC",
+        "'-15:60' is not an offset from UTC",
     ),
     ("public.a:at:date@0000-02-29 BC #!", "public.a:at:date@0000-02-29 BC", "has the year 0"),
-    ('table: "public.a\\0b" #!\n' + CURSOR, "public.a\0b", "a NUL, or half of a character, is no text"),
+    ('table: "public.a\\0b" #!\n' + CURSOR, "public.a\0b", "a NUL, or half of a character, is not text"),
     ("table: public.a\npartitions: {size: 1000} #!\n" + CURSOR, "partitions", "`size` is for integer cursors"),
     (
         "table: public.a\npartitions: {every: day} #!\ncursor: {column: x, type: integer}",
@@ -471,7 +471,7 @@ def test_a_host_that_no_driver_can_ask_for_is_refused(tmp_path: Path, host: str)
 @pytest.mark.parametrize("key", ["lake", "checkpoints"])
 def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: str, value: str) -> None:
     text = re.sub(f"^{key}: .*$", lambda _: f'{key}: "{value}" #!', in_source("every: 1m"), flags=re.MULTILINE)
-    assert "a NUL, or half of a character, is no text" in str(problems(tmp_path, text)[0])
+    assert "a NUL, or half of a character, is not text" in str(problems(tmp_path, text)[0])
     assert problems(tmp_path, text)[0].line == 1 + (key == "checkpoints")
 
 

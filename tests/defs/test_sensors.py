@@ -247,7 +247,7 @@ def test_a_table_that_the_source_has_dropped_is_named_by_the_tick(studio: Studio
     watch = Watch(studio)
     settle(studio)
     del studio.world.database.tables[COUNTRIES]
-    assert "shop.public.countries: there is no such table" in watch.skipped()
+    assert "shop.public.countries: this user can see no such table" in watch.skipped()
 
 
 def test_a_sync_that_was_refused_waits_as_one_that_failed(studio: Studio) -> None:
@@ -308,7 +308,7 @@ def test_a_table_that_cannot_be_resolved_is_named_and_the_others_go_on(studio: S
     watch = Watch(studio)
     assert watch.asked() == [("current", "current", [key("countries")])]
     studio.run("current", tables=[COUNTRIES], mode="sync")
-    assert "shop.public.orders: there is no such table" in watch.skipped()
+    assert "shop.public.orders: this user can see no such table" in watch.skipped()
 
 
 def test_a_new_table_shows_after_a_reload_and_the_tick_says_so(studio: Studio) -> None:

@@ -84,7 +84,7 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest
 def test_a_port_behind_a_reference_must_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     (tmp_path / "port").write_text("five\n")
-    assert "what is there is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
+    assert "the value is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
     (tmp_path / "port").write_text("5433\n")
     assert address(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))), FILE).port == 5433
 

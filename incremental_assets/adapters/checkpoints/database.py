@@ -63,7 +63,7 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """False for a SQLite file that is not there, so that whoever only reads need not make it."""
+        """False for a missing SQLite file, so that a reader need not create it."""
         return self.is_postgresql or self._file.exists()
 
     @contextmanager
@@ -78,7 +78,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError, OSError, SqliteDatabaseError) as error:
             if _is_no_database(error):
                 raise CheckpointsUnreadable(str(self._file), self._reason(error)) from None
-            # Without the cause: it shows the connection's arguments to whoever prints locals.
+            # Without the cause: it contains the connection's arguments, which a debugger would print.
             raise CheckpointsUnreachable(self.name, self._reason(error)) from None
 
     def now(self, offset: timedelta = timedelta()) -> ColumnElement[Any]:
@@ -222,7 +222,7 @@ def _sqlite(url: URL) -> Any:
 
 
 def _write_ahead(connection: SqliteConnection) -> None:
-    """WAL lets readers go on beside the writer. It is a property of the file, and its first change does not wait for others."""
+    """With WAL, readers do not wait for the writer. It is a property of the file, and its first change does not wait for others."""
     deadline = time.monotonic() + WAIT
     while True:
         try:

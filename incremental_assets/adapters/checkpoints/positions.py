@@ -1,4 +1,4 @@
-"""Where tables stand, asked of the database in two statements: the twin of `core.syncing.ledger.fold`, without the history."""
+"""The position of each table, from two SQL statements: the counterpart of `core.syncing.ledger.fold`, without the history."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def position_of(connection: Connection, table: TableId) -> Checkpoint:
 
 
 def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
-    """Where every table stands that has an event: whoever recorded one held a lease, and so left a heartbeat."""
+    """The position of every table that has an event: every writer of one held a lease, and so left a heartbeat."""
     asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
     return dict(_positions(connection, asked.subquery("asked")))
 

@@ -1,4 +1,4 @@
-"""Bring a checkpoint database to the version of this program: nothing to do in the common case, Alembic otherwise."""
+"""Migrates a checkpoint database to the version of this program: no work in the common case, Alembic otherwise."""
 
 from __future__ import annotations
 

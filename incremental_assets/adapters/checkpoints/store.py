@@ -1,4 +1,4 @@
-"""The checkpoint table: what has landed, who is writing, and what the sources looked like. SQLite, or PostgreSQL by URL.
+"""The checkpoint table: what has landed, who is writing, and the last seen catalogues. SQLite, or PostgreSQL by URL.
 
 Progress is appended and never edited. One thing is thinned out: an `idle` event says that the watermark moved while nothing was read,
 and the state after it says more. Idle events older than `keep_idle` that a later state has followed are removed when the next one is
@@ -35,7 +35,7 @@ KEEP_IDLE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Who writes a table now (None: nobody), and what the last look at its source showed."""
+    """Who writes a table now (None if no run does), and what the last look at its source showed."""
 
     owner: str | None
     run_id: str | None

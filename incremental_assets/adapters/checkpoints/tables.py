@@ -1,4 +1,4 @@
-"""The checkpoint database as SQLAlchemy sees it. How it came to be, indexes and views included, is told by `migrations`."""
+"""The checkpoint database as SQLAlchemy tables. `migrations` creates them, with indexes and views."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ heartbeats = Table(
     Column("source", Text, primary_key=True),
     Column("schema_name", Text, primary_key=True),
     Column("table_name", Text, primary_key=True),
-    # The lease; all NULL while nobody writes the table.
+    # The lease; all NULL while no run writes the table.
     Column("token", Text),
     Column("run_id", Text),
     Column("host", Text),

@@ -1,4 +1,4 @@
-"""The rows of `verifications`: what reconciliations came to, less what has been read again since."""
+"""The rows of `verifications`: results of reconciliations, less the windows that were read again since."""
 
 from __future__ import annotations
 

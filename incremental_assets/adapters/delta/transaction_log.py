@@ -97,13 +97,13 @@ class TableLog:
         return int(found.column(0)[0].as_py())
 
     def rows_in_files(self) -> int | None:
-        """With those that deletion vectors mark; None where a file of another hand does not tell."""
+        """Including rows that deletion vectors mark; None if a file of another writer has no statistics."""
         rows = self._table.get_add_actions(flatten=True).column("num_records").to_pylist()
         return None if None in rows else sum(rows)
 
     @property
     def keeps_rows_in_place(self) -> bool:
-        """Whether another hand has made the table one whose rows are not to be written again without need."""
+        """Whether table features, set by another writer, forbid rewriting unchanged rows."""
         protocol = self._table.protocol()
         return bool(_IN_PLACE & set(protocol.writer_features or ()) or self._table.metadata().partition_columns)
 

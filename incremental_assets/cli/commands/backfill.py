@@ -1,4 +1,4 @@
-"""`backfill`: windows of one table again, in runs of a few partitions each; stopped and called again, it goes on where it stopped."""
+"""`backfill`: reads windows of one table again, in runs of a few partitions each; run it again to resume."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the command line asks for beside the table."""
+    """The options besides the table."""
 
     lower: str
     upper: str | None

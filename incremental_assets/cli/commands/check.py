@@ -1,4 +1,4 @@
-"""`check`: are the copies fresh, unique, equal to their source and of its columns?"""
+"""`check`: are the copies fresh, free of duplicates, equal to their source, and do their columns match?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`demo`: a real PostgreSQL, synced twice into Delta with a day of life in between, and every table proven equal."""
+"""`demo`: a real PostgreSQL, synced twice into Delta with a simulated day of changes in between, and every table proven equal."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _refuse_while_synced(runtime: Runtime) -> None:
 
 
 def _forget_in_dagster(site: Site) -> None:
-    """The pages of the assets begin anew with their tables."""
+    """The pages of the assets starts from scratch with their tables."""
     from dagster import DagsterInstance
 
     from incremental_assets.cli.opening import dagster_home
@@ -208,7 +208,7 @@ def _answer(story: Story, site: Site, option: str) -> Answer:
     if is_equal and not broken:
         shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
     else:
-        shown.append(Note("not every table is equal: this is a mistake of this program, please report it", "bad"))
+        shown.append(Note("not every table is equal: this is a bug in this program, please report it", "bad"))
     shown += _next(site, option)
     return Answer(document, tuple(shown), DONE if is_equal and not broken else FAILED)
 
@@ -243,7 +243,7 @@ def _next(site: Site, option: str) -> Sequence[Shown]:
         Note("      the same tables in Dagster's UI, with a sensor that keeps them fresh", "dim"),
         Note(f"  incremental-assets status{option}", wrap=False),
         Note(f"  incremental-assets sync{option}", wrap=False),
-        Note("      nothing moved, and no JVM was started to find that out", "dim"),
+        Note("      nothing changed, and no JVM was started to find that out", "dim"),
         Note(f"  {_configuration(option)}", wrap=False),
         Note("      what is synced, from where, into which lake", "dim"),
         Note(f'  python -c "{_select(orders)}"', wrap=False),

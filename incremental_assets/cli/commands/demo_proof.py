@@ -1,4 +1,4 @@
-"""The demo's proof: rows and hash of every table, counted by PostgreSQL and by Spark, each for itself."""
+"""The demo's proof: rows and hash of every table, computed independently by PostgreSQL and by Spark."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def document(proven: Proven) -> dict[str, Any]:
 
 
 def grid(proven: Sequence[Proven]) -> Grid:
-    """Both sides beside each other."""
+    """Both sides, side by side."""
     rows = tuple(
         (
             each.table.name,

@@ -1,4 +1,4 @@
-"""Where the demo lives: its database and its lake, as the configuration names them, and nobody else's."""
+"""Where the demo lives: its own database and lake, as the configuration names them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Site:
         """Mark a lake without tables as the demo's."""
         own_folder(self.lake)
         if not self._found():
-            words = "incremental-assets demo removes this folder when it begins anew\n"
+            words = "incremental-assets demo removes this folder when it starts from scratch\n"
             (self.lake / MARK).write_text(words, encoding="utf-8")
 
     def days(self) -> Days:

@@ -1,4 +1,4 @@
-"""`doctor`: is everything there that a sync needs, and what is missing, with its cure."""
+"""`doctor`: is everything there that a sync needs? What is missing, with the cure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def of_machine() -> Iterator[Finding]:
     except IncrementalAssetsError as error:
         yield Finding("machine", "java", Health.FAIL, str(error))
     try:
-        yield Finding("machine", "jars", Health.OK, f"{len(verified_jars())} files, every byte the locked one")
+        yield Finding("machine", "jars", Health.OK, f"{len(verified_jars())} files, all as locked")
     except IncrementalAssetsError as error:
         yield Finding("machine", "jars", Health.FAIL, str(error))
     yield _engine()
@@ -88,7 +88,7 @@ def _engine() -> Finding:
     except IncrementalAssetsError as error:
         return Finding("machine", "engine", Health.WARN, str(error))
     if found is None:
-        return Finding("machine", "engine", Health.OK, "none runs, so that each run starts Spark itself")
+        return Finding("machine", "engine", Health.OK, "none is running, so each run starts Spark itself")
     if found.unusable:
         return Finding("machine", "engine", Health.WARN, found.unusable)
     return Finding("machine", "engine", Health.OK, f"pid {found.engine.process.pid} at {found.engine.address}")

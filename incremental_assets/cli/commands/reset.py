@@ -85,7 +85,7 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoin
         lines.append(
             f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}"
         )
-    return "\n".join([*lines, "nothing was changed; add --yes if that is meant"])
+    return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
 
 
 def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> IncrementalAssetsError | None:

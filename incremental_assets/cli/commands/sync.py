@@ -1,4 +1,4 @@
-"""`sync`: tables in which nothing moved are finished here, light and at once; the others run through Dagster."""
+"""`sync`: unchanged tables are finished here, without Spark; the others run through Dagster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the command line asks for beside the tables."""
+    """The options besides the tables."""
 
     full_refresh: bool = False
     allow_shrink: bool = False
@@ -69,11 +69,11 @@ def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableI
     if wishes.full_refresh and kept:
         raise Refused(
             f"a full refresh replaces tables that keep every version of a row, and versions that the source no longer shows would be lost: {', '.join(kept)}; "
-            "add --yes if that is meant, or leave them out with --select"
+            "add --yes to confirm, or leave them out with --select"
         )
     if wishes.allow_shrink:
         raise Refused(
-            "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes if that is meant"
+            "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes to confirm"
         )
 
 
@@ -107,7 +107,7 @@ def _sync_source(
         moving = located(moved, ports.probe)
     except Exception as error:  # noqa: BLE001 - the tables of other sources go on
         if not isinstance(error, IncrementalAssetsError):
-            _log.exception("%s: the look ended in an error that is not of this program's own", source)
+            _log.exception("%s: the look failed with an unexpected error", source)
         reported = [SyncReport.failed(spec, request, error) for spec in specs]
         for report in reported:
             record_failure(report, ports.checkpoints)

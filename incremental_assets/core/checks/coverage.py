@@ -1,4 +1,4 @@
-"""What has really been covered, partition by partition, next to what an orchestrator was told. Pure."""
+"""What has been covered, partition by partition, compared with what an orchestrator shows. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Coverage:
     not_covered: tuple[str, ...]
     """Of these: below the watermark they have a gap."""
     not_announced: tuple[str, ...]
-    """Covered whole, between the first partition announced and the last row read, and nobody was told."""
+    """Completely covered, between the first announced partition and the last row read, but not announced."""
 
     @property
     def agrees(self) -> bool:

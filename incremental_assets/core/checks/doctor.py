@@ -1,4 +1,4 @@
-"""What `doctor` must know of a source: who we are there, what we may see and do, and how each table is fitted for its cursor."""
+"""The facts that `doctor` needs of a source: user, privileges, and how well each table suits its cursor."""
 
 from __future__ import annotations
 
@@ -40,6 +40,21 @@ class TableFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Cures:
+    """What to do about a finding, in the terms of one database; the defaults hold for every database."""
+
+    unseen_transactions: str = "let this user see all transactions, or set a `holdback`"
+    untracked_sessions: str = "have the server show what its sessions do, or set a `holdback`"
+    no_identity: str = "let this user read the identity of the server"
+    hidden_rows: str = "let this user read every row, or sync a view of the rows that are meant"
+    emptied_by_crash: str = "run `incremental-assets check` and `sync --full-refresh` after a crash"
+    numbers_apart: str = "set a `lookback` of as many numbers as such rows may lag"
+    numbers: str = "take a time cursor, or set a `lookback` of as many numbers as are to be looked through each time"
+    login_trigger: str = "drop or disable the trigger, or set a `holdback` longer than a login may take"
+    role_zones: str = "give the role the database's time zone, or take a cursor that carries its zone"
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFacts:
     """The source as this user finds it."""
 
@@ -59,3 +74,4 @@ class SourceFacts:
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty where there is none."""
     tables: tuple[TableFacts, ...] = ()
+    cures: Cures = Cures()

@@ -1,4 +1,4 @@
-"""Ask of tables that have landed whether they are fresh, unique, equal to their source and of its columns."""
+"""Check tables that have landed: fresh, free of duplicates, equal to their source, with its columns."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, wi
     except IncrementalAssetsError as error:
         return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
-        _log.exception("%s: the check %s ended in an error that is not of this program's own", spec.id, check)
+        _log.exception("%s: the check %s failed with an unexpected error", spec.id, check)
         return unanswered(spec.id, check, sentence_of(spec.id, error))
 
 
@@ -138,7 +138,7 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
 
 
 def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
-    """A copy that another hand has changed is not what the syncs made of it, though every row that has settled be equal."""
+    """A copy that another writer has changed does not pass, even if every settled row is equal."""
     changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.reader)
     return replace(verdict, passed=False, detail=f"{verdict.detail}; {changed}") if changed else verdict
 
@@ -160,5 +160,5 @@ def _no_key(spec: TableSpec) -> Verdict:
         Check.DUPLICATES,
         passed=True,
         severity=Severity.WARN,
-        detail="the table has no key, so that no row is one too many",
+        detail="the table has no key, so no row can be a duplicate",
     )

@@ -1,20 +1,18 @@
-"""Measures -> Verdict: fresh, unique, equal to the source, of the same columns. Pure; `audit.py` asks the questions."""
+"""From measures to a verdict: fresh, free of duplicates, equal to the source, with its columns. Pure; `run_checks.py` runs the queries."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import timedelta
 
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.config.settings import Freshness, TableConfig
-from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.words import agreeing, counted
+from incremental_assets.core.words import age, agreeing, counted
 
 
 def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:
@@ -26,12 +24,12 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
     threshold = nearest.total_seconds() if nearest else None
     if exceeded is not None:
         severity = Severity.ERROR if exceeded == limits.fail else Severity.WARN
-        detail = f"the oldest row that has not landed is {_age(lag)} old, more than {_age(exceeded.total_seconds())}"
+        detail = f"the oldest row that has not landed is {age(lag)} old, more than {age(exceeded.total_seconds())}"
         return Verdict(
             table, Check.FRESHNESS, passed=False, severity=severity, detail=detail, measured=lag, threshold=threshold
         )
     held = _held_back(limits, bound) if bound else ""
-    landed = f"the oldest row that has not landed is {_age(lag)} old" if lag else "every row has landed"
+    landed = f"the oldest row that has not landed is {age(lag)} old" if lag else "every row has landed"
     detail = f"{landed}; {held}" if held else landed
     return Verdict(
         table,
@@ -107,7 +105,7 @@ def unanswered(table: TableId, check: Check, sentence: str) -> Verdict:
 
 def shown(spec: TableSpec, terms: TableConfig, keys: Sequence[str]) -> tuple[str, ...]:
     """Sample keys as they may be shown: still comparable with each other, but not readable, where a key column is declared `pii`."""
-    # A table without a key is told apart by its whole rows.
+    # Rows of a table without a key are identified by all their columns.
     personal = set(terms.pii) & set(spec.key or spec.shape.names)
     return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] if personal else key for key in keys[:10])
 
@@ -119,14 +117,4 @@ def _held_back(limits: Freshness, bound: Bound) -> str:
     since = (bound.clock - bound.since).total_seconds() if bound.since else 0.0
     if limit is None or since <= limit.total_seconds():
         return ""
-    return f"the watermark is held back since {_age(since)} by {bound.holder}"
-
-
-def _age(seconds: float) -> str:
-    """Two units at most are worth reading."""
-    rest, parts = round(seconds), []
-    for size in (86_400, 3_600, 60, 1):
-        number, rest = divmod(rest, size)
-        if number:
-            parts.append(format_duration(timedelta(seconds=number * size)) if size > 1 else f"{number}s")
-    return " ".join(parts[:2]) or "0s"
+    return f"the watermark has been held back for {age(since)} by {bound.holder}"

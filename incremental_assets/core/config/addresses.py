@@ -1,4 +1,4 @@
-"""Addresses in sources.yaml: what each may look like, and what a relative one is relative to. None of them carries a secret."""
+"""Addresses in sources.yaml: the form of each, and what a relative one is relative to. None contains a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sources.yaml as it is written: one model per mapping, before defaults are merged and tables compared with each other."""
+"""sources.yaml as written: one model per mapping, before defaults are merged and tables are compared with each other."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class ParallelDocument(Strict):
 
 
 class BackfillDocument(Strict):
-    """How a backfill keeps the source at ease."""
+    """How a backfill limits its load on the source."""
 
     windows: Annotated[int, Field(ge=1, description="Partitions that are read at once, and land as one commit.")] = 12
     connections: Annotated[

@@ -1,4 +1,4 @@
-"""What must hold between the keys of one table, and what a grid may be. Each mistake is a path below the table and its cure."""
+"""Rules between the keys of one table, and for grids. Each mistake is a path below the table and its cure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FOR_CURSORS = ("lookback", "holdback", "future", "start", "partitions")
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a table is judged by beside itself: its source's defaults and grid."""
+    """The context of a table: its source's defaults and grid."""
 
     defaults: DefaultsDocument
     partitions: TimePartitions
@@ -93,7 +93,7 @@ def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:
 
 
 def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
-    """What is wrong in a source beside its tables."""
+    """Mistakes of a source outside its tables."""
     if source.tls is Tls.DISABLE and isinstance(source.host, str) and not is_loopback(source.host):
         yield ("tls",), NO_TLS
     yield from _place_mistakes(source)

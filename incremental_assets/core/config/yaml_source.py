@@ -1,4 +1,4 @@
-"""YAML with places: plain data for pydantic, and for every path in it the line and the text that a person would look for.
+"""YAML with line numbers: plain data for pydantic, and for every path in it the line and the text as written.
 
 Scalars stay the text that was written (a date, a number and `on` are all text until a model says otherwise), so nothing is
 reinterpreted on the way and errors can quote the file. Text that may hold a secret is never quoted.
@@ -162,7 +162,7 @@ def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
     if isinstance(node, yaml.SequenceNode):
         return [_plain(walk.under(node), item, (*path, index)) for index, item in enumerate(node.value)]
     if _NO_TEXT.search(node.value):
-        walk.refuse(path, "a NUL, or half of a character, is no text; remove the escape that stands for it")
+        walk.refuse(path, "a NUL, or half of a character, is not text; remove the escape that stands for it")
     return None if node.tag == "tag:yaml.org,2002:null" else _NO_TEXT.sub("", node.value)
 
 
@@ -236,7 +236,7 @@ def _quoted(text: str, path: Sequence[str | int]) -> str:
         part for before, part in pairwise(("", *path)) if isinstance(part, str) and before != "sources"
     )  # a source may be called anything
     if path and path[-1] == "host":
-        text = re.sub(r"^\S*@", f"{_HIDDEN}@", text)  # whoever writes user:password@host means a secret
+        text = re.sub(r"^\S*@", f"{_HIDDEN}@", text)  # user:password@host contains a secret
     secret = next((key for key in keys if _SECRET.search(key)), None)
     return _shown(text) if secret is None or text == secret == path[-1] else f"{_shown(secret)}: {_HIDDEN}"
 

@@ -1,4 +1,4 @@
-"""What one snapshot showed, staged: rows to land, and what was counted of them while they were written."""
+"""A staged batch: the rows to land from one snapshot, and what was counted while they were written."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether the files of a copy are to be put together, and why: decided from what its log tells of them.
+"""Decide whether the files of a copy should be compacted, and why, from its log.
 
-Every tick leaves a small file, and each of them makes all later ticks and reads a little slower. Putting them together costs once. So it
-pays when the small files have cost as much as that since they began to gather, as with anything that is rented before it is bought: never
-more than twice what was best, however often a table moves and however much it moves.
+Every tick adds a small file, and each of them makes all later ticks and reads slightly slower. Compacting costs once. It pays once the small
+files have cost as much as the compaction would (the rent-or-buy rule): the total is then at most twice the optimum, however often and however
+much a table changes.
 """
 
 from __future__ import annotations

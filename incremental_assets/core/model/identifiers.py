@@ -1,4 +1,4 @@
-"""Names as SQL writes them: plain, or in double quotes with quotes doubled. An unquoted name keeps its spelling, as nothing is folded."""
+"""Names as in SQL: plain, or in double quotes with quotes doubled. An unquoted name keeps its spelling; nothing is folded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things lie in the lake: every name becomes a path that opens in every Delta reader and on every store."""
+"""Paths in the lake: every name becomes a path that opens in every Delta reader and on every store."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 _OF_ONE_MACHINE = frozenset({"localtime", "posixrules"})
-"""Files beside the database's own, which say something else on the machine of the source than on this one."""
+"""Zone names that depend on the machine: they mean something else at the source than here."""
 
 
 def time_zone(name: str) -> ZoneInfo | None:

@@ -1,4 +1,4 @@
-"""What a check answers. Values alone: `core/checks` asks and decides."""
+"""The result of a check, as values; `core/checks` decides it."""
 
 from __future__ import annotations
 

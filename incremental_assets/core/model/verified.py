@@ -1,4 +1,4 @@
-"""What is known of a copy's equality with its source: up to where it was verified, and where rows drifted. Pure."""
+"""What is known of a copy's equality with its source: up to where it was verified, and which windows have drift. Pure."""
 
 from __future__ import annotations
 

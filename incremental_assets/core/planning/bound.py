@@ -1,4 +1,4 @@
-"""What the source says of its clock and its open transactions, before the snapshot."""
+"""The source's clock and its open transactions, as observed before the snapshot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Bound:
     oldest: datetime | None
     """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
     holder: str
-    """Who is behind `since`, for people: pid, user and application; empty when nobody."""
+    """Which session causes `since`, for people: pid, user and application; empty if none does."""
     prepared: str | None
     """A prepared transaction, for people; its stamps may be older than anything the source tells."""
     blind: str

@@ -1,5 +1,5 @@
-"""Was the source's clock put back? By NTP, on a machine that was resumed, or by a failover to a slower host: rows are then stamped once more
-with a time below what had settled.
+"""Was the source's clock put back: by NTP, on a resumed machine, or by a failover to a slower host? Rows are then stamped again with a time
+below what had settled.
 
 A time that the clock shows twice is like the hour that a zone repeats in autumn: before and during it the settled bound stays at its start.
 """
@@ -12,7 +12,7 @@ from incremental_assets.core.model.state import ClockReading, PutBack, State
 from incremental_assets.core.planning.bound import Bound
 
 TOLERANCE = timedelta(seconds=1)
-"""What clocks that nobody sets may differ in; the guard of the settled bound is twice as long."""
+"""How far clocks may differ without having been set; the guard of the settled bound is twice as long."""
 
 
 def put_back(state: State | None, bound: Bound) -> PutBack | None:

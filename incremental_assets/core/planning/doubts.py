@@ -1,4 +1,4 @@
-"""Why the rows of a table may come to be seen below what has settled: what its catalogue shows, and what it cannot prove. Pure."""
+"""Reasons why rows may appear below the settled bound: what the catalogue shows, and what it cannot prove. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def of_numbers(spec: TableSpec) -> str:
 
 
 def numbered_apart(spec: TableSpec) -> str:
-    """A sequence from which libraries draw one number for many rows: no doubt by itself, as nobody can see whether one does."""
+    """A sequence from which libraries draw one number for many rows: no doubt by itself, as the server cannot see whether one does."""
     drawn = [column.sequence for column in spec.columns if spec.cursor and column.name in _stamped(spec, spec.cursor)]
     sequence = next((each for each in drawn if each and each.step > 1 and not each.always), None)
     if sequence is None or of_numbers(spec):

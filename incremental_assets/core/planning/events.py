@@ -1,4 +1,4 @@
-"""What the checkpoint table keeps of a table: its events, and where they leave it."""
+"""The events that the checkpoint table keeps of a table, and the position they lead to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the last sync has read already: of the rows above the watermark, those that are as it saw them are not read again. Pure.
+"""Rows above the watermark that the last sync has read already: those unchanged since are not read again. Pure.
 
 A transaction that stays open for days holds the watermark, and every sync would read those days again. Where the source tells which
-transactions a snapshot shows, a row that the last sync's snapshot showed, and that nobody has written since, has landed.
+transactions a snapshot shows, a row that the last sync's snapshot showed, and that was not written since, has landed.
 """
 
 from __future__ import annotations

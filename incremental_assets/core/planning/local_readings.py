@@ -1,4 +1,4 @@
-"""An instant as the cursor's own reading: what clocks on the wall of its zone show, through hours that come twice."""
+"""An instant as local times of the cursor's zone, including hours that occur twice."""
 
 from __future__ import annotations
 

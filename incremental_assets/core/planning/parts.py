@@ -1,4 +1,4 @@
-"""The partitions and children in which a table's rows lie: what has joined since the last sync is read whole. Pure."""
+"""The partitions and children that hold a table's rows: those that joined since the last sync are read whole. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def reaching(
     if parts is None or not new or lower is None:
         return lower
     if not set(new) <= set(parts.joined):
-        # Nobody has asked what is in them.
+        # Their content is not known.
         return start
     if parts.lowest is None:
         return lower

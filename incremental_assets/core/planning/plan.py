@@ -1,4 +1,4 @@
-"""What is asked of a sync, what the source said, and what was decided: values alone, `planner.py` decides."""
+"""The request of a sync, the observation of the source, and the plan: values only, `planner.py` decides."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Observation:
     narrowed: Fingerprint | None = None
     """Of what would be read now, where the kept one reaches further down; asked just before it, so that an equal one vouches for it."""
     parts: Parts | None = None
-    """Members both before all other questions and after them; None where nobody asked."""
+    """Members both before all other queries and after them; None if they were not queried."""
     hides: bool = False
     """Whether rows are hidden by now from the user who asked; asked last."""
 

@@ -1,4 +1,4 @@
-"""Decide what one sync reads and where its watermark goes: pure, from the configuration, the last state and what the source said."""
+"""Decide what one sync reads and where its watermark goes: pure, from the configuration, the last state and the observation."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _plan_whole(
 
 
 def _only_the_clock(state: State | None, bound: Bound) -> State | None:
-    """What a full refresh goes on from. It starts from nothing: an exchanged source may lie before the old watermark, and has another clock."""
+    """The state that a full refresh continues from: none, as an exchanged source may be before the old watermark, and has another clock."""
     kept, found = (state.identity if state else None), bound.identity
     if state is None or kept is None or found is None or not found.is_of(kept):
         return None

@@ -88,7 +88,7 @@ class SyncReport:
         version: int | None,
         warnings: tuple[str, ...],
     ) -> Self:
-        """Of a plan that was carried out; `warnings` are those that came up beside the plan's own."""
+        """Of a plan that was carried out; `warnings` are those in addition to the plan's own."""
         return replace(
             cls.of(plan.spec, plan.request, Status.LANDED),
             guarantee=plan.settled.guarantee,
@@ -125,7 +125,7 @@ class SyncReport:
         return replace(cls.of(spec, request, Status.of(error)), seconds=seconds, error=sentence_of(spec.id, error))
 
     def instead_of(self, idle: Self) -> Self:
-        """What a dead run had committed, told by the run that found it, which itself came to `idle`."""
+        """What a dead run had committed, reported by the run that found it and had nothing else to do."""
         return replace(
             self,
             guarantee=idle.guarantee,

@@ -1,4 +1,4 @@
-"""How far a source has settled: what its open transactions and running statements allow a watermark to be."""
+"""The settled bound: how far open transactions and running statements allow the watermark to go."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _lowest_of_zones(cursor: Cursor, bound: Bound, state: State | None, instant:
 
 
 def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
-    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked.
+    """A transaction that drew a number up to `highest` was already visible as open when `bound` was taken.
 
     So it began up to the clock of that time; or, should that have been put back in between, up to the newest begin that was to be seen.
     A number counts once its row and its sequence outlive a crash: commits need not wait for the disk.
@@ -101,7 +101,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
         if pair is not None and (bound.oldest is None or bound.oldest > pair.clock + GUARD) and _on_disk(pair, bound)
     ]
     value = max((_after(spec, pair.highest, holdback) for pair in done), default=watermark)
-    # What would settle no more than has settled is no news: an idle table beside busy ones would else be recorded at every look.
+    # A bound no higher than the settled one changes nothing: an idle table beside busy ones would else be recorded at every look.
     waiting = (
         pair
         for pair in (earlier, now)
@@ -151,7 +151,7 @@ def new_timeline(state: State | None, bound: Bound) -> str:
 
 
 def _clock_went_back(spec: TableSpec, bound: Bound, state: State | None) -> str:
-    """Numbers do not come from a clock, and who drew them is told by when it was seen."""
+    """Numbers do not come from a clock: the time at which they were seen says which transactions drew them."""
     back = put_back(state, bound)
     if back is None or not back.proven or spec.cursor is None or not spec.cursor.type.is_time:
         return ""

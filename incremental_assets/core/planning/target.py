@@ -1,4 +1,4 @@
-"""A table of the lake, and one commit of ours in it, as its log tells them."""
+"""A table of the lake, and one commit of ours in it, as read from its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stamps without a zone, read in another zone than so far: how far back new ones can lie. Pure."""
+"""Stamps without a zone that are now read in another zone: how far back new ones can lie. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) 
     rewound = f", so that the watermark went from {before.position.watermark} to {after.position.watermark}"
     sentence = (
         f"stamps without a zone were read in {was} and are now in {now}{rewound if after.position.watermark != before.position.watermark else ''}; "
-        f"should {now} have been right all along, {reset(spec)} reads what was missed"
+        f"if {now} was right all along, {reset(spec)} reads what was missed"
     )
     return (sentence,)
 

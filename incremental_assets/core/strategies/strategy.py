@@ -1,4 +1,4 @@
-"""The word that the configuration and every stored document have for a strategy, and what can be asked of what stands behind it."""
+"""The names of the strategies, as configured and stored, and the traits that each has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Strategy(StrEnum):
 
 
 class Traits(Protocol):
-    """What a strategy makes of a copy. Whoever acts on a strategy asks this, so that another one is a file beside these and a writer."""
+    """The traits of a strategy. Code asks for these instead of comparing strategies, so that a new one is a file here and a writer."""
 
     @property
     def overwrites(self) -> bool:

@@ -1,4 +1,4 @@
-"""A probe that has just looked at many tables: what it saw then answers for each of them that still stands where it stood."""
+"""A caching probe: answers from one look at many tables, for each table whose state is unchanged since."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from incremental_assets.core.ports import Probe
 
 
 class CachedProbe:
-    """Implements `core.ports.Probe`. A table whose state has changed since the look is asked about anew."""
+    """Implements `core.ports.Probe`. A table whose state has changed since the look is queried again."""
 
     def __init__(self, probe: Probe, looks: Sequence[ObserveRequest], seen: Sequence[Observation]) -> None:
         self._probe = probe

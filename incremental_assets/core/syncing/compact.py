@@ -1,4 +1,4 @@
-"""After the syncs: files of copies are put together where that pays, under the table's lease. No sync waits for it or fails by it."""
+"""Compaction after the syncs, where it pays, under the table's lease. No sync waits for it or fails because of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _compacted(
             done = compact_table(spec, run_id, ports)
         except Busy:
             continue
-        except Exception as error:  # noqa: BLE001 - its sync has landed and been told: whatever this is, it is no failure of that
+        except Exception as error:  # noqa: BLE001 - its sync has landed and been reported; no error here may fail it
             yield _not_compacted(spec, error)
         else:
             if done is not None:
@@ -76,8 +76,8 @@ def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
 
 
 def _not_compacted(spec: TableSpec, error: Exception) -> NotCompacted:
-    _log.debug("%s: its files were not put together", spec.id, exc_info=error)
+    _log.debug("%s: its files were not compacted", spec.id, exc_info=error)
     return NotCompacted(
         spec.id,
-        f"{spec.id}: its small files were not put together, which is tried again after the next sync: {sentence(error)}",
+        f"{spec.id}: its small files were not compacted, which is tried again after the next sync: {sentence(error)}",
     )

@@ -1,4 +1,4 @@
-"""What one sync will read: decided from the checkpoint table, and once more where the lake knows more."""
+"""Make the plan of one sync: from the checkpoint table, and a second time if the lake knows more."""
 
 from __future__ import annotations
 

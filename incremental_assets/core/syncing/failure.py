@@ -1,6 +1,6 @@
-"""What a sync that fails leaves behind: a row of the checkpoint table that says why, and no staged rows.
+"""After a failed sync: records the reason in the checkpoint table, and removes staged rows.
 
-An attempt is a sync that was asked for, by hand or by a run. A look of a sensor is none: a source that is away for a weekend leaves no rows.
+Only requested syncs are recorded, not looks of a sensor: a source that is down for a weekend adds no rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from incremental_assets.core.syncing.phases import Phases
 
 @contextmanager
 def recorded_on_failure(spec: TableSpec, request: Request, lease: Lease, phases: Phases) -> Iterator[None]:
-    """Record why the block failed and raise it on; Interrupted in its place where this process is told to end."""
+    """Record why the block failed and raise it again, as Interrupted if this process is interrupted."""
     try:
         yield
     except BaseException as met:
@@ -43,7 +43,7 @@ def discarded_on_failure(plan: SyncPlan, stage: Stage) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # What is left, the next run sweeps away; why this one ends is the news.
+        # The next run removes what is left; the error that matters is the first one.
         with suppress(Exception):
             stage.discard(plan.spec.id, plan.commit_ids.batch_id)
         raise

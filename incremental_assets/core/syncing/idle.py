@@ -1,8 +1,8 @@
-"""Tables that stand still and of which something is known now that their state does not say: a look keeps it, without a run.
+"""Idle tables of which a look learned something that their state does not hold: it is recorded without a run.
 
-The watermark of a time cursor moves with the clock and is no news: the kept one is lower, so that a clock which is put back loses nothing by it.
-That it went back with the clock is news, that numbers have settled, and that a fingerprint may begin higher: else the next sync would read again,
-and every look count again, all that the last sync read.
+The watermark of a time cursor moves with the clock and is not recorded for that alone: the kept one is lower, so a clock that is put back loses nothing.
+It is recorded when it went back with the clock, when numbers have settled, or when a fingerprint may begin higher: otherwise the next sync would
+read again, and every look would count again, all that the last sync read.
 """
 
 from __future__ import annotations

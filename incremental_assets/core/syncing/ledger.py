@@ -1,4 +1,4 @@
-"""Many rows of progress -> where the table stands. What every checkpoint table must answer, however it finds it."""
+"""Folds the events of a table into its position. Every checkpoint table must give this answer, however it computes it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
     if plan.overwrites or not landed or batch.rows == 0:
         return None
     if plan.spec.traits.one_row_per_key and (plan.previous is None or plan.previous.clock is None):
-        # After a reset, the way on from what another hand did, the copy may hold several rows of a key: one that is written takes them along.
+        # After a reset, the way to continue after another writer's changes, the copy may hold several rows of a key: one that is written replaces them.
         return None
     if not plan.spec.is_incremental or batch.lower is None:
         return Overlap(None)

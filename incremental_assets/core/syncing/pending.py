@@ -1,4 +1,4 @@
-"""Which tables a sync would have to read now, and the partitions that it would touch: pure, from one look at the source."""
+"""Which tables need a sync now, and the partitions that it would touch: pure, from one look at the source."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Pending:
     window: Window
     observation: Observation
     begins: CursorValue | None = None
-    """The table's smallest cursor, where the window is open below and somebody has asked."""
+    """The table's smallest cursor, if the window is open below and the cursor was queried."""
     reached: CursorValue | None = None
-    """The highest cursor read so far. What lies between it and the window passed while the table stood still, and nobody was told."""
+    """The highest cursor read so far. Partitions between it and the window passed while the table was idle, and were never announced."""
 
     @property
     def announced(self) -> Window:
@@ -71,18 +71,18 @@ def look_over(
     observations: Sequence[Observation],
     changed: Collection[TableId] = (),
 ) -> tuple[tuple[Pending, ...], tuple[Blocked, ...], tuple[IdleNews, ...]]:
-    """The tables that have moved, those that may not go on, and those that stand still and have news all the same; the rest is idle.
+    """Split tables into pending, blocked, and idle ones with something to record; other idle tables are dropped.
 
-    One whose copy another hand has `changed` counts as moved: its sync stops, and says so where people look.
+    One that another writer has `changed` counts as pending: its sync stops, and says so where people look.
     """
     moved, stopped, still = [], [], []
     for spec, seen in zip(specs, observations, strict=True):
         position = positions.get(spec.id, Checkpoint())
         try:
             found, news = _looked(spec, position, seen, is_changed=spec.id in changed)
-        except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+        except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
             if not isinstance(error, IncrementalAssetsError):
-                _log.exception("%s: the look ended in an error that is not of this program's own", spec.id)
+                _log.exception("%s: the look failed with an unexpected error", spec.id)
             stopped.append(Blocked(spec.id, sentence_of(spec.id, error)))
             continue
         moved += [found] if found else []
@@ -93,14 +93,14 @@ def look_over(
 def _looked(
     spec: TableSpec, position: Checkpoint, seen: Observation, *, is_changed: bool
 ) -> tuple[Pending | None, IdleNews | None]:
-    """What one look says of one table: whether it has something to read, and whether there is news to keep."""
+    """What one look finds out about one table: whether there is something to read, and whether there is something to record."""
     state = position.state
     decision = plan(spec, _REQUEST, state, _UNUSED, seen)
     if isinstance(decision, SyncPlan):
         news = None if decision.noticed is None else IdleNews(spec, state, _put_back(decision))
         return Pending(spec, decision.window, seen, reached=_reached(state)), news
     if position.open is not None or is_changed:
-        # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
+        # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed.
         window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
         return Pending(spec, window, seen, reached=_reached(state)), None
     return None, IdleNews(spec, state, decision) if is_news(spec, seen, decision) else None
@@ -180,7 +180,7 @@ def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Seque
     if lower is not None:
         if begin is None:
             return int(lower.text)
-        # Keys above the last one were read by a run that was asked for before their rows came, and are announced by nobody else.
+        # Keys above the last one were read by a run that was requested before their rows came, and are announced nowhere else.
         return min(max(begin, int(lower.text)), _bounds(known[-1])[1])
     if begin is not None:
         return begin

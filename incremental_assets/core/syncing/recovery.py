@@ -1,4 +1,4 @@
-"""Before a sync: take over what a dead run left, and make the checkpoint table and the lake tell the same."""
+"""Before a sync: finish what a dead run left, and make the checkpoint table and the lake agree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Ch
 
 
 def unreported(request: Request, position: Checkpoint) -> SyncReport | None:
-    """The landing of a dead run that this one has found and nobody was told of yet; what this run lands itself is told in its place."""
+    """The unreported landing of a dead run that this one has found; what this run lands itself is reported in its place."""
     found = position.last_report
     if request.mode is not Mode.SYNC or found is None:
         return None
@@ -40,7 +40,7 @@ def unreported(request: Request, position: Checkpoint) -> SyncReport | None:
 def agree(
     spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports
 ) -> tuple[Checkpoint, Target | None]:
-    """The position, rebuilt from the lake where the lake knows more, and the target. Raises TargetChanged where somebody else changed it.
+    """The position, rebuilt from the lake if the lake knows more, and the target. Raises TargetChanged if another writer changed it.
 
     After a reset there is no `position.target`: the table is then taken as it is found.
     """
@@ -66,7 +66,7 @@ def agree(
 
 
 def check_untouched(spec: TableSpec, request: Request, before: Target | None, now: Target | None) -> None:
-    """Raises TargetChanged if another hand was in the table while the batch was read. `now` is asked about the commits since `before`."""
+    """Raises TargetChanged if another writer committed while the batch was read. `now` is asked about the commits since `before`."""
     if before is None or request.mode is Mode.FULL_REFRESH:
         return
     if now is None:
@@ -77,7 +77,7 @@ def check_untouched(spec: TableSpec, request: Request, before: Target | None, no
 
 
 def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports) -> Checkpoint:
-    """Fence first, then look whether the batch landed. What never landed is read anew: later rows are then seen as well."""
+    """Fence first, then check whether the batch landed. A batch that never landed is read again: later rows are then seen as well."""
     left = position.open
     if left is None:
         return position
@@ -88,7 +88,7 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
     elif left.staged:
         _fence(spec, request, position, lease, ports)
     commit = ports.reader.find(spec, left.batch_id)
-    # Discarded first: once the sequence is closed, nobody would look for its batch again.
+    # Discarded first: once the sequence is closed, no run would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))
     return replace(ports.checkpoints.position(spec.id), rebuilt=position.rebuilt)
@@ -126,7 +126,7 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
     )
     if position.state is not None and commit.state.seq <= position.state.seq:
         return replace(names, kind=EventKind.LANDED, report=report)
-    # At its own version, not at the fence's: what another hand did in between is still to be seen.
+    # At its own version, not at the fence's: changes by another writer in between must still be noticed.
     return replace(
         names, kind=EventKind.LANDED, state=commit.state, report=report, target=(commit.table_id, commit.version)
     )
@@ -135,13 +135,13 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
 def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports) -> Target:
     """The target behind a fence above every number that a checkpoint table may have announced and then forgotten.
 
-    It is not announced itself: the lake goes on to know more until the position is rebuilt.
+    It is not announced itself: the lake still knows more until the position is rebuilt.
     """
     commit_ids = CommitIds(target.app_id, 1 + FORGOTTEN + max(position.last_seq, target.seq), uuid.uuid4().hex)
     ports.writer.fence(spec, commit_ids, None)
     fenced = ports.reader.inspect(spec, target.version)
     if fenced is None or fenced.foreign:
-        raise _changed(spec, "the rows were changed by another hand at this moment")
+        raise _changed(spec, "the rows were changed by another writer at this moment")
     return fenced
 
 

@@ -1,4 +1,4 @@
-"""What is begun again when the engine goes away, or another writer was first."""
+"""Retry once if the engine is lost, or another writer committed first."""
 
 from __future__ import annotations
 

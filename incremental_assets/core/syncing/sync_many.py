@@ -35,10 +35,10 @@ def sync_many(
 def as_they_land(
     specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
 ) -> Generator[SyncReport]:
-    """One report per table, in the order in which they finish. Whoever stops listening lets the begun ones finish and begins no other."""
+    """One report per table, in the order in which they finish. If the caller stops iterating, running syncs finish and no other begins."""
     # A big table begun last would run alone at the end.
     ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
-    # Not in a pool: a process that is told to end would wait for its threads, whatever they wait for.
+    # Not in a pool: an interrupted process would wait for its threads.
     yield from as_they_end(
         [partial(attempt, spec, request_for(spec), ports) for spec in ordered], parallel, this_process.see_out
     )
@@ -60,13 +60,13 @@ def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
 
 
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
-    """`sync_table`, with a report whatever happens: an error that nobody foresaw is one sentence there, and its traceback is in the log."""
+    """`sync_table`, always with a report: an unexpected error is one sentence there, and its traceback is in the log."""
     begun = time.monotonic()
     try:
         report = retry_once(lambda: sync_table(spec, request, ports), spec.id, ports.observer)
-    except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+    except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
         if not isinstance(error, IncrementalAssetsError):
-            _log.exception("%s: the sync ended in an error that is not of this program's own", spec.id)
+            _log.exception("%s: the sync failed with an unexpected error", spec.id)
         report = SyncReport.failed(spec, request, error, time.monotonic() - begun)
     ports.observer.on_report(report)
     return report

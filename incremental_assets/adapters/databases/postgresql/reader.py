@@ -30,7 +30,7 @@ class JdbcReader:
 
     @contextmanager
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
-        """The plan's window in disjoint parts; the snapshot is held by whoever counted the numbers."""
+        """The plan's window in disjoint parts; the connection that counted holds the snapshot."""
         most = min(self.address.connections, plan.request.connections or self.address.connections)
         parts = parts_for(plan.spec.shape, numbers.rows, most)
         held = numbers.handle
