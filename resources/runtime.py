@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
     from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.adapters.spark.session import Work
+    from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.load import Configuration
     from incremental_assets.core.model.table import TableId, TableShape
     from resources.spark import SparkResource
@@ -40,6 +41,7 @@ class Runtime:
         self._checkpoints: SqlCheckpoints | None = None
         self._probes: dict[str, SqlProbe] = {}
         self._ports: dict[str, Ports] = {}
+        self._tasks: Tasks | None = None
         self._remembered: dict[str, tuple[TableShape, ...]] = {}
         self._foreseen: set[TableId] = set()
 
@@ -88,12 +90,13 @@ class Runtime:
         with self._lock:
             if source not in self._ports:
                 probe, root, session = self.probe(source), self.configuration.lake, self._session
+                tasks = self._open_tasks()
                 where = address(self.configuration.source(source), self.configuration.path)
                 self._ports[source] = Ports(
                     probe=probe,
                     source=open_reader(probe, where, session),
-                    stage=open_stage(root, session),
-                    lake=open_lake(root, session, where),
+                    stage=open_stage(root, session, tasks),
+                    lake=open_lake(root, session, where, tasks),
                     checkpoints=self.checkpoints,
                     observer=self.observer,
                 )
@@ -127,6 +130,14 @@ class Runtime:
             self._foreseen.clear()
             if self._spark is not None:
                 self._spark.close()
+
+    def _open_tasks(self) -> Tasks:
+        """One for all sources, so that what their syncs bring at the same time is one job."""
+        from incremental_assets.adapters.spark.tasks import Tasks
+
+        if self._tasks is None:
+            self._tasks = Tasks(self._session)
+        return self._tasks
 
     def _session(self) -> SparkSession:
         return self.spark.session() if self.spark.is_open else self.spark.session(self._work())

@@ -81,8 +81,12 @@ class Snapshot(Protocol):
         """Of what the next sync would read."""
 
     @property
+    def parts(self) -> Any:
+        """The rows, as tasks read them side by side; None where they come as a frame alone."""
+
+    @property
     def frame(self) -> Any:
-        """The rows, as the stage takes them (a Spark DataFrame, or the fake's list)."""
+        """The same rows in one (a Spark DataFrame, or the fake's list)."""
 
 
 class Source(Protocol):

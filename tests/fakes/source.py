@@ -149,6 +149,7 @@ class FakeSnapshot:
     visible: str
     fingerprint: Fingerprint | None
     frame: list[Row]
+    parts: None = None
 
 
 class FakeSource:

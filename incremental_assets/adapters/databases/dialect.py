@@ -6,7 +6,7 @@ which windows are queried, what a look at many tables leaves out) is written onc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,6 +23,7 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -119,9 +120,15 @@ class Session(Protocol):
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One snapshot, held open until the block ends. Raises SourceRefused if the table is no longer the planned one."""
 
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """One snapshot for several plans, whose numbers it tells one by one; what one of them raises leaves it to the others."""
+
 
 class Connections(Protocol):
     """The light connections of one process to one source. Opens nothing before it is asked."""
+
+    shares_snapshots: bool
+    """Whether one snapshot may serve several tables."""
 
     def session(self) -> AbstractContextManager[Session]:
         """One of them, for as long as the block."""
@@ -133,8 +140,22 @@ class Connections(Protocol):
         """Close those that are kept."""
 
 
+class ReadPart(Protocol):
+    """Some of a snapshot's rows, as a plain value: a task of Spark reads them, in a process that knows nothing else of the source."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that are expected, so that the largest part begins first."""
+
+    def batches(self) -> Iterator[pa.Table]:
+        """The rows, some thousands at a time: `c0`, `c1`, … of the types that `spark/arrow_types.py` has for them, then the four flags of `staged.py`."""
+
+
 class Reader(Protocol):
     """A source's rows as Spark takes them."""
+
+    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
+        """The rows of the plan's window in disjoint parts; None where they come as a frame alone."""
 
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> AbstractContextManager[DataFrame]:
         """The rows of the plan's window under the snapshot of the numbers, then the four flags of `staged.py`; read before the block ends."""

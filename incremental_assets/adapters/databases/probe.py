@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Session
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, Ask, SharedSnapshots
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -24,6 +25,7 @@ class SqlProbe:
     def __init__(self, address: Address, source: str) -> None:
         self._source, self._schemas = source, address.schemas
         self._connections = dialect_of(address.dialect).connections(address)
+        self._shared = SharedSnapshots(self._shared_snapshot) if self._connections.shares_snapshots else None
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -71,12 +73,28 @@ class SqlProbe:
 
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
-        """One snapshot, held open for the parallel readers until the block ends."""
+        """One snapshot, held open for the parallel readers until the block ends; tables that ask at the same time share it."""
+        if self._shared is not None and plan.spec.shape.bytes < MOST_BYTES:
+            with self._shared.numbers(plan) as numbers:
+                yield numbers
+            return
         with self._connections.session() as session, ExitStack() as held:
             # What is raised while it is held is the readers' own error, and explained by them.
             with self._connections.explained(plan.spec.id):
                 numbers = held.enter_context(session.snapshot(plan))
             yield numbers
+
+    @contextmanager
+    def _shared_snapshot(self) -> Iterator[Ask]:
+        with self._connections.session() as session, ExitStack() as held:
+            with self._connections.explained():
+                ask = held.enter_context(session.shared_snapshot())
+
+            def explained(plan: SyncPlan) -> Numbers:
+                with self._connections.explained(plan.spec.id):
+                    return ask(plan)
+
+            yield explained
 
     @contextmanager
     def _session(self, table: TableId | None = None) -> Iterator[Session]:

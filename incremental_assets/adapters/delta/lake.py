@@ -47,13 +47,19 @@ if TYPE_CHECKING:
 class DeltaLake:
     """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark; `source` is what `compare` reads."""
 
-    def __init__(self, lake: str, session: Callable[[], SparkSession], source: Reader | None = None) -> None:
+    def __init__(
+        self,
+        lake: str,
+        session: Callable[[], SparkSession],
+        source: Reader | None = None,
+        tasks: Tasks | None = None,
+    ) -> None:
         if is_local(lake) and "%" in lake:
             raise NameRefused(
                 f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
             )
         self._lake, self._session, self._source = lake, session, source
-        self._tasks = Tasks(session)
+        self._tasks = tasks or Tasks(session)
         self._seen: dict[TableId, int] = {}
         """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
 

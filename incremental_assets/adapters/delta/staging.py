@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text
+from incremental_assets.adapters.delta.staged import Staged, whole_keys
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import KEY, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
 from incremental_assets.adapters.spark.staged import FLAGS, STAGED, positions, read_staged, staged_schema
@@ -20,19 +19,6 @@ from incremental_assets.core.planning.plan import SyncPlan
 
 _NAMED = 3
 """Repeated keys that a warning names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """What was counted while a batch was written; see `Batch`."""
-
-    rows: int
-    digest: str
-    lower: CursorValue | None
-    rejected: int
-    gone: int
-    future: int
-    keys: tuple[KeyRange, ...]
 
 
 def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
@@ -53,7 +39,7 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
         future=found[own("future")],
         keys=tuple(
             KeyRange(name, found[own(f"lowest{place}")], found[own(f"highest{place}")])
-            for place, name in enumerate(_whole_keys(spec))
+            for place, name in enumerate(whole_keys(spec))
             if found[own(f"lowest{place}")] is not None
         ),
     )
@@ -101,16 +87,10 @@ def _counts(plan: SyncPlan) -> list[Column]:
         count_future(plan, lands).alias(own("future")),
         *(
             end(sf.when(lands, column(name))).alias(own(f"{word}{place}"))
-            for place, name in enumerate(_whole_keys(spec))
+            for place, name in enumerate(whole_keys(spec))
             for word, end in (("lowest", sf.min), ("highest", sf.max))
         ),
     ]
-
-
-def _whole_keys(spec: TableSpec) -> list[str]:
-    """Columns of an upsert's key that hold whole numbers, which a reader of Parquet compares with the statistics of a row group."""
-    whole = {found.name for found in spec.columns if found.spark_type in ("tinyint", "smallint", "int", "bigint")}
-    return [name for name in spec.key if name in whole] if spec.traits.one_row_per_key else []
 
 
 def count_future(plan: SyncPlan, among: Column | None = None) -> Column:

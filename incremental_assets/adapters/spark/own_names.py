@@ -42,6 +42,8 @@ OPERATION = own("op")
 """Of a staged batch, and of a read that knows it: `put` or `gone`, see `core.model.batch.Operation`."""
 LATE = own("late")
 """Of a read: true where the cursor lies below the plan's `late_below`."""
+READ_FLAGS = (REJECT_COLUMN, REJECT_REASON, RAW, LATE)
+"""Of a read, after the source's columns."""
 BLOCK = own("ctid")
 """Of a read in parts: where a row lies; only the predicates of the parts name it."""
 COPY = own("copy")

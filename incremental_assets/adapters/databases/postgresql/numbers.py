@@ -45,11 +45,16 @@ class Exported:
     """The transaction before which the last sync has read every row; None: all of the window is read."""
 
 
-def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> Numbers:
-    """Begin the transaction that owns the snapshot, and ask it for the plan's numbers. Raises SourceRefused if the table is no longer the planned one."""
-    spec = plan.spec
+def begin_snapshot(asked: psycopg.RawCursor[Any]) -> tuple[str, str]:
+    """Begin the transaction that owns a snapshot: its name for other connections, and which transactions it shows."""
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     snapshot_id, visible = one_row(asked, "SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
+    return str(snapshot_id), str(visible)
+
+
+def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id: str, visible: str) -> Numbers:
+    """What the transaction of a snapshot says of a plan. Raises SourceRefused if the table is no longer the planned one."""
+    spec = plan.spec
     last, values = read_already(plan), Parameters()
     since = first_unread(last.visible, visible) if last else None
     sql = numbers_sql(plan, values, since)

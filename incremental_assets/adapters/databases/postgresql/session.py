@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -20,7 +20,7 @@ from incremental_assets.adapters.databases.postgresql.catalogue import hidden, r
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explained
 from incremental_assets.adapters.databases.postgresql.measure import measure
-from incremental_assets.adapters.databases.postgresql.numbers import open_snapshot
+from incremental_assets.adapters.databases.postgresql.numbers import begin_snapshot, snapshot_numbers
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -98,9 +98,32 @@ class Session:
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
         """One exported snapshot, which parallel readers import until the block ends."""
-        numbers = open_snapshot(self._asked, plan)
-        try:
+        snapshot = begin_snapshot(self._asked)
+        numbers = snapshot_numbers(self._asked, plan, *snapshot)
+        with self._held():
             yield numbers
+
+    @contextmanager
+    def shared_snapshot(self) -> Iterator[Callable[[SyncPlan], Numbers]]:
+        """The same for several plans: what one of them meets ends at its own savepoint, with the locks that it took."""
+        snapshot = begin_snapshot(self._asked)
+
+        def numbers(plan: SyncPlan) -> Numbers:
+            self._asked.execute("SAVEPOINT a_table")
+            try:
+                return snapshot_numbers(self._asked, plan, *snapshot)
+            except (psycopg.Error, SourceRefused):
+                with suppress(psycopg.Error):
+                    self._asked.execute("ROLLBACK TO SAVEPOINT a_table")
+                raise
+
+        with self._held():
+            yield numbers
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             # It may well be silent, too: closed, it gives the snapshot back without an answer.
             self._asked.connection.close()
@@ -112,6 +135,8 @@ class Session:
 
 class Connections:
     """Implements `databases.dialect.Connections`."""
+
+    shares_snapshots = True
 
     def __init__(self, address: Address) -> None:
         self._address = address

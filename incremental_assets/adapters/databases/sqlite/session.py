@@ -117,6 +117,10 @@ class Session:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
 
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """Never asked for: its rows are read while they are counted."""
+        raise NotImplementedError
+
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)
         return None if found is None else (clock - utc(found)).total_seconds()
@@ -124,6 +128,8 @@ class Session:
 
 class Connections:
     """Implements `databases.dialect.Connections`. A file is opened in less time than a question takes, so that none is kept."""
+
+    shares_snapshots = False
 
     def __init__(self, address: Address) -> None:
         self._address, self._path = address, Path(address.database)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
@@ -12,7 +13,8 @@ from incremental_assets.adapters.delta.dedup import Present, leaving
 from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
 from incremental_assets.adapters.delta.transaction_log import TableLog
-from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, replace, rewrite
+from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
+from incremental_assets.adapters.delta.writers import replace as replacing
 from incremental_assets.adapters.delta.writers.choice import Found, Way, takes_away, way
 from incremental_assets.adapters.delta.writers.landing import Delivery, Landing, Written
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -26,7 +28,7 @@ _WRITERS: Mapping[Way, Callable[[Landing], Written]] = MappingProxyType(
         Way.PLACE: place.write,
         Way.OVERWRITE: overwrite.write,
         Way.APPEND: append.write,
-        Way.REPLACE: replace.write,
+        Way.REPLACE: replacing.write,
         Way.REWRITE: rewrite.write,
         Way.MERGE: merge.write,
     }
@@ -46,11 +48,18 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
             quarantine.keep(session, lake, plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, lost)
-    gone, unfit = _leaving(session, delivery, staged, path) if takes_away(plan, batch, landed=landed) else (0, 0)
     movable = _movable(delivery, present, changes, log) if landed else None
-    found = Found(landed, present.overlap, gone, unfit, movable)
-    chosen, landing = way(plan, batch, found), Landing(session, delivery, staged, log, present, changes, found)
-    return direct.written(landing, chosen, tasks) or _WRITERS[chosen](landing)
+    found = Found(landed, present.overlap, movable=movable)
+    landing, may_leave = (
+        Landing(session, delivery, staged, log, present, changes, found),
+        takes_away(plan, batch, landed=landed),
+    )
+    done = direct.written(landing, Way.MERGE if may_leave else way(plan, batch, found), tasks)
+    if done is not None:
+        return done
+    gone, unfit = _leaving(session, delivery, staged, path) if may_leave else (0, 0)
+    found = replace(found, leaving=gone, unfit=unfit)
+    return _WRITERS[way(plan, batch, found)](replace(landing, found=found))
 
 
 def _leaving(session: SparkSession, delivery: Delivery, staged: str, path: str) -> tuple[int, int]:
