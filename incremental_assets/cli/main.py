@@ -60,7 +60,9 @@ def commands() -> None:
     help="TPC-H scale factor; 1 is 8.6 million rows.",
 )
 @click.option(
-    "--fresh/--keep", default=True, help="Begin from empty folders (default), or live another day on what is there."
+    "--fresh/--keep",
+    default=True,
+    help="Start from empty folders (default), or simulate another day on the existing data.",
 )
 def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     """A real PostgreSQL synced into Delta twice, and proven equal.
@@ -70,7 +72,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     """
     from incremental_assets.cli.commands import demo as verb
 
-    return verb.run(config, verb.Wishes(scale=Decimal(str(scale)), fresh=options["fresh"]))
+    return verb.run(config, verb.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 
 @commands.command()
@@ -81,7 +83,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
 def dev(config: Path | None, port: int, **_: Any) -> Answer:
     """Dagster's UI and daemon, until Ctrl-C.
 
-    With the shipped configuration the demo's database is brought up too. The UI has no authentication: it stays on 127.0.0.1.
+    With the shipped configuration, the demo's database is started too. The UI has no authentication: it stays on 127.0.0.1.
     """
     from incremental_assets.cli.commands import dev as verb
 
@@ -95,12 +97,12 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 @click.option(
     "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
 )
-@click.option("--reset-watermarks", is_flag=True, help="The same as the verb reset (needs --yes).")
+@click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
 @yes
 def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
     """Bring tables up to date, through Dagster, with progress.
 
-    Tables in which nothing moved are finished without Spark. One table's failure never stops the others.
+    Unchanged tables are finished without Spark. One table's failure never stops the others.
     """
     if reset_watermarks:
         from incremental_assets.cli.commands import reset as other
@@ -109,14 +111,14 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     from incremental_assets.cli.commands import sync as verb
 
     return verb.run(
-        config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
+        config, select, verb.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
     )
 
 
 @commands.command()
 @everywhere
 @select
-@click.option("--offline", is_flag=True, help="Do not ask the source: show what the checkpoints know.")
+@click.option("--offline", is_flag=True, help="Do not query the source: show what the checkpoints hold.")
 def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Watermark, lag, last run, guarantee and drift, per table."""
     from incremental_assets.cli.commands import status as verb
@@ -163,9 +165,7 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
     metavar="A",
     help="First cursor value or day to read again, such as 2024-01-01 or 0.",
 )
-@click.option(
-    "--to", "upper", metavar="B", help="The first value that is no longer read; default: everything there is now."
-)
+@click.option("--to", "upper", metavar="B", help="The first value that is not read; default: everything up to now.")
 @click.option(
     "--windows-per-run",
     type=click.IntRange(min=1),
@@ -179,7 +179,7 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
 @click.option(
     "--pause",
     metavar="DURATION",
-    help="Rest between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
+    help="Pause between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
 )
 @click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
 def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
@@ -190,7 +190,7 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
     from incremental_assets.cli.commands import backfill as verb
 
     options.pop("as_json")
-    return verb.run(config, select, verb.Wishes.of(**options))
+    return verb.run(config, select, verb.Options.of(**options))
 
 
 @commands.command()

@@ -87,9 +87,9 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
 def summary(reports: Sequence[SyncReport]) -> str:
     """What happened, in one sentence."""
     if reports and all(report.status is Status.IDLE for report in reports):
-        return f"nothing moved in {_tables(len(reports))}"
+        return f"nothing changed in {_tables(len(reports))}"
     counts = {status: sum(report.status is status for report in reports) for status in Status}
-    words = {Status.LANDED: "synced", Status.IDLE: "nothing moved in"}
+    words = {Status.LANDED: "synced", Status.IDLE: "nothing changed in"}
     parts = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
     rows = sum(report.rows.read for report in reports)
     return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read"

@@ -72,7 +72,7 @@ def test_eyes_get_a_table_and_one_sentence(call: Call, outside: Outside) -> None
 
     assert "shop.public.orders" in first.out
     assert "synced 2 tables" in first.out
-    assert second.out.startswith("nothing moved in 2 tables")
+    assert second.out.startswith("nothing changed in 2 tables")
 
 
 def test_a_pattern_that_matches_nothing_is_wrong_by_name(call: Call) -> None:

@@ -40,7 +40,7 @@ _BYTES = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Options:
     """What the command line asks for."""
 
     scale: Decimal
@@ -59,7 +59,7 @@ class Story:
     seconds: float
 
 
-def run(config: Path | None, wishes: Wishes) -> Answer:
+def run(config: Path | None, options: Options) -> Answer:
     """The verb."""
     begun = time.monotonic()
     configuration = configured(config)
@@ -68,14 +68,14 @@ def run(config: Path | None, wishes: Wishes) -> Answer:
         steps = Steps(watch)
         _refuse_while_synced(runtime)
         steps.begin("starting PostgreSQL")
-        if wishes.fresh:
+        if options.fresh:
             runtime.checkpoints.close()
             site.clear()
             _forget_in_dagster(site)
-        with _warming(runtime, wishes.scale):
+        with _warming(runtime, options.scale):
             server = site.start()
             steps.done(f"PostgreSQL answers on {server.host}:{server.port}")
-            _load(server, wishes, steps)
+            _load(server, options, steps)
         story = _live(runtime, site, server, steps, begun)
     return _answer(story, site, "" if configuration.path == SHIPPED else f" --config {configuration.path}")
 
@@ -135,21 +135,21 @@ def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, 
     return Story(first, second, day, arrived, tuple(proven), time.monotonic() - begun)
 
 
-def _load(server: EmbeddedPostgres, wishes: Wishes, steps: Steps) -> None:
+def _load(server: EmbeddedPostgres, options: Options, steps: Steps) -> None:
     rows: dict[str, int] = {}
-    steps.begin(f"making TPC-H data at scale {wishes.scale}")
+    steps.begin(f"making TPC-H data at scale {options.scale}")
     server.create_database(DATABASE)
-    if not wishes.fresh:
+    if not options.fresh:
         with psycopg.connect(server.dsn(DATABASE)) as connection:
             scale = loaded_scale(connection)
-        if scale is not None and scale != wishes.scale:
+        if scale is not None and scale != options.scale:
             raise SelectionError(
-                f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {wishes.scale}"
+                f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {options.scale}"
             )
-    if prepare_shop(server, wishes.scale, rows.__setitem__):
-        steps.done(f"TPC-H at scale {wishes.scale}: {len(rows)} tables, {sum(rows.values()):,} rows")
+    if prepare_shop(server, options.scale, rows.__setitem__):
+        steps.done(f"TPC-H at scale {options.scale}: {len(rows)} tables, {sum(rows.values()):,} rows")
     else:
-        steps.done(f"TPC-H at scale {wishes.scale} is there already")
+        steps.done(f"TPC-H at scale {options.scale} is there already")
 
 
 def _sync(runtime: Runtime, site: Site, steps: Steps, name: str) -> tuple[SyncReport, ...]:

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Options:
     """The options besides the tables."""
 
     full_refresh: bool = False
@@ -49,29 +49,29 @@ class Wishes:
         return Mode.FULL_REFRESH if self.full_refresh else Mode.SYNC
 
 
-def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
     """The verb."""
     begun = time.monotonic()
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
-        refuse_unless_meant(found, wishes, runtime.checkpoints.positions())
+        refuse_unless_meant(found, options, runtime.checkpoints.positions())
         run_id = str(uuid.uuid4())
-        done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
+        done = sync_all(runtime, found, Request(run_id, options.mode, allow_shrink=options.allow_shrink), watch)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
 
 
-def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableId, Checkpoint]) -> None:
+def refuse_unless_meant(found: Survey, options: Options, positions: Mapping[TableId, Checkpoint]) -> None:
     """Raises Refused where rows that only the copy holds would go, before anything is touched."""
-    if wishes.yes:
+    if options.yes:
         return
     kept = [str(spec.id) for spec in found.specs if _keeps_versions(spec, positions)]
-    if wishes.full_refresh and kept:
+    if options.full_refresh and kept:
         raise Refused(
             f"a full refresh replaces tables that keep every version of a row, and versions that the source no longer shows would be lost: {', '.join(kept)}; "
             "add --yes to confirm, or leave them out with --select"
         )
-    if wishes.allow_shrink:
+    if options.allow_shrink:
         raise Refused(
             "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes to confirm"
         )
