@@ -43,7 +43,7 @@ class Misconfigured(ConfigurationError):
 
 
 class Attributes(BaseModel):
-    """What `dg` knows of the attributes: their schema. It takes everything, since our parser reads the file itself and says more."""
+    """The schema of the attributes for `dg`. It accepts everything, since our parser reads the file itself and reports more."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -70,12 +70,12 @@ class IncrementalSource(Component):
 
     @classmethod
     def get_spec(cls) -> ComponentTypeSpec:
-        """What it makes."""
+        """The assets, checks, sensors and jobs."""
         return ComponentTypeSpec(produces=["asset", "asset_check", "job", "sensor", "schedule", "resource"])
 
     @classmethod
     def load(cls, attributes: BaseModel | None, context: ComponentLoadContext) -> IncrementalSource:  # noqa: ARG003
-        """From the file that Dagster is loading; what it made of the attributes has lost their lines."""
+        """Read again from the file that Dagster is loading; Dagster's own attributes have lost their lines."""
         loc = context.component_loc
         file = find_defs_or_component_yaml(loc.file_path) if isinstance(loc, ComponentPath) else None
         if file is None or not isinstance(loc, ComponentPath):

@@ -37,7 +37,7 @@ def config_path() -> Path:
 
 @definitions
 def defs() -> Definitions:
-    """What `workspace.yaml` loads: nothing happens before Dagster asks for it."""
+    """Loaded by `workspace.yaml`: nothing happens before Dagster calls it."""
     end_runs_with_server()
     with _uncollected():
         return of(Runtime(_loaded()))
@@ -66,7 +66,7 @@ def of(runtime: Runtime) -> Definitions:
 
 
 def catalogues(runtime: Runtime) -> dict[str, tuple[TableShape, ...]]:
-    """What the sources looked like when they were last seen; nothing for one that never was."""
+    """The last seen catalogues; nothing for a source that was never seen."""
     try:
         return {
             source.name: runtime.checkpoints.catalogue(source.name) or () for source in runtime.configuration.sources

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def open_checkpoints(url: str) -> SqlCheckpoints:
-    """The memory of what has landed. Connects with the first question; a look creates no file."""
+    """The checkpoint table. Connects with the first query; a look creates no file."""
     from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 
     return SqlCheckpoints(url)

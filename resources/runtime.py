@@ -59,7 +59,7 @@ class Runtime:
 
     @property
     def checkpoints(self) -> SqlCheckpoints:
-        """The memory of what has landed."""
+        """The checkpoint table."""
         with self._lock:
             if self._checkpoints is None:
                 self._checkpoints = open_checkpoints(self.configuration.checkpoints)
@@ -132,7 +132,7 @@ class Runtime:
                 self._spark.close()
 
     def _open_tasks(self) -> Tasks:
-        """One for all sources, so that what their syncs bring at the same time is one job."""
+        """One for all sources, so that work of concurrent syncs becomes one job."""
         from incremental_assets.adapters.spark.tasks import Tasks
 
         if self._tasks is None:

@@ -88,7 +88,7 @@ def _located(source: SourceConfig) -> tuple[str | int | Reference | None, ...]:
 
 
 def _look_up(reference: Reference) -> str:
-    """The value behind a reference; LookupError says in half a sentence why there is none. The value itself is never quoted."""
+    """The value of a reference; LookupError says in half a sentence why there is none. The value itself is never quoted."""
     if reference.kind == "env":
         value = os.environ.get(reference.name, "")
         if not value:
@@ -110,7 +110,7 @@ def _look_up(reference: Reference) -> str:
     if not value:
         raise LookupError("the file is empty; write the value into it")
     if not _is_text(value):
-        raise LookupError("the file holds a NUL, which no value does; remove it")
+        raise LookupError("the file contains a NUL, which no value can; remove it")
     return value
 
 

@@ -20,7 +20,7 @@ from incremental_assets.core.interruption import this_process
 
 TERMINATED = 143
 _ENDS_WITHIN = 4.5
-"""Seconds after which the process ends wherever it is. What it leaves is what a killed one leaves, and the next run finds it."""
+"""Seconds after which the process exits wherever it is. It leaves what a killed one leaves, and the next run finds that."""
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 _WORDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 
@@ -79,7 +79,7 @@ class _Ending:
             os.close(ears)
 
     def raise_if_signalled(self) -> None:
-        """Raises what the signal means, if there was one: a handler of Dagster's, or whatever was cancelled, may have raised anything."""
+        """Raises the meaning of the signal, if there was one: a handler of Dagster's, or cancelled work, may have raised anything."""
         if self._code == TERMINATED:
             raise Terminated from None
         if self._code == INTERRUPTED:
@@ -99,7 +99,7 @@ class _Ending:
                 self._now()
             elif code:
                 self._code = code
-                self._say(f"{_WORDS[code]}: what has landed stays, the rest is being ended")
+                self._say(f"{_WORDS[code]}: what has landed stays, the rest is being cancelled")
                 this_process.ask_for_good()
                 self._deadline.start()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run(commands: click.Group, arguments: Sequence[str]) -> int:
-    """Run one verb and print what it answers; gives the exit status."""
+    """Run one command and print its answer; returns the exit status."""
     as_json = "--json" in arguments
     with _terminable(), _stdout_kept() as out:
         try:
@@ -57,7 +57,7 @@ def _fail(error: BaseException, out: TextIO, *, as_json: bool) -> int:
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """What people read, and the exit status."""
+    """The sentence for people, and the exit status."""
     match error:
         case IncrementalAssetsError():
             return str(error), exit_code_of(error)

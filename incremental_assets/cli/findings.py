@@ -28,7 +28,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `cure` says what to do unless it is ok."""
+    """One finding; `cure` says what to do unless it is ok."""
 
     subject: str
     topic: str
@@ -38,7 +38,7 @@ class Finding:
 
 
 def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
-    """What to ask the source of a table: the columns by which it will be read, if it is not read whole."""
+    """What to query of a table: the columns by which it will be read, if it is not read whole."""
     return Wanted(table, () if traits_of(terms.strategy).overwrites else _columns(terms.cursor))
 
 
@@ -189,7 +189,7 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
 
 
 def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:
-    """What keeps every run of this table from `settled`."""
+    """The reasons why no run of this table can be `settled`."""
     zone = cursor.zone or source.zone
     found = (
         (

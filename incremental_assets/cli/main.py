@@ -32,7 +32,7 @@ NOT_YET = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
-    # What is imported stays: it need not be looked through for garbage again and again, and not once more at the end, which took a second.
+    # Imported modules stay: the garbage collector need not visit them again and again, nor once more at exit, which took a second.
     gc.set_threshold(50_000)
     code = run(commands, sys.argv[1:] if arguments is None else arguments)
     gc.freeze()

@@ -39,7 +39,7 @@ def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[s
 
 
 def end_dead_runs(instance: DagsterInstance) -> int:
-    """Tell as failed what a power cut or a killed `dev` left running, and free its slots; gives how many. For who alone runs this instance."""
+    """Report runs as failed that a power cut or a killed `dev` left running, and free their slots; returns how many. For the only user of this instance."""
     dead = [
         record.dagster_run
         for record in instance.get_run_records(RunsFilter(statuses=_UNDER_WAY))

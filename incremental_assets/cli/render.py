@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
-from rich.cells import cell_len
-
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note
 
 if TYPE_CHECKING:
@@ -18,7 +16,7 @@ _READABLE = 19
 
 
 def show(answer: Answer, file: TextIO, *, width: int | None = None) -> None:
-    """Print the answer for eyes. `width` stands in for the terminal's own."""
+    """Print the answer for people. `width` replaces the terminal's own."""
     if file.isatty() or width is not None:
         _on_terminal(answer, file, width)
     else:
@@ -50,6 +48,8 @@ def cell(value: Cell | str) -> Cell:
 
 
 def _aligned(grid: Grid) -> Iterable[str]:
+    from rich.cells import cell_len
+
     rows = [[cell(each).text for each in row] for row in grid.rows]
     widths = [max(cell_len(row[place]) for row in [list(grid.columns), *rows]) for place in range(len(grid.columns))]
     if grid.title:
@@ -117,6 +117,8 @@ def _fitting(grid: Grid, width: int) -> tuple[str, ...]:
 
 
 def _widest(grid: Grid, name: str, *, heading: bool = True) -> int:
+    from rich.cells import cell_len
+
     place = grid.columns.index(name)
     texts = [cell(row[place]).text for row in grid.rows] + ([name] if heading else [])
     return max(map(cell_len, texts), default=0)

@@ -23,7 +23,7 @@ def leave_running(_: Collection[Future[Any]], __: BaseException) -> None:
 
 
 def in_background(work: Callable[[], Answer]) -> Future[Answer]:
-    """Begin it; what it raises is raised where the result is asked for."""
+    """Start it; an error is raised where the result is requested."""
     answer: Future[Answer] = Future()
     _begin(work, answer)
     return answer

@@ -145,7 +145,7 @@ class EngineLost(IncrementalAssetsError):
     def __init__(self, pid: int, log: str) -> None:
         super().__init__(
             f"the engine (pid {pid}) ended in the middle of this; a run continues in its own session, `incremental-assets engine start` starts "
-            f"another engine, and the last words of this one are in {log}"
+            f"another engine, and the log of this one is {log}"
         )
 
 

@@ -28,14 +28,14 @@ class Observer:
         """A check has its answer."""
 
     def on_compaction(self, done: Compacted | NotCompacted) -> None:
-        """The files of a copy were put together, or could not be."""
+        """The files of a copy were compacted, or could not be."""
 
     def on_retry(self, table: TableId, error: Exception) -> None:
-        """Work on a table begins once more, because of this."""
+        """Work on a table starts again because of this error."""
 
 
 class Observers(Observer):
-    """Tells each of them. One that fails is logged and stops neither the others nor the sync."""
+    """Notifies each of them. A failure is logged, and stops neither the others nor the sync."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
@@ -71,5 +71,5 @@ class Observers(Observer):
         for each in self._observers:
             try:
                 notify(each)
-            except Exception:  # noqa: BLE001 - whatever an exporter meets, no row waits for it
+            except Exception:  # noqa: BLE001 - a failing exporter must not delay rows
                 _log.exception("%s failed while it was notified; the sync continues", type(each).__name__)

@@ -100,7 +100,7 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
 
 
 def of_compaction(done: Compacted) -> Metadata:
-    """Files of one copy that were put together."""
+    """One compacted copy."""
     return {
         "maintenance": done.why.reason,
         "maintenance_seconds": round(done.seconds, 3),

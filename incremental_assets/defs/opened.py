@@ -19,11 +19,11 @@ class Opened(Protocol):
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The memory of what has landed."""
+        """The checkpoint table."""
 
     @property
     def process(self) -> str:
-        """This process, as another one can look for it."""
+        """This process, in a form that another one can look up."""
 
     @property
     def observer(self) -> Observer:
@@ -39,10 +39,10 @@ class Opened(Protocol):
         """All that a sync needs; opens Spark only when rows move."""
 
     def specs(self, source: str) -> Resolved:
-        """Every table as it is to be synced, and why each of the others cannot be."""
+        """Every table as it will be synced, and the reason for each that cannot be."""
 
     def expect_full_reads(self, whole: Iterable[TableId]) -> None:
-        """These tables will be read whole, which a session that is opened after this is made for."""
+        """These tables will be read whole; a session opened after this is sized for it."""
 
 
 def opened(resources: Any, key: str) -> Opened:

@@ -29,14 +29,14 @@ from incremental_assets.defs.opened import Opened
 VERSION = 1
 _LONGEST_WAIT = timedelta(hours=1)
 _LOGS_PER_LOOK = 2.0
-"""Seconds for reading the logs of copies that went on without a sync."""
+"""Seconds for reading the logs of copies that grew without a sync."""
 _TELL_AGAIN = timedelta(hours=1)
 """An unchanged freshness is reported this often, so that the page of an asset stays current."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The sensor's cursor. `waiting`: tables whose last sync failed, how often they were asked for since, and until when they wait."""
+    """The sensor's cursor. `waiting`: tables whose last sync failed, how often they were requested since, and until when they wait."""
 
     failures: int = 0
     wait_until: float = 0.0
@@ -70,7 +70,7 @@ class Memory:
             return cls()
 
     def write(self) -> str:
-        """One line."""
+        """As one line of JSON."""
         document: dict[str, Any] = {
             "v": VERSION,
             "failures": self.failures,
@@ -84,7 +84,7 @@ class Memory:
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
     def failed(self, sentence: str, every: timedelta, now: datetime) -> Memory:
-        """The source did not answer: each time in a row doubles the wait."""
+        """The source did not answer: each consecutive failure doubles the wait."""
         wait = delay(every, self.failures)
         return replace(self, failures=self.failures + 1, wait_until=now.timestamp() + wait, error=sentence)
 
@@ -160,7 +160,7 @@ def _asked_for(
     memory: Memory,
     now: datetime,
 ) -> tuple[tuple[Pending, ...], dict[str, tuple[int, float]]]:
-    """A table whose last sync failed is asked for again, each time later, and in the end once an hour: its cause may be gone."""
+    """A table whose last sync failed is requested again, each time later, and at last once an hour: its cause may be gone."""
     asked, waiting = [], {}
     for each in moved:
         name, table = str(each.spec.id), each.spec.id
@@ -184,7 +184,7 @@ def _fresh(
     observations: Sequence[Observation],
     probe: Probe,
 ) -> list[Verdict]:
-    """Nothing of an idle table waits to land, so that the source is asked only about the others."""
+    """Nothing of an idle table waits to land, so only the others are queried."""
     limits = {look.spec.id: terms_of(source, look.spec.id).freshness for look in looks}
     limited = [look for look in looks if limits[look.spec.id] != Freshness()]
     waiting = [look for look in limited if look.spec.id in busy]

@@ -96,7 +96,7 @@ TABLE_MISTAKES = [
         "columns that begin with `_sync_`",
     ),
     ("table: public.a\nprimary_key: [id, _SYNC_seq] #!\n" + CURSOR, "_SYNC_seq", "columns that begin with `_sync_`"),
-    ("table: public.a\nprimary_key: [id, id] #!\n" + CURSOR, "primary_key", "stands in the key once"),
+    ("table: public.a\nprimary_key: [id, id] #!\n" + CURSOR, "primary_key", "may appear once in the key"),
     ("table: public.a\nprimary_key: id #!\n" + CURSOR, "id", "write a list here"),
     ("table: public.a\nprimary_key: [] #!\n" + CURSOR, "primary_key", "write at least one"),
     ("table: public.a\npii:\n  - email\n  - _sync_id #!", "_sync_id", "columns that begin with `_sync_`"),
@@ -195,7 +195,7 @@ SOURCE_MISTAKES = [
     ("port: {env: 5432}", "", "", "5432", "the name of an environment variable"),
     ("port: {evn: PORT}", "", "", "evn", "did you mean `env`?"),
     ("schemas: []", "", "", "schemas", "write at least one"),
-    ("schemas: [a, a]", "", "", "schemas", "stands in the list once"),
+    ("schemas: [a, a]", "", "", "schemas", "may appear once in the list"),
     ("unlisted: skip", "", "", "skip", "choose one of: full_refresh, ignore"),
     ("every: 0s", "", "", "0s", "longer than nothing"),
     ("refresh_every: daily", "", "", "daily", "write a duration"),
@@ -407,7 +407,7 @@ def test_a_file_without_sources_says_how_one_looks(tmp_path: Path) -> None:
 
 def test_an_alias_within_itself_is_refused(tmp_path: Path) -> None:
     found = problems(tmp_path, FILE + SOURCE + "    schemas: &loop [*loop]\n")
-    assert "stands inside what it refers to" in found[0].cure
+    assert "is inside what it refers to" in found[0].cure
 
 
 def test_an_anchor_may_be_used_again(tmp_path: Path) -> None:
@@ -479,7 +479,7 @@ def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: s
 def test_what_stands_too_deep_is_one_mistake_in_its_line(tmp_path: Path, deep: str) -> None:
     (problem,) = problems(tmp_path, in_source(f"every: {deep}"))
     assert (problem.line, problem.text) == (9, "")
-    assert problem.cure == "this stands inside too many brackets or indents; write what it holds without them"
+    assert problem.cure == "this is nested too deeply; write it with fewer brackets or indents"
 
 
 def test_every_cure_is_a_sentence_and_names_no_library(tmp_path: Path) -> None:

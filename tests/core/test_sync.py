@@ -246,7 +246,7 @@ def test_an_idle_table_is_asked_and_neither_read_nor_written() -> None:
     world.database.tick(60)
     process = world.process()
     report = world.sync(UPSERT, process=process)
-    assert (report.status, report.reason) == (Status.IDLE, "nothing moved")
+    assert (report.status, report.reason) == (Status.IDLE, "nothing changed")
     assert str(report.new_watermark) == "2024-01-29T09:02:58Z"
     assert [moment for moment in process.moments if moment.startswith("before")] == [
         "before lease",

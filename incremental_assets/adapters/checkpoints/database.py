@@ -162,7 +162,7 @@ class Database:
 
 
 def _is_no_database(error: Exception) -> bool:
-    """Whether SQLite met something else at the file, or a file that is broken: waiting for it mends neither."""
+    """Whether the file is broken or not a SQLite database: waiting helps with neither."""
     code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
     return code & 0xFF in (SQLITE_NOTADB, SQLITE_CORRUPT)
 
@@ -182,7 +182,7 @@ def _parsed(url: str) -> URL:
 
 
 def _without_secrets(url: URL) -> str:
-    """The address for people: what may follow the `?` is as secret as a password."""
+    """The address for people, without what follows the `?`, which may be as secret as a password."""
     shown = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
     return shown.render_as_string()
 

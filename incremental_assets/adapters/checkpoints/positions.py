@@ -32,7 +32,7 @@ _AT_ONCE = 10_000
 
 
 def position_of(connection: Connection, table: TableId) -> Checkpoint:
-    """Where one table stands."""
+    """The position of one table."""
     asked = select(
         literal(table.source).label("source"),
         literal(table.schema).label("schema_name"),
@@ -67,7 +67,7 @@ def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableI
 
 
 def _wanted(mark: Any) -> tuple[int, int, int]:
-    """The events that hold a table's state, its target and its last report; 0 where there is none."""
+    """The events that hold a table's state, its target and its last report; 0 if there is none."""
     # The newest of several kinds is found here: SQLite mistakes its max() of columns for an aggregate when they are nested.
     target = _latest(mark, "reset_id", *(f"{kind}_target_id" for kind in TARGET_KINDS))
     return _latest(mark, "state_id"), target, _latest(mark, *(f"{kind}_report_id" for kind in FINISHED_KINDS))

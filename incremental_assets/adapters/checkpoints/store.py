@@ -64,14 +64,14 @@ class SqlCheckpoints:
             yield SqlLease(self, table, token)
 
     def position(self, table: TableId) -> Checkpoint:
-        """Where the table stands."""
+        """The position of the table."""
         if not self._database.exists:
             return Checkpoint()
         with self._database.transaction() as connection:
             return position_of(connection, table)
 
     def positions(self) -> dict[TableId, Checkpoint]:
-        """Where every table with an event stands, at one moment."""
+        """The position of every table with an event, at one moment."""
         if not self._database.exists:
             return {}
         with self._database.transaction() as connection:
@@ -83,7 +83,7 @@ class SqlCheckpoints:
             remember(connection, self._database, table, verified)
 
     def verified(self) -> dict[TableId, Verified]:
-        """What was last kept of every table."""
+        """The last record of every table."""
         return {table_of(row): verified_of(row) for row in self._read(select(verifications))}
 
     # --- for people -------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class SqlCheckpoints:
         return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
 
     def remember_lags(self, lags: Mapping[TableId, float]) -> None:
-        """Keep what a look at the source has just shown: seconds that each table lags behind."""
+        """Record what a look at the source has shown: the seconds by which each table lags behind."""
         # In one order, so that two sensors never wait for each other.
         now = self._database.now()
         rows = [{**names_of(table), "lag_seconds": lags[table], "probed_at": now} for table in sorted(lags)]
@@ -114,7 +114,7 @@ class SqlCheckpoints:
     # --- the catalogue last seen ------------------------------------------------------------------
 
     def remember_catalogue(self, source: str, shapes: Sequence[TableShape]) -> None:
-        """Keep what a source's catalogue has just shown."""
+        """Record the catalogue of a source."""
         row = {"source": source, "shapes": dump_shapes(shapes), "seen_at": self._database.now()}
         with self._database.transaction(writes=True) as connection:
             connection.execute(self._database.upsert(catalogue, row))

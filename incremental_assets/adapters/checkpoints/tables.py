@@ -49,7 +49,7 @@ checkpoints = Table(
     "checkpoints",
     metadata,
     Column("event_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    # `source.schema.table` for people; a name may hold a dot, so the program goes by the three columns.
+    # `source.schema.table` for people; a name may hold a dot, so the program uses the three columns.
     Column("source_table", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("schema_name", Text, nullable=False),
@@ -88,7 +88,7 @@ checkpoints = Table(
     Column("warnings", Text),
     Column("error", Text),
     Column("detail", Text, nullable=False),
-    # What the program reads back, typed; the columns above are its words for SQL.
+    # What the program reads back, typed; the columns above are for SQL.
     Column("state", Text),
     Column("report", Text),
 )
@@ -132,7 +132,7 @@ verifications = Table(
     Column("verified_through", Text),
     Column("drift", BigInteger, nullable=False),
     Column("verified_at", Instant, nullable=False),
-    # Where the drift lies, as JSON; NULL as version 2 wrote it: anywhere.
+    # The windows with drift, as JSON; NULL as written by version 2: anywhere.
     Column("drifted", Text),
 )
 

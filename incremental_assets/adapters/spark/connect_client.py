@@ -66,7 +66,7 @@ def _require_executor(session: SparkSession, engine: Announced) -> None:
         raise failed[0]
     if failed:
         raise SetupError(
-            f"the engine (pid {engine.process.pid}) is not used, as it answers and runs no job: its executor has ended; start it again with "
+            f"the engine (pid {engine.process.pid}) is not used, because it answers but runs no job: its executor has ended; start it again with "
             f"`incremental-assets engine stop` and `incremental-assets engine start`, its log is {engine.log}"
         ) from None
 

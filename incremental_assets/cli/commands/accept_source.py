@@ -77,7 +77,7 @@ def _answer(
     if any(error is None for error in ends.values()):
         shown.append(
             Note(
-                "the next sync takes the database that answers; `incremental-assets check` then proves that its rows are the same"
+                "the next sync accepts the database that answers; `incremental-assets check` then proves that its rows are the same"
             )
         )
     return Answer(

@@ -69,7 +69,7 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
 
 
 def _gentle(configuration: Configuration, options: Options) -> Configuration:
-    """The configuration with what the command line says about backfills."""
+    """The configuration with the options of the command line for backfills."""
     asked = {"windows": options.windows_per_run, "connections": options.connections, "pause": options.pause}
     said: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     changed = (replace(source, backfill=replace(source.backfill, **said)) for source in configuration.sources)
@@ -106,7 +106,7 @@ def rest(pause: timedelta) -> None:
 
 
 def _keys(runtime: Runtime, spec: TableSpec, options: Options) -> tuple[tuple[str, ...], Window]:
-    """The partitions that share a value with what was asked for, ascending."""
+    """The partitions that share a value with the selected range, ascending."""
     kind, grid = _windowed(runtime.configuration.source(spec.id.source), spec)
     window = _window(kind, options)
     try:
@@ -121,7 +121,7 @@ def _keys(runtime: Runtime, spec: TableSpec, options: Options) -> tuple[tuple[st
 
 
 def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
-    """Its cursor's type and its grid. Raises SelectionError where it has none."""
+    """Its cursor's type and its grid. Raises SelectionError if it has none."""
     grid = terms_of(source, spec.id).partitions
     if spec.cursor is None or not spec.is_incremental or grid is None:
         raise SelectionError(
@@ -140,7 +140,7 @@ def _window(kind: CursorType, options: Options) -> Window:
 
 
 def _until(runtime: Runtime, spec: TableSpec, grid: Grid) -> datetime | int:
-    """What closes the grid: the time now, or the highest number that the source shows."""
+    """The end of the grid: the time now, or the highest number that the source shows."""
     if not isinstance(grid, IntegerGrid):
         return datetime.now(UTC)
     (seen,) = runtime.probe(spec.id.source).observe([ObserveRequest(spec, None)])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 _MOST = 10
-"""Partitions named for eyes; `--json` names them all."""
+"""Partitions named for people; `--json` names them all."""
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:

@@ -41,7 +41,7 @@ _BYTES = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for."""
+    """The options."""
 
     scale: Decimal
     fresh: bool
@@ -49,7 +49,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What has happened, for the answer."""
+    """The steps so far, for the answer."""
 
     first: tuple[SyncReport, ...]
     second: tuple[SyncReport, ...]
@@ -82,7 +82,7 @@ def run(config: Path | None, options: Options) -> Answer:
 
 @contextmanager
 def _warming(runtime: Runtime, scale: Decimal) -> Iterator[None]:
-    """Spark starts while the data are made. What is missing for it is raised at the end of the block."""
+    """Spark starts while the data are made. If something is missing for it, the end of the block raises that."""
     from incremental_assets.adapters.spark.session import Work
 
     work = Work.ahead(int(scale * _BYTES))

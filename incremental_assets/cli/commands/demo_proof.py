@@ -85,7 +85,7 @@ def grid(proven: Sequence[Proven]) -> Grid:
 
 
 def work(first: dict[TableId, SyncReport], second: dict[TableId, SyncReport]) -> Grid:
-    """What either sync did."""
+    """The work of either sync."""
     rows: list[tuple[Cell | str, ...]] = []
     for table, again in second.items():
         begun, late = first[table], again.rows.late
@@ -109,7 +109,7 @@ def work(first: dict[TableId, SyncReport], second: dict[TableId, SyncReport]) ->
 
 
 def short(digest: str) -> str:
-    """The sum's last 48 bits in hexadecimal: enough for eyes; the document has it whole."""
+    """The sum's last 48 bits in hexadecimal: enough for people; the document has it whole."""
     return f"{int(digest) & (1 << 48) - 1:012x}"
 
 

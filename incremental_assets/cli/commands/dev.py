@@ -152,7 +152,7 @@ def _workspace() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The whole group: asked first, then made to."""
+    """The whole group: SIGTERM, then SIGKILL."""
     for number, patience in ((signal.SIGINT, _END_WITHIN), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, number)

@@ -57,12 +57,12 @@ def answer(findings: Sequence[Finding]) -> Answer:
     )
     shown: list[Shown] = [Grid(("", "of", "what", "found"), rows, spare=("found",))]
     shown += [Note(f"{each.subject} {each.topic}: {each.cure}", _TONES[each.health]) for each in findings if each.cure]
-    summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to mend"
+    summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to fix"
     return Answer(document, (*shown, Note(summary, "strong")), FAILED if counts[Health.FAIL] else DONE)
 
 
 def of_machine() -> Iterator[Finding]:
-    """What Spark needs here."""
+    """The requirements of Spark on this machine."""
     from incremental_assets.adapters.spark.jars import verified_jars
     from incremental_assets.adapters.spark.java import require_java
 
@@ -115,7 +115,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
 
 def _lake(lake: str) -> Finding:
     if "://" in lake:
-        return Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync tells")
+        return Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync will show")
     existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
     if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
         return Finding("lake", "place", Health.OK, f"{lake} may be written")
@@ -166,7 +166,7 @@ def _of_source(
 
 
 def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
-    """By source: what an administrator runs. A source that does not let us in yet gets everything that a new role needs."""
+    """The SQL for an administrator, by source. A source that rejects the connection gets everything that a new role needs."""
     from incremental_assets.adapters.databases.registry import dialect_of
     from resources.source import address
 
@@ -180,7 +180,7 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
         where = address(source, runtime.configuration.path)
         facts, why = _facts(runtime, source, wanted)
         statements[source.name] = dialect_of(where.dialect).missing_sql(where, wanted, facts, _whole(source))
-        summary = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
+        summary = f"-- {source.name}" + (f" could not be queried: {why}\n-- All that a new role needs:" if why else "")
         shown.append(Note(f"{summary}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
     return Answer({"sql": statements}, shown)
 
@@ -206,5 +206,5 @@ def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> 
     try:
         return runtime.probe(source.name).facts(wanted), ""
     except (SourceUnreachable, SourceRefused) as error:
-        # One line, as it stands in a comment of SQL.
+        # One line, for a comment of SQL.
         return None, " ".join(str(error).split())

@@ -82,7 +82,7 @@ def _status(_: Configuration) -> Answer:
 
 
 def _document(engine: Announced) -> dict[str, Any]:
-    """What scripts may know: all but the token."""
+    """For scripts: everything except the token."""
     return {
         "address": engine.address,
         "pid": engine.process.pid,

@@ -66,7 +66,7 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
             if not patterns or any(matches(pattern, each[0]) for pattern in patterns)
         ]
     notes = [
-        Note(f"{source}: not asked, this is what was known: {error}", "warn")
+        Note(f"{source}: not queried, this is the last known state: {error}", "warn")
         for source, error in found.unreachable.items()
     ]
     document = {

@@ -114,7 +114,7 @@ def _sync_source(
         return reported
     there = {found.spec.id for found in moving}
     quiet = [spec for spec in specs if spec.id not in there]
-    # The look is good for them too: a thousand idle tables are not asked about one by one again.
+    # The look covers them too: a thousand idle tables are not queried again one by one.
     done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel)) if quiet else []
     if moving:
         # Dagster costs a second to import: only when rows move.
@@ -125,7 +125,7 @@ def _sync_source(
 
 
 def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Pending, ...], CachedProbe]:
-    """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide; and what was seen."""
+    """The tables that need Spark, from one look at the source, decided as the sync itself will decide; and the observations."""
     positions = ports.checkpoints.positions()
     looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
     observations = ports.probe.observe(looks)

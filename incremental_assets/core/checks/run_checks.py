@@ -48,7 +48,7 @@ def everything(spec: TableSpec) -> None:
 
 
 def applicable(terms: TableConfig) -> tuple[Check, ...]:
-    """The checks that can say something of a table: freshness where there is a limit, duplicates where rows have a key."""
+    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key."""
     checks = [Check.RECONCILIATION, Check.SCHEMA]
     if not traits_of(terms.strategy).keeps_versions:
         checks.insert(0, Check.DUPLICATES)
@@ -70,11 +70,11 @@ class Scope:
 
 
 _LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
-"""What is begun last runs alone at the end."""
+"""A long check that begins last runs alone at the end."""
 
 
 def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
-    """One verdict per table and check that applies, in the order in which they are reached; what cannot be asked has not passed."""
+    """One verdict per table and applicable check, as they are reached; a check that could not run has not passed."""
     asked = {spec.id: _asked(spec, terms_of, scope) for spec in specs}
     fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
     read = as_they_end(
@@ -144,7 +144,7 @@ def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
 
 
 def _remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints, *, whole: bool) -> None:
-    """Keep what the reconciliation proves, so that `status` says it too."""
+    """Record what the reconciliation proves, so that `status` shows it."""
     if whole and (drift.rows or drift.through or drift.looked_at):
         checkpoints.remember_verified(spec.id, Verified(drift.through, drift.drifted))
     elif drift.looked_at:

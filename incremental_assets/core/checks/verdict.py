@@ -16,7 +16,7 @@ from incremental_assets.core.words import age, agreeing, counted
 
 
 def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:
-    """`lag`: age of the oldest row that has not landed. `bound`: who holds the watermark back, which is a warning of its own."""
+    """`lag`: age of the oldest row that has not landed. `bound`: shows what holds the watermark back, which is a separate warning."""
     exceeded = next(
         (limit for limit in (limits.fail, limits.warn) if limit is not None and lag > limit.total_seconds()), None
     )
@@ -43,7 +43,7 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
 
 
 def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdict:
-    """No key twice."""
+    """No key occurs twice."""
     key = ", ".join(spec.key)
     detail = (
         f"{counted(found.keys, 'key')} ({key}) {agreeing(found.keys, 'is', 'are')} there more than once, {counted(found.rows, 'row')} too many"
@@ -64,7 +64,7 @@ def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdic
 
 
 def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict:
-    """No row that has settled is missing in the lake or different there."""
+    """No settled row is missing in the lake or different there."""
     return Verdict(
         table=spec.id,
         check=Check.RECONCILIATION,
@@ -80,7 +80,7 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
 
 
 def schema(spec: TableSpec, found: Difference | None) -> Verdict:
-    """The same columns on both sides. Under `evolve` the next sync follows, so that only a changed type is an error. None: nothing has landed."""
+    """The same columns on both sides. Under `evolve` the next sync follows, so only a changed type is an error. None: nothing has landed."""
     if found is None:
         return nothing_landed(spec.id, Check.SCHEMA)
     differences = [f"{column.name} is new in the source" for column in found.added]
@@ -94,12 +94,12 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:
-    """There is no table to look at yet, which freshness tells and no other check."""
+    """There is no table yet, which only the freshness check reports."""
     return Verdict(table, check, passed=True, severity=Severity.WARN, detail="nothing has landed yet")
 
 
 def unanswered(table: TableId, check: Check, sentence: str) -> Verdict:
-    """The question could not be asked: that is no pass."""
+    """The check could not run: it has not passed."""
     return Verdict(table, check, passed=False, severity=Severity.ERROR, detail=sentence)
 
 

@@ -20,7 +20,7 @@ def checked_host(name: str) -> str:
         name.encode("idna")
     except UnicodeError:
         raise ValueError(
-            "a host's name has up to 63 letters between two dots; write the name that the network knows"
+            "a host's name has up to 63 letters between two dots; write the name as the network resolves it"
         ) from None
     return name
 

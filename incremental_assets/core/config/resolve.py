@@ -103,7 +103,7 @@ def gone(table: TableId) -> TableMissing:
     name = render_table(table.schema, table.name)
     return TableMissing(
         table,
-        f"; it has been synced before, and its copy stays as it is: was it dropped or renamed, add {name!r} to `exclude`",
+        f"; it has been synced before, and its copy stays as it is: if it was dropped or renamed, add {name!r} to `exclude`",
     )
 
 

@@ -77,7 +77,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
 def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     """What is wrong in a table whatever its cursor and strategy are."""
     if table.primary_key is not None and len(set(table.primary_key)) < len(table.primary_key):
-        yield ("primary_key",), "a column stands in the key once; remove the repetition"
+        yield ("primary_key",), "a column may appear once in the key; remove the repetition"
     yield from freshness_mistakes(table.freshness)
 
 
@@ -98,7 +98,7 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
         yield ("tls",), NO_TLS
     yield from _place_mistakes(source)
     if source.schemas and len(set(source.schemas)) < len(source.schemas):
-        yield ("schemas",), "a schema stands in the list once; remove the repetition"
+        yield ("schemas",), "a schema may appear once in the list; remove the repetition"
     if source.exclude and source.unlisted == "ignore":
         yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"
     yield from grid_mistakes(source.partitions, now)

@@ -74,7 +74,7 @@ def read(text: str, file: str, number: int = 0) -> tuple[Document, list[Problem]
     try:
         return _read(text, file, number)
     except RecursionError:
-        cure = "this stands inside too many brackets or indents; write what it holds without them"
+        cure = "this is nested too deeply; write it with fewer brackets or indents"
         return Document(file, None, None), [Problem(file, _deepest(text), "", cure)]
 
 
@@ -150,7 +150,7 @@ class _Walk:
 
 def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
     if id(node) in walk.above:
-        walk.refuse(path, "this alias stands inside what it refers to; write the value out")
+        walk.refuse(path, "this alias is inside what it refers to; write the value out")
         return None
     if not node.tag.startswith("tag:yaml.org,2002:"):
         walk.refuse(

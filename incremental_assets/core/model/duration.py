@@ -35,7 +35,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def parse_span(text: str) -> Span:
-    """`15m` -> a duration, `1000` -> a whole number; whether it fits a cursor is the cursor's question."""
+    """`15m` -> a duration, `1000` -> a whole number; the cursor decides whether it fits."""
     text = text.strip()
     if re.fullmatch(r"\d{1,18}", text, re.ASCII):
         return int(text)

@@ -21,7 +21,7 @@ class Scanned:
 
 
 def scan_name(text: str, start: int) -> Scanned:
-    """The name that begins at `start`; ValueError when there is none."""
+    """The name that begins at `start`; ValueError if there is none."""
     quoted = _QUOTED.match(text, start)
     if quoted is not None:
         return Scanned(quoted[1].replace('""', '"'), quoted.end())

@@ -29,7 +29,7 @@ def table_path(lake: str, table: TableId) -> str:
 
 
 def quarantine_path(lake: str, table: TableId) -> str:
-    """The table beside it for rows that could not land."""
+    """The table next to it for rows that could not land."""
     return _under(f"{_root(lake)}/_quarantine", table)
 
 

@@ -37,7 +37,7 @@ class Position:
         return str(self.watermark or "nothing")
 
     def reaches(self, value: CursorValue) -> bool:
-        """Whether everything below a value was read; a value of another type was not."""
+        """Whether everything below a value was read; False for a value of another type."""
         return self.watermark is not None and self.watermark.type is value.type and value <= self.watermark
 
     def rewound(self, watermark: CursorValue | None, *, same_cursor: bool) -> Position:

@@ -23,14 +23,14 @@ def of_arrival(spec: TableSpec) -> str:
 
 
 def of_logins(spec: TableSpec, trigger: str) -> str:
-    """A trigger whose now() is the moment at which its client connected: how long the client took to log in, nothing shows."""
+    """A trigger whose now() is the moment at which its client connected: nothing shows how long the login took."""
     if not trigger or spec.cursor is None or not spec.cursor.type.is_time:
         return ""
     return f"the event trigger {trigger} may write it when a session logs in, with the time at which its client had connected"
 
 
 def of_numbers(spec: TableSpec) -> str:
-    """Numbers that nothing proves to be drawn by the transaction that writes them, each above all before it."""
+    """Numbers that are not proven to be drawn by the transaction that writes them, each above all before it."""
     cursor = spec.cursor
     if cursor is None or cursor.type is not CursorType.INTEGER:
         return ""
@@ -46,7 +46,7 @@ def of_numbers(spec: TableSpec) -> str:
     if sequence.cycles:
         return f"the sequence {sequence.name} has CYCLE, and begins again below the highest {cursor.column!r}"
     if not sequence.logged:
-        return f"the sequence {sequence.name} is UNLOGGED, and a crash of the server has it begin again below the highest {cursor.column!r}"
+        return f"the sequence {sequence.name} is UNLOGGED, and after a crash of the server it begins again below the highest {cursor.column!r}"
     if sequence.cache > 1:
         return (
             f"the sequence {sequence.name} has CACHE {sequence.cache}: a session draws numbers in advance and may use them "
@@ -68,7 +68,7 @@ def numbered_apart(spec: TableSpec) -> str:
 
 
 def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
-    """A role that may write, and whose sessions stamp in another zone than that in which stamps are read."""
+    """A role that may write, and whose sessions stamp in another zone than the one in which stamps are read."""
     cursor = spec.cursor
     if cursor is None or not cursor.is_zoneless:
         return ""
@@ -81,13 +81,13 @@ def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
 
 
 def of_zones(spec: TableSpec, zone: str, known: tuple[str, ...], clock: datetime) -> str:
-    """Another zone in which stamps were read before: sessions that began then may go on to stamp in it."""
+    """Another zone in which stamps were read before: sessions that began then may continue to stamp in it."""
     cursor = spec.cursor
     others = [each for each in known if not alike(each, zone, clock)]
     if cursor is None or not cursor.is_zoneless or not others:
         return ""
     return (
-        f"{cursor.column!r} was read in {', '.join(others)} and now is in {zone}: what sessions stamp in any of them is read, until "
+        f"{cursor.column!r} was read in {', '.join(others)} and now is in {zone}: stamps in each of them are read, until "
         f"{reset(spec)} says that none of the old ones is left"
     )
 

@@ -17,7 +17,7 @@ def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
 def reaching(
     lower: CursorValue | None, start: CursorValue | None, state: State | None, parts: Parts | None
 ) -> CursorValue | None:
-    """Where a sync begins to read that would begin at `lower`: at the smallest cursor of what has joined, but not below `start`."""
+    """Where a sync begins that would begin at `lower`: at the smallest cursor of the new members, but not below `start`."""
     new = joined(state, parts)
     if parts is None or not new or lower is None:
         return lower
@@ -30,7 +30,7 @@ def reaching(
 
 
 def changed_parts(state: State | None, parts: Parts | None) -> tuple[str, ...]:
-    """What people should know of it."""
+    """Warnings for people."""
     if state is None or state.members is None or parts is None:
         return ()
     sentences = []

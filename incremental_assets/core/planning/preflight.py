@@ -74,7 +74,7 @@ def lags_behind(state: State | None, bound: Bound) -> str:
 
 
 def check_zone(spec: TableSpec, bound: Bound) -> None:
-    """Stop if stamps are to be read in a zone that only the database knows (by an offset, a rule or a file of its own), or knows otherwise than we."""
+    """Stop if stamps are to be read in a zone that only the database knows (an offset, a rule or its own file), or that it knows with other rules."""
     cursor = spec.cursor
     if cursor is None or not spec.is_incremental or not cursor.is_zoneless:
         return
@@ -119,18 +119,18 @@ def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
 
 
 def keys_stay_single(was: Terms, now: Terms) -> bool:
-    """Whether rows that landed on the old terms can stay: where one row per key is held, only one of the same key made them so."""
+    """Whether rows that landed under the old settings can stay: with one row per key, only if the same key applied."""
     single_before, single_now = (traits_of(terms.strategy).one_row_per_key for terms in (was, now))
     return not single_now or (single_before and set(was.key) == set(now.key))
 
 
 def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
-    """Rows that had landed of transactions which it lost stay, and their numbers are given out again."""
+    """Rows of lost transactions that had landed stay, and the source will draw their numbers again."""
     turned = new_timeline(state, bound)
     if not turned:
         return ()
     sentence = (
-        f"{turned}; if it lost its last transactions, rows that had landed of them stay, and numbers below the watermark that it "
+        f"{turned}; if it lost its last transactions, their rows stay in the copy, and numbers below the watermark that it "
         "gives out again are not read: `incremental-assets check` names both"
     )
     return (sentence,)
@@ -153,7 +153,7 @@ def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple
 
 
 def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
-    """Numbers that are given out again below the watermark are never read, and nothing but the highest one tells of it."""
+    """Numbers that are drawn again below the watermark are never read, and only the highest number reveals it."""
     read = state.position.max_cursor_read if state else None
     if spec.cursor is None or read is None or highest is None or not highest < read:
         return ()
@@ -182,7 +182,7 @@ def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) 
 
 
 def identity_hidden(bound: Bound) -> tuple[str, ...]:
-    """Without it a restored or exchanged database looks like the one that was synced."""
+    """Without an identity, a restored or exchanged database looks like the one that was synced."""
     if bound.identity is not None:
         return ()
     sentence = (
@@ -212,7 +212,7 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
 
 
 def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """Columns that syncs could not read for a while: renamed and named back, or not granted. What was written meanwhile is below the watermark."""
+    """Columns that syncs could not read for a while: renamed and renamed back, or not granted. What was written meanwhile is below the watermark."""
     absent = {name.lower() for name in state.absent} if state else set()
     names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
     sentence = (
@@ -223,7 +223,7 @@ def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
 
 
 def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) -> tuple[str, ...]:
-    """A `start` that the source has not come to, which may be a slip of the pen. `reached`: its clock, or the highest number."""
+    """A `start` that the source has not reached, which may be a mistake. `reached`: its clock, or the highest number."""
     start = spec.start
     if spec.cursor is None or start is None or window.lower != start or reached is None or start <= reached:
         return ()
@@ -235,20 +235,20 @@ def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) ->
 
 
 def check_same_columns(plan: SyncPlan) -> None:
-    """Stop where a column's name stands for another column than the one that landed, unless everything is read again."""
+    """Stop if a column's name now means another column than the one that landed, unless everything is read again."""
     if plan.previous is not None and not plan.overwrites:
         check_columns_kept(plan.spec, dict(plan.previous.columns))
 
 
 def check_nulls(plan: SyncPlan, nulls: int) -> None:
-    """Stop where rows have no cursor and the configuration says so."""
+    """Stop if rows have no cursor and the configuration says so."""
     cursor = plan.spec.cursor
     if nulls and cursor is not None and plan.spec.is_incremental and cursor.nulls is NullPolicy.FAIL:
         raise CursorIsNull(plan.spec.id, cursor.column, nulls)
 
 
 def check_shrink(plan: SyncPlan, rows: int) -> None:
-    """Stop where half of the rows are gone: that is more likely an accident in the source than the truth."""
+    """Stop if half of the rows are gone: more likely an accident in the source than the truth."""
     before, table = plan.previous.rows if plan.previous else None, plan.spec.id
     if plan.overwrites and before and rows < before / 2 and not plan.request.allow_shrink:
         raise Refused(

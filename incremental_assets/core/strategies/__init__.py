@@ -18,5 +18,5 @@ _TRAITS: Mapping[Strategy, Traits] = MappingProxyType(
 
 
 def traits_of(strategy: Strategy) -> Traits:
-    """What stands behind the word."""
+    """The traits behind the name."""
     return _TRAITS[strategy]

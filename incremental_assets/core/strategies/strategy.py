@@ -23,11 +23,11 @@ class Traits(Protocol):
 
     @property
     def one_row_per_key(self) -> bool:
-        """Whether a row takes the place of the row with its key: it then needs a key, which is one of the terms, and which must be whole."""
+        """Whether a row replaces the row with its key: it then needs a complete key, which is one of the settings that rows land under."""
 
     @property
     def keeps_versions(self) -> bool:
-        """Whether a key stands in the copy once for each version of its row: of these, some are nowhere else."""
+        """Whether the copy holds several versions of one key's row, some of which exist nowhere else."""
 
     @property
     def holds(self) -> str:

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 def compact_all(
     specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float
 ) -> Iterator[Compacted | NotCompacted]:
-    """The most urgent first, and as many as begin within so many seconds, but one at least: however long syncs take, each has its turn."""
+    """The most urgent first, as many as can begin within so many seconds, but at least one: however long syncs take, each table gets its turn."""
     for done in _compacted(specs, run_id, ports, seconds):
         ports.observer.on_compaction(done)
         yield done
@@ -51,7 +51,7 @@ def _compacted(
 
 
 def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | None:
-    """Put one copy's files together. None where that does not pay, and where the next sync has to look at the table first. Raises Busy."""
+    """Compact one copy. None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
     begun = time.monotonic()
     with ports.checkpoints.lease(spec.id, run_id):
         position = ports.checkpoints.position(spec.id)
@@ -71,7 +71,7 @@ def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | Non
 
 
 def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
-    """Without the lease. A copy that is overwritten whole has other files the next time."""
+    """Checked without the lease. A copy that is overwritten completely has new files after its next sync anyway."""
     return compaction(ports.reader.layout(spec)) if spec.is_incremental else None
 
 

@@ -24,10 +24,10 @@ def recorded_on_failure(spec: TableSpec, request: Request, lease: Lease, phases:
     try:
         yield
     except BaseException as met:
-        # Of what was cancelled, any port may say anything.
+        # A cancelled operation may raise anything.
         error = Interrupted(spec.id) if this_process.asked else met
         report = SyncReport.failed(spec, request, error, phases.seconds)
-        # A staged intent stays open: its commit may be on its way, and the next run looks.
+        # A staged intent stays open: its commit may be on its way, and the next run checks.
         with suppress(IncrementalAssetsError):
             lease.record(
                 Event(spec.id, EventKind.FAILED, request.run_id, report=report, detail=sentence_of(spec.id, error))
@@ -50,6 +50,6 @@ def discarded_on_failure(plan: SyncPlan, stage: Stage) -> Iterator[None]:
 
 
 def record_failure(report: SyncReport, checkpoints: Checkpoints) -> None:
-    """Append a failure of before the sync began. Nothing of a table that another run is syncing, nor where the checkpoint table does not answer."""
+    """Append a failure from before the sync began; not if another run is syncing the table, or if the checkpoint table does not answer."""
     with suppress(IncrementalAssetsError), checkpoints.lease(report.table, report.run_id) as lease:
         lease.record(Event(report.table, EventKind.FAILED, report.run_id, report=report, detail=report.error or ""))

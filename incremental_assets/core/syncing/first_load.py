@@ -13,7 +13,7 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.target import Target
 
 WORTH_IT = 64 * 2**20
-"""Bytes in the source. For a few rows a second commit costs more than writing them twice; where the two meet is estimated, not measured."""
+"""Bytes in the source. For a few rows a second commit costs more than writing them twice; the break-even is estimated, not measured."""
 
 
 def loads_directly(spec: TableSpec, request: Request, state: State | None, target: Target | None) -> bool:

@@ -13,7 +13,7 @@ from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader
 
 NO_TABLE = -1
-"""What `Lake.version` says where there is none."""
+"""The answer of `Lake.version` if there is no table."""
 
 
 def knows_less(position: Checkpoint, target: Target) -> bool:
@@ -55,13 +55,13 @@ def rows_changed(target: Target) -> str:
 
 
 def stands(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> bool:
-    """Whether the copy is surely as the last sync left it, by the log's last version alone; a store is not asked, as that takes long."""
+    """Whether the copy is certainly as the last sync left it, by the log's last version alone; a store is not queried, as that takes long."""
     found = lake.version(spec)
     return position.target is None or found is None or found == position.target[1]
 
 
 def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
-    """What the next sync of a table will stop at, in one sentence; empty where its copy stands, and while a run is at it."""
+    """What the next sync of a table will stop at, in one sentence; empty if the copy is unchanged, or while a run is syncing it."""
     if position.open is not None or position.target is None:
         return ""
     try:

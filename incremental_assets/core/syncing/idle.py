@@ -23,7 +23,7 @@ from incremental_assets.core.ports import Checkpoints
 
 @dataclass(frozen=True, slots=True)
 class IdleNews:
-    """One such table: its state as the look found it, and what the look came to."""
+    """One such table: its state as the look found it, and the decision of the look."""
 
     spec: TableSpec
     before: State | None
@@ -31,7 +31,7 @@ class IdleNews:
 
 
 def is_news(spec: TableSpec, seen: Observation, found: NothingToDo) -> bool:
-    """Whether what was found is worth a row of the checkpoint table."""
+    """Whether the finding deserves a row of the checkpoint table."""
     if found.state is None:
         return False
     numbers = spec.cursor is not None and not spec.cursor.type.is_time
@@ -41,7 +41,7 @@ def is_news(spec: TableSpec, seen: Observation, found: NothingToDo) -> bool:
 
 
 def keep(tables: Iterable[IdleNews], checkpoints: Checkpoints) -> None:
-    """Record each as an idle sync would. One that another run holds or has changed since, or that fails, is left to the next look."""
+    """Record each as an idle sync would. A table that another run holds or has changed since, or that fails, waits for the next look."""
     for each in tables:
         table, request = each.spec.id, Request(str(uuid.uuid4()))
         with suppress(IncrementalAssetsError), checkpoints.lease(table, request.run_id) as lease:

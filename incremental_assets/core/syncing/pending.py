@@ -38,7 +38,7 @@ _REQUEST = Request(run_id="")
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A table with something to read, and the window in which it lies."""
+    """A table with something to read, and the window to read."""
 
     spec: TableSpec
     window: Window
@@ -59,7 +59,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A table that would refuse to sync, and why: asking for a run would not help."""
+    """A table that would refuse to sync, and why: requesting a run would not help."""
 
     table: TableId
     sentence: str
@@ -107,7 +107,7 @@ def _looked(
 
 
 def _put_back(decision: SyncPlan) -> NothingToDo:
-    """What is known before the run that was asked for begins: by then the clock may have been put forward again."""
+    """What is known before the requested run begins: by then the clock may have been put forward again."""
     settled = decision.settled
     return NothingToDo(
         "the source's clock was put back",
@@ -125,7 +125,7 @@ def _reached(state: State | None) -> CursorValue | None:
 
 
 def located(moved: Sequence[Pending], probe: Probe) -> tuple[Pending, ...]:
-    """The same tables; those that are read from their beginning know now where that is, so that no empty partition is announced."""
+    """The same tables; for those that are read from their beginning the beginning is now known, so that no empty partition is announced."""
     open_below = [each for each in moved if each.window.lower is None and each.spec.is_incremental]
     if not open_below:
         return tuple(moved)
@@ -136,7 +136,7 @@ def located(moved: Sequence[Pending], probe: Probe) -> tuple[Pending, ...]:
 
 
 def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """The keys that the table's next sync touches, ascending; empty where the grid has none yet.
+    """The keys that the table's next sync touches, ascending; empty if the grid has none yet.
 
     `now` is the orchestrator's clock: a source that is ahead must not name a key that does not exist yet. `known` are the keys of an
     integer grid so far.
@@ -145,7 +145,7 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
         return (CURRENT,)
     if isinstance(grid, TimeGrid):
         until = min(found.observation.bound.clock, now)
-        # A window that lies beyond the clock, or below the grid, is loaded all the same and announced by the open key.
+        # A window beyond the clock, or below the grid, is loaded nevertheless and announced by the open key.
         return touched(grid, found.announced, until) or keys(grid, until)[-1:]
     highest = found.observation.highest
     if highest is None:
@@ -156,7 +156,7 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
 
 
 def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport, now: datetime) -> tuple[str, ...]:
-    """The keys above `last`, the last that was asked for, that a landed sync touched because they began before it read."""
+    """The keys above `last`, the last requested one, that a landed sync touched because they began before it read."""
     if not isinstance(grid, TimeGrid) or spec.cursor is None or report.window is None or report.clock is None:
         return ()
     begins, upper = window_of(grid, last, spec.cursor.type).upper, report.window.upper

@@ -16,11 +16,11 @@ from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less, other_hand, other_version, rows_changed
 
 FORGOTTEN = 1000
-"""More sequences than were ever announced in a row without one that the lake saw."""
+"""More sequences than were ever announced in a row without a commit."""
 
 
 def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Checkpoint:
-    """Where the table stands once an intent left open is closed, and a lost checkpoint table rebuilt from the lake."""
+    """The position of the table after an open intent was closed, and a lost checkpoint table rebuilt from the lake."""
     position = ports.checkpoints.position(spec.id)
     if position.open is not None:
         return _take_over(spec, request, position, lease, ports)
@@ -50,7 +50,7 @@ def agree(
         gone = "" if refreshes else other_hand(position, None)
         if gone:
             raise _changed(spec, gone)
-        # Nothing can have landed in a table that is not there, whatever is remembered of one.
+        # Nothing can have landed in a table that does not exist, whatever is recorded of one.
         return (position if position.state is None else replace(position, state=None)), None
     if not target.app_id:
         raise TargetChanged(
@@ -83,7 +83,7 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
         return position
     target = ports.reader.inspect(spec, position.target[1] if position.target else None)
     if target is not None and target.seq > position.last_seq:
-        # An older copy of the checkpoint table. The lake has gone on since, and what landed there fences.
+        # An older copy of the checkpoint table. The lake has newer commits, and what landed there fences.
         position, _ = agree(spec, request, position, lease, ports)
     elif left.staged:
         _fence(spec, request, position, lease, ports)
@@ -95,13 +95,13 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
 
 
 def _fence(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports) -> None:
-    """What the dead run has not committed, it never will. An engine may still be at its last operation, whose commit can come first, once."""
+    """Prevents the dead run from committing later. An engine may still be at its last operation, whose commit can come first, once."""
     for seq in (1 + position.last_seq, 2 + position.last_seq):
         fence = CommitIds(position.app_id, seq, uuid.uuid4().hex)
-        # Only while the lease is ours: else it is no dead run that commits.
+        # Only while the lease is ours: otherwise the other writer is not a dead run.
         lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
         try:
-            # It carries no state: the newest in the log is the one in force, and the sleeping run may write that at this moment.
+            # It carries no state: the newest one in the log is in force, and the sleeping run may write that at this moment.
             ports.writer.fence(spec, fence, None)
         except Overtaken:
             if seq > 1 + position.last_seq:
@@ -111,7 +111,7 @@ def _fence(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease
 
 
 def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: OpenIntent, commit: Commit | None) -> Event:
-    """What closes a sequence that was left open: abandoned, or landed with its own numbers."""
+    """The event that closes an open sequence: abandoned, or landed with its own numbers."""
     names = Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id)
     if commit is None or commit.state is None:
         return replace(names, detail="its run ended before it landed")
@@ -146,7 +146,7 @@ def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports)
 
 
 def _rebuild(spec: TableSpec, request: Request, position: Checkpoint, target: Target, lease: Lease) -> Checkpoint:
-    """Without a state in the lake's log (it was cleaned) the table is read again from the start, under sequences above all that were used."""
+    """Without a state in the lake's log (it was cleaned), the table is read again from the start, with sequences above all used ones."""
     state, detail = target.state, "rebuilt from the lake"
     if state is None:
         detail = "the lake's log no longer holds a position: the table is read again from the start"

@@ -48,7 +48,7 @@ def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> 
     with checkpoints.lease(spec.id, run_id) as lease:
         position = checkpoints.position(spec.id)
         if position.state is None:
-            raise SelectionError(f"{spec.id}: no sync of this table is recorded, so that it takes any source as it is")
+            raise SelectionError(f"{spec.id}: no sync of this table is recorded, so it accepts any source")
         state = position.state.moved_to_another_cluster()
         kept = position.state.identity
         detail = f"the source was accepted in place of {kept}" if kept else ""
@@ -68,13 +68,13 @@ def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> 
 
 
 def reset_state(spec: TableSpec, state: State, to: CursorValue | None, left: OpenIntent | None = None) -> State:
-    """The state from which the next sync reads again, on the terms of today, even if a sync that died should still turn out to have landed."""
+    """The state from which the next sync reads again, with today's settings, even if a sync that died turns out to have landed."""
     rewound = state.rewound(spec.terms, to)
     return rewound if left is None or not left.staged else _outliving(rewound, left)
 
 
 def _outliving(state: State, left: OpenIntent) -> State:
-    """The next sync closes `left` and takes over its state only where that is of a later sequence than the one in force.
+    """The next sync closes `left` and takes over its state only if that has a later sequence than the one in force.
 
     How far `left` has read is not known here, so nothing may be appended unchecked.
     """

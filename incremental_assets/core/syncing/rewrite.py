@@ -11,11 +11,11 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.syncing.overlap import Overlap
 
 MUCH = 1 / 2
-"""Of a target's rows in one batch: from there on what is written is at most twice the batch, however large the target."""
+"""Share of a target's rows in one batch: above it, what is written is at most twice the batch, however large the target."""
 
 
 def lands_whole(plan: SyncPlan, found: Overlap | None) -> bool:
-    """Whether an upsert writes each row of its batch, and each takes the place of one row at the most: only then is all counted by one number.
+    """Whether an upsert writes each row of its batch, and each replaces at most one row: only then one number counts everything.
 
     After a reset the target may hold several rows of a key.
     """

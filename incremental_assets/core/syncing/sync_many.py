@@ -26,7 +26,7 @@ RequestFor = Callable[[TableSpec], Request]
 def sync_many(
     specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
 ) -> tuple[SyncReport, ...]:
-    """Sync every table, `parallel` at a time. The observer hears each report as it lands; they come back in the order of `specs`."""
+    """Sync every table, `parallel` at a time. The observer gets each report as it lands; they are returned in the order of `specs`."""
     with listening(as_they_land(specs, request_for, ports, parallel)) as landing:
         reports = {report.table: report for report in landing}
     return tuple(reports[spec.id] for spec in specs)
@@ -36,7 +36,7 @@ def as_they_land(
     specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
 ) -> Generator[SyncReport]:
     """One report per table, in the order in which they finish. If the caller stops iterating, running syncs finish and no other begins."""
-    # A big table begun last would run alone at the end.
+    # A big table that begins last would run alone at the end.
     ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
     # Not in a pool: an interrupted process would wait for its threads.
     yield from as_they_end(
@@ -46,7 +46,7 @@ def as_they_land(
 
 @contextmanager
 def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
-    """Until the end of the block. A run that is ended from outside meanwhile cancels what is at work."""
+    """Until the end of the block. If the run is interrupted meanwhile, running syncs are cancelled."""
     with closing(reports):
         try:
             yield reports

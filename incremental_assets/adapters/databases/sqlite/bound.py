@@ -58,7 +58,7 @@ def _blind(writer: int) -> str:
     if not sys.platform.startswith("linux"):
         return "whether another process is writing the file can be seen on Linux only; set a `holdback`"
     return (
-        f"process {writer} has held the file's write lock for longer than {sum(PATIENCE):.1f} s, and nothing tells since when; "
+        f"process {writer} has held the file's write lock for longer than {sum(PATIENCE):.1f} s, and it is not known since when; "
         "end its transaction, or set a `holdback`"
     )
 
