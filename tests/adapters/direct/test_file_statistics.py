@@ -57,7 +57,6 @@ def whole(kind: str, *values: int) -> pa.Array:
         ("timestamp", (whole("timestamp", 0, 9_223_339_708_799_999_999),), NOT_TOLD),
         ("timestamp", (whole("timestamp", 2**63 - 1, -(2**63)),), NOT_TOLD),
     ],
-    ids=str,
 )  # fmt: skip
 def test_ends(kind: str, values: tuple[Any, ...], expected: tuple[Any, Any]) -> None:
     assert ends(kind, *values) == expected
