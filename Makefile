@@ -36,7 +36,7 @@ test: setup check ## make check, the pure tests, PostgreSQL, Spark, and the comm
 acceptance: setup ## what takes longer: Dagster's UI, daemon, deployment, component, cluster, faults, known-bad variants (TESTS=all for minutes each)
 	$(BIN)/pytest $(WORKERS) -m acceptance $(ARGS)
 
-durations: setup ## play all tests and write how long each took; the result is docs/durations.md
+durations: setup ## run all tests and write how long each took; the result is docs/durations.md
 	$(BIN)/pytest $(WORKERS) -p tests.durations --durations-table=docs/durations.md $(ARGS)
 
 check: setup ## style, types, and who may import whom
@@ -45,7 +45,7 @@ check: setup ## style, types, and who may import whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-conformance: setup ## play every fault and write docs/conformance.md (ARGS="-k kill", ARGS=--engine)
+conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k kill", ARGS=--engine)
 	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(WORKERS) $(ARGS)
 
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json

@@ -1,7 +1,7 @@
-"""The same thing as a Dagster component: what `sources.yaml` says stands under `attributes` of a team's own `defs.yaml`.
+"""The same as a Dagster component: the content of `sources.yaml` is written under `attributes` of a project's own `defs.yaml`.
 
-The file is read by our own parser, text and lines, so that every mistake in it is told at once and at its place. Several components live
-in one project: each binds its runtime under a key of its own.
+Our own parser reads the file, so that all mistakes are reported at once, each with its line. A project may have several components: each
+binds its runtime under its own key.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Misconfigured(ConfigurationError):
 
     @__traceback__.setter
     def __traceback__(self, _: object) -> None:
-        """Whoever passes it on may try."""
+        """The traceback may be assigned and is ignored."""
 
 
 class Attributes(BaseModel):
-    """What `dg` knows of the attributes: their schema. It takes everything, since our parser reads the file itself and says more."""
+    """The schema of the attributes for `dg`. It accepts everything, since our parser reads the file itself and reports more."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -70,12 +70,12 @@ class IncrementalSource(Component):
 
     @classmethod
     def get_spec(cls) -> ComponentTypeSpec:
-        """What it makes."""
+        """The assets, checks, sensors and jobs."""
         return ComponentTypeSpec(produces=["asset", "asset_check", "job", "sensor", "schedule", "resource"])
 
     @classmethod
     def load(cls, attributes: BaseModel | None, context: ComponentLoadContext) -> IncrementalSource:  # noqa: ARG003
-        """From the file that Dagster is loading; what it made of the attributes has lost their lines."""
+        """Read again from the file that Dagster is loading; Dagster's own attributes have lost their lines."""
         loc = context.component_loc
         file = find_defs_or_component_yaml(loc.file_path) if isinstance(loc, ComponentPath) else None
         if file is None or not isinstance(loc, ComponentPath):

@@ -1,4 +1,4 @@
-"""Composition root: reads the configuration, binds what opens it, and hands Dagster its definitions.
+"""Composition root: reads the configuration, opens what it needs, and gives Dagster its definitions.
 
 Loading asks no source and starts no JVM. Tables that the configuration does not list, and the columns of all of them, come from the
 catalogue last seen, which is kept with the checkpoints.
@@ -37,7 +37,7 @@ def config_path() -> Path:
 
 @definitions
 def defs() -> Definitions:
-    """What `workspace.yaml` loads: nothing happens before Dagster asks for it."""
+    """Loaded by `workspace.yaml`: nothing happens before Dagster calls it."""
     end_runs_with_server()
     with _uncollected():
         return of(Runtime(_loaded()))
@@ -60,13 +60,13 @@ def of(runtime: Runtime) -> Definitions:
     """Everything that a configuration describes, around one runtime."""
     return Definitions.merge(
         build(runtime.configuration, catalogues(runtime), {RESOURCE: runtime, "spark": runtime.spark}),
-        # For what the UI materializes without a job; in a project of somebody else's that is not ours to say.
+        # For what the UI materializes without a job; in another project that is not ours to set.
         Definitions(executor=ONE_SESSION),
     )
 
 
 def catalogues(runtime: Runtime) -> dict[str, tuple[TableShape, ...]]:
-    """What the sources looked like when they were last seen; nothing for one that never was."""
+    """The last seen catalogues; nothing for a source that was never seen."""
     try:
         return {
             source.name: runtime.checkpoints.catalogue(source.name) or () for source in runtime.configuration.sources

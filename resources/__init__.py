@@ -1,1 +1,1 @@
-"""Typed configuration that opens engine objects: the only place that reads secrets, and the one where a session begins."""
+"""Typed configuration that opens the adapters: the only place that reads secrets, and where a session is opened."""

@@ -1,4 +1,4 @@
-"""Where Dagster stores, and what of ours lies beside it. Looked up, never made."""
+"""Dagster's home folder, and our files in it. Looked up, never created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lake of the configuration, and the stage beside it. Both are handed a way to a session, and use it only when rows move."""
+"""The lake of the configuration, and its staging area. Both receive a session provider, and use it only when rows move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One configuration, opened piece by piece as it is needed: the command line, the assets, the checks and the sensors all ask here."""
+"""One configuration, opened piece by piece on demand: used by the command line, the assets, the checks and the sensors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Runtime:
 
     @property
     def checkpoints(self) -> SqlCheckpoints:
-        """The memory of what has landed."""
+        """The checkpoint table."""
         with self._lock:
             if self._checkpoints is None:
                 self._checkpoints = open_checkpoints(self.configuration.checkpoints, writes=self._writes)
@@ -84,7 +84,7 @@ class Runtime:
         return ProcessIdentity.parse(process).is_gone
 
     def probe(self, source: str) -> SqlProbe:
-        """Light questions to a source, by its name."""
+        """Light queries to a source, by its name."""
         with self._lock:
             if source not in self._probes:
                 self._probes[source] = open_probe(self.configuration.source(source), self.configuration.path)
@@ -110,7 +110,7 @@ class Runtime:
     def specs(self, source: str) -> Resolved:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""
         shapes = self.probe(source).catalogue()
-        # A sensor looks every minute, and the database's estimates of rows and bytes are no news.
+        # A sensor looks every minute; new estimates of rows and bytes do not count as a change.
         lasting = tuple(replace(shape, rows=0, bytes=0, pages=0) for shape in shapes)
         if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, shapes)
@@ -137,7 +137,7 @@ class Runtime:
                 self._spark.close()
 
     def _open_tasks(self) -> Tasks:
-        """One for all sources, so that what their syncs bring at the same time is one job."""
+        """One for all sources, so that work of concurrent syncs becomes one job."""
         from incremental_assets.adapters.spark.tasks import Tasks
 
         if self._tasks is None:
@@ -148,7 +148,7 @@ class Runtime:
         return self.spark.session() if self.spark.is_open else self.spark.session(self._work())
 
     def _work(self) -> Work:
-        """What a session is opened for, as far as can be foreseen: so many rows that they make up for a slower start, or ticks."""
+        """What a session is opened for, as far as can be predicted: enough rows to make up for a slower start, or ticks."""
         from incremental_assets.adapters.spark.session import Work
 
         positions, ahead = self.checkpoints.positions(), 0

@@ -1,4 +1,4 @@
-"""A source of the configuration, opened: its references are looked up here and nowhere else."""
+"""A source of the configuration, opened: its secrets are resolved here and nowhere else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def open_probe(source: SourceConfig, file: Path) -> SqlProbe:
-    """Light questions to the source; connects with the first of them."""
+    """Light queries to the source; connects with the first of them."""
     from incremental_assets.adapters.databases.probe import SqlProbe
 
     return SqlProbe(address(source, file), source.name)
@@ -56,15 +56,13 @@ def address(source: SourceConfig, file: Path) -> Address:
     # What a reference led to may be a secret by mistake, so that only the reference is shown.
     if not problems and not is_file and not (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
         problems.append(
-            Problem(
-                str(file), source.line, str(source.port), "what is there is not a port; write a number from 1 to 65535"
-            )
+            Problem(str(file), source.line, str(source.port), "the value is not a port; write a number from 1 to 65535")
         )
     if not problems and isinstance(source.host, Reference):
         try:
             checked_host(host)
         except ValueError as error:
-            problems.append(Problem(str(file), source.line, str(source.host), f"what is there is not a host: {error}"))
+            problems.append(Problem(str(file), source.line, str(source.host), f"the value is not a host: {error}"))
     if problems:
         raise ConfigurationError(tuple(problems))
     return Address(
@@ -78,7 +76,7 @@ def address(source: SourceConfig, file: Path) -> Address:
         connect_timeout=source.options.connect_timeout,
         socket_timeout=source.options.socket_timeout,
         statement_timeout=source.options.statement_timeout,
-        # `schemas` says where tables that are not listed are looked for; a listed one may lie anywhere.
+        # `schemas` says where unlisted tables are searched; a listed one may be in any schema.
         schemas=tuple(dict.fromkeys((*source.schemas, *(table.schema for table in source.tables)))),
         fetch_size=source.fetch_size,
         connections=source.parallel.connections,
@@ -90,7 +88,7 @@ def _located(source: SourceConfig) -> tuple[str | int | Reference | None, ...]:
 
 
 def _look_up(reference: Reference) -> str:
-    """The value behind a reference; LookupError says in half a sentence why there is none. The value itself is never quoted."""
+    """The value of a reference; LookupError says in half a sentence why there is none. The value itself is never quoted."""
     if reference.kind == "env":
         value = os.environ.get(reference.name, "")
         if not value:
@@ -112,7 +110,7 @@ def _look_up(reference: Reference) -> str:
     if not value:
         raise LookupError("the file is empty; write the value into it")
     if not _is_text(value):
-        raise LookupError("the file holds a NUL, which no value does; remove it")
+        raise LookupError("the file contains a NUL, which no value can; remove it")
     return value
 
 

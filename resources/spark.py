@@ -38,7 +38,7 @@ class SparkResource(ConfigurableResource):
         return self._door()(work)
 
     def lazy(self) -> LazyPySparkResource:
-        """The same session as `dagster_pyspark` hands it out, for assets of one's own that were written for it."""
+        """The same session in the form of `dagster_pyspark`, for your own assets that use it."""
         from dagster_pyspark import LazyPySparkResource
 
         lazy = LazyPySparkResource(spark_config={})

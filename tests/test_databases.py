@@ -20,9 +20,6 @@ WORDS = {
     "incremental_assets/core/config/addresses.py": "the address of the checkpoints",
     "incremental_assets/core/config/document.py": "an example of the address of the checkpoints",
     "incremental_assets/core/config/validate.py": "an example in a message",
-    "incremental_assets/core/planning/preflight.py": "pg_upgrade in the cure of an exchanged source",
-    "incremental_assets/cli/main.py": "the help of the demo",
-    "incremental_assets/cli/findings.py": "the name of a privilege in a cure",
 }
 NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|oracle", re.IGNORECASE)
 

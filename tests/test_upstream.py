@@ -37,6 +37,7 @@ def test_dagster_the_last_evaluation_of_a_check_says_whether_it_succeeded() -> N
 def test_dagster_a_launcher_can_ask_the_server_that_executes_a_run() -> None:
     """defs/launcher.py, under which run monitoring notices runs that died with their server."""
     from dagster import DefaultRunLauncher
+    from dagster._core.errors import DagsterUserCodeUnreachableError
     from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
     from dagster._grpc.client import DagsterGrpcClient
     from dagster._grpc.types import CanCancelExecutionRequest, CanCancelExecutionResult
@@ -48,6 +49,7 @@ def test_dagster_a_launcher_can_ask_the_server_that_executes_a_run() -> None:
     answer = serialize_value(CanCancelExecutionResult(can_cancel=False))
     assert not deserialize_value(answer, CanCancelExecutionResult).can_cancel
     assert CanCancelExecutionRequest(run_id="r").run_id == "r"
+    assert issubclass(DagsterUserCodeUnreachableError, Exception)
 
 
 def test_dagster_puts_its_own_handler_in_the_place_of_every_other() -> None:

@@ -1,4 +1,4 @@
-"""Who else on this machine may see what we write: nobody, and a group where the lake's folder lets it in."""
+"""File permissions: what we write is readable by its owner only, and by a group if the lake's folder allows it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ UMASK = 0o027
 
 
 def own_folder(path: Path) -> Path:
-    """The folder, made for this user alone where it is missing, as are those above it; one that is there keeps its mode."""
+    """The folder, created for this user alone if it is missing, as are its parents; an existing one keeps its mode."""
     for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     return path
 
 
 def own_file(path: Path) -> None:
-    """An empty file for this user alone, unless it is there; where it cannot be made, whatever wants to write it says so."""
+    """An empty file for this user alone, unless it exists; if it cannot be created, the later write reports it."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def scratch_folder() -> Path:
-    """Where Spark keeps what it shuffles and spills: one folder of this user's among the temporary ones."""
+    """Where Spark stores shuffles and spills: a folder of this user in the temporary folder."""
     shared = Path(tempfile.gettempdir()) / f"incremental-assets-{os.geteuid()}"
     with suppress(FileExistsError):
         shared.mkdir(mode=0o700)
@@ -47,7 +47,7 @@ def strict() -> int:
 
 @contextmanager
 def strictly() -> Iterator[None]:
-    """A process that is started in this block writes nothing for everybody."""
+    """A process that is started in this block creates no world-readable file."""
     before = os.umask(strict())
     try:
         yield

@@ -1,4 +1,4 @@
-"""Which process holds a lease, and whether it is still there."""
+"""Which process holds a lease, and whether it is still running."""
 
 from __future__ import annotations
 
@@ -91,5 +91,5 @@ def _started(pid: int) -> str | None:
 
 
 def _answers(pid: int) -> bool:
-    """Whether there is a process of that number, be it another user's."""
+    """Whether there is a process of that number, even one of another user."""
     return psutil.pid_exists(pid)

@@ -1,4 +1,4 @@
-"""The run that an archive of classes is made from: literal rows go through the engine's own rooms, as a sync would send them, into a lake thrown away."""
+"""The training run for the class-data archive: literal rows pass through the adapters as a sync would send them, into a temporary lake."""
 
 from __future__ import annotations
 

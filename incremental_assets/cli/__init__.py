@@ -1,1 +1,1 @@
-"""The command line: one function per verb, and what all of them share."""
+"""The command line: one function per command, and what they share."""

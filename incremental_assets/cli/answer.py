@@ -1,4 +1,4 @@
-"""What a verb answers: one JSON document, the same for eyes, and an exit status."""
+"""The answer of a command: a JSON document, the same for people, and an exit status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DONE, FAILED, WRONG, REFUSED, BUSY, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One text of a table. `tone` is what it means: good, bad, warn, dim or nothing."""
+    """One text of a table. `tone` is its meaning: good, bad, warn, dim or nothing."""
 
     text: str
     tone: str = ""
@@ -21,7 +21,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for eyes. Columns named in `right` are numbers; those in `spare` give way first on a narrow terminal."""
+    """A table for people. Columns named in `right` are numbers; those in `spare` are dropped first on a narrow terminal."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell | str, ...], ...]
@@ -32,7 +32,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence below or above a table; `wrap` is False for what is copied from the terminal."""
+    """A sentence below or above a table; `wrap` is False for text that people copy from the terminal."""
 
     text: str
     tone: str = ""
@@ -44,7 +44,7 @@ Shown = Grid | Note
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`document` is what `--json` prints; `shown` is what everybody else sees."""
+    """`document` is what `--json` prints; `shown` is printed otherwise."""
 
     document: Mapping[str, Any]
     shown: Sequence[Shown] = field(default=())

@@ -1,4 +1,4 @@
-"""Verdicts of the command line, reported to Dagster's instance: its UI shows what the terminal says."""
+"""Verdicts of the command line, reported to Dagster's instance so that its UI shows them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DagsterChecks(Observer):
 
 @contextmanager
 def shown_in_dagster(say: Callable[[str], None]) -> Iterator[DagsterChecks]:
-    """An observer that reports to the instance of DAGSTER_HOME; to nobody where that does not open."""
+    """An observer that reports to the instance of DAGSTER_HOME; one that does nothing if that does not open."""
     with ExitStack() as stack:
         instance: DagsterInstance | None = None
         try:

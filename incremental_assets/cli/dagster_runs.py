@@ -1,4 +1,4 @@
-"""Syncs that move rows run through Dagster's instance, in this process: they are seen in the UI like the sensor's, and share one Spark session."""
+"""Syncs that move rows run through Dagster's instance, in this process: the UI shows them like the sensor's, and they share one Spark session."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-"""What Dagster logs is kept with the run; on the terminal it would drown the answer."""
+"""Dagster's log is stored with the run; on the terminal it would hide the answer."""
 
 
 BACKFILL_TAG = "incremental_assets/backfill"
-"""Table and window as they were asked for, by which a second call knows what the first one has landed."""
+"""Table and window as requested, by which a second call knows what the first one has landed."""
 
 
 class DagsterRuns:
@@ -137,7 +137,7 @@ class DagsterRuns:
             return SyncReport.failed(spec, request, busy)
         if error:
             return SyncReport.failed(spec, request, SetupError(f"{table}: {error}"))
-        return replace(SyncReport.of(spec, request, Status.IDLE), reason="nothing moved")
+        return replace(SyncReport.of(spec, request, Status.IDLE), reason="nothing changed")
 
 
 class Reports(Observer):

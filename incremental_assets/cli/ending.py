@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a verb is at work: a word at once, what is at work is cancelled, and the process ends within seconds.
+"""Ctrl-C and SIGTERM during a command: a message at once, work is cancelled, and the process ends within seconds.
 
 Python runs a signal's handler in the main thread, between two steps of it, and Dagster puts handlers of its own in the place of ours. So
 a thread hears of signals as well, from the operating system, whatever the main thread waits for.
@@ -20,7 +20,7 @@ from incremental_assets.core.interruption import this_process
 
 TERMINATED = 143
 _ENDS_WITHIN = 4.5
-"""Seconds after which the process ends wherever it is. What it leaves is what a killed one leaves, and the next run finds it."""
+"""Seconds after which the process exits wherever it is. It leaves what a killed one leaves, and the next run finds that."""
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 _WORDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 
@@ -31,7 +31,7 @@ class Terminated(BaseException):
 
 def sentence(code: int) -> str:
     """How a verb that was ended says so."""
-    return f"{_WORDS[code]}; what had landed stays landed, the next call goes on from there"
+    return f"{_WORDS[code]}; what had landed stays landed, the next call resumes from there"
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def ended_by_signals() -> Iterator[None]:
 
 
 class _Ending:
-    """What a verb has heard of its end."""
+    """The signals that a command has received."""
 
     def __init__(self, stderr: TextIO) -> None:
         self._stderr, self._code = stderr, 0
@@ -79,7 +79,7 @@ class _Ending:
             os.close(ears)
 
     def raise_if_signalled(self) -> None:
-        """Raises what the signal means, if there was one: a handler of Dagster's, or whatever was cancelled, may have raised anything."""
+        """Raises the meaning of the signal, if there was one: a handler of Dagster's, or cancelled work, may have raised anything."""
         if self._code == TERMINATED:
             raise Terminated from None
         if self._code == INTERRUPTED:
@@ -99,7 +99,7 @@ class _Ending:
                 self._now()
             elif code:
                 self._code = code
-                self._say(f"{_WORDS[code]}: what has landed stays, the rest is being ended")
+                self._say(f"{_WORDS[code]}: what has landed stays, the rest is being cancelled")
                 this_process.ask_for_good()
                 self._deadline.start()
 
@@ -115,7 +115,7 @@ class _Ending:
 
 
 def _end_jvm() -> None:
-    """Nobody who has not imported Spark has started it."""
+    """Stop the JVM; without an import of Spark there is none."""
     if "pyspark" in sys.modules:
         from incremental_assets.adapters.spark import jvm
 

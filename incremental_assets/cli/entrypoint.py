@@ -1,4 +1,4 @@
-"""Around every verb: stdout is kept for its answer, an error is one sentence and an exit status, never a traceback."""
+"""Around every command: stdout is kept for the answer, an error is one sentence and an exit status, never a traceback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run(commands: click.Group, arguments: Sequence[str]) -> int:
-    """Run one verb and print what it answers; gives the exit status."""
+    """Run one command and print its answer; returns the exit status."""
     as_json = "--json" in arguments
     with _terminable(), _stdout_kept() as out:
         try:
@@ -31,7 +31,7 @@ def run(commands: click.Group, arguments: Sequence[str]) -> int:
             return _print_answer(answer, out, as_json=as_json) if isinstance(answer, Answer) else int(answer or DONE)
         except BrokenPipeError:
             return _reader_gone()
-        except BaseException as error:  # noqa: BLE001 - nobody is above us; what it was decides the exit status
+        except BaseException as error:  # noqa: BLE001 - the outermost handler; the error decides the exit status
             return _fail(error, out, as_json=as_json)
 
 
@@ -57,7 +57,7 @@ def _fail(error: BaseException, out: TextIO, *, as_json: bool) -> int:
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """What people read, and the exit status."""
+    """The sentence for people, and the exit status."""
     match error:
         case IncrementalAssetsError():
             return str(error), exit_code_of(error)
@@ -71,7 +71,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         case Terminated():
             return sentence(TERMINATED), TERMINATED
     return (
-        f"unexpected {type(error).__name__}, which is a mistake of this program; its traceback is in {_log(error)}",
+        f"unexpected {type(error).__name__}, which is a bug in this program; its traceback is in {_log(error)}",
         FAILED,
     )
 

@@ -1,4 +1,4 @@
-"""What `doctor` finds of one source and its tables: pure, from facts to findings with their cures."""
+"""The findings of `doctor` on one source and its tables: pure, from facts to findings with their cures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `cure` says what to do unless it is ok."""
+    """One finding; `cure` says what to do unless it is ok."""
 
     subject: str
     topic: str
@@ -38,7 +38,7 @@ class Finding:
 
 
 def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
-    """What to ask the source of a table: the columns by which it will be read, if it is not read whole."""
+    """What to query of a table: the columns by which it will be read, if it is not read whole."""
     return Wanted(table, () if traits_of(terms.strategy).overwrites else _columns(terms.cursor))
 
 
@@ -58,14 +58,14 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
             name,
             "guarantee",
             "other users' transactions cannot be seen, so that runs are best_effort",
-            f"grant pg_read_all_stats; {_SQL}",
+            f"{facts.cures.unseen_transactions}; {_SQL}",
         )
     elif not facts.tracks_activities:
         yield _warn(
             name,
             "guarantee",
-            "track_activities is off, so that runs are best_effort",
-            "set track_activities = on in the database, or a `holdback`",
+            "the server does not show what its sessions do, so that runs are best_effort",
+            facts.cures.untracked_sessions,
         )
     else:
         yield Finding(name, "guarantee", Health.OK, "open transactions can be seen: the bound is settled")
@@ -74,7 +74,7 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
             name,
             "identity",
             "the database does not say which one it is, so that a restored or exchanged one would not be noticed",
-            f"grant pg_control_system() and pg_control_checkpoint(); {_SQL}",
+            f"{facts.cures.no_identity}; {_SQL}",
         )
     if facts.encoding not in ("UTF8", "SQL_ASCII"):
         yield Finding(name, "encoding", Health.OK, f"{facts.encoding}, converted to UTF-8 by the server")
@@ -108,14 +108,14 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
             name,
             "row security",
             "row-level security hides rows from this user, which are then never synced",
-            "grant BYPASSRLS, or a policy that shows every row",
+            source.cures.hidden_rows,
         )
     if not spec.shape.logged:
         yield _warn(
             name,
             "unlogged",
-            "it is UNLOGGED, or a part of it is: a crash of the server empties it, and the copy keeps its rows",
-            "ALTER TABLE … SET LOGGED, or run `incremental-assets check` and `sync --full-refresh` after a crash",
+            "it is not logged, or a part of it is not: a crash of the server empties it, and the copy keeps its rows",
+            source.cures.emptied_by_crash,
         )
     if not landed:
         yield Finding(name, "first load", Health.OK, _first_load(facts))
@@ -136,7 +136,7 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             name,
             "numbers",
             f"{apart}: such a row may be missed",
-            "make the column GENERATED ALWAYS AS IDENTITY if none does, or set a `lookback` of as many numbers as such rows may lag",
+            source.cures.numbers_apart,
         )
     if facts.unindexed:
         fits = False
@@ -167,7 +167,7 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             name,
             "zone",
             Health.OK,
-            f"{cursor.column} is read in {zone}: no session that writes may set another TimeZone",
+            f"{cursor.column} is read in {zone}: no session that writes may set another time zone",
         )
     if spec.key and not spec.key_enforced:
         fits = False
@@ -189,7 +189,7 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
 
 
 def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Finding]:
-    """What keeps every run of this table from `settled`."""
+    """The reasons why no run of this table can be `settled`."""
     zone = cursor.zone or source.zone
     found = (
         (
@@ -200,20 +200,17 @@ def _doubts(spec: TableSpec, cursor: Cursor, source: SourceFacts) -> Iterator[Fi
         (
             "login",
             of_logins(spec, source.login_trigger),
-            "drop or disable the trigger, or set a `holdback` longer than a login may take (authentication_timeout)",
+            source.cures.login_trigger,
         ),
         (
             "numbers",
             of_numbers(spec),
-            (
-                "let a default draw them from one sequence that counts up, with CACHE 1 and NO CYCLE, take a time cursor, "
-                "or set a `lookback` of as many numbers as are to be looked through each time"
-            ),
+            source.cures.numbers,
         ),
         (
             "zone",
             of_roles(spec, zone, source.clock),
-            "give the role the database's TimeZone, or make the column a timestamptz",
+            source.cures.role_zones,
         ),
     )
     guarantee = Guarantee.HOLDBACK if spec.holdback else Guarantee.BEST_EFFORT

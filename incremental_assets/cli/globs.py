@@ -1,4 +1,4 @@
-"""`--select`: globs over `source.schema.table` or `schema.table`, as the name is or as SQL quotes it."""
+"""`--select`: globs over `source.schema.table` or `schema.table`, plain or quoted as in SQL."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def the_one(patterns: Sequence[str], tables: Collection[TableId]) -> TableId:
 
 
 def matches(pattern: str, table: TableId) -> bool:
-    """Whether the glob stands for this table. A name that holds glob characters is matched by itself too."""
+    """Whether the glob matches this table. A name that holds glob characters also matches itself."""
     return any(pattern == name or fnmatchcase(name, pattern) for name in _spellings(table))
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from incremental_assets.cli.ages import age
 from incremental_assets.cli.findings import Finding, Health
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
 from incremental_assets.core.checks.lateness import Lateness, LateRows, advised
 from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_roles
-from incremental_assets.core.words import counted
+from incremental_assets.core.words import age, counted
 
 
 def of_lateness(

@@ -1,4 +1,4 @@
-"""`incremental-assets VERB`: one function per verb, each handed over to its room in `verbs`.
+"""`incremental-assets COMMAND`: one function per command, each passed on to its module in `commands`.
 
 Only click is imported here: `--help` answers at once, and a verb loads what it needs itself.
 """
@@ -30,7 +30,7 @@ NOT_YET = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
-    # What is imported stays: it need not be looked through for garbage again and again, and not once more at the end, which took a second.
+    # Imported modules stay: the garbage collector need not visit them again and again, nor once more at exit, which took a second.
     gc.set_threshold(50_000)
     code = run(commands, sys.argv[1:] if arguments is None else arguments)
     gc.freeze()
@@ -58,7 +58,9 @@ def commands() -> None:
     help="TPC-H scale factor; 1 is 8.6 million rows.",
 )
 @click.option(
-    "--fresh/--keep", default=True, help="Begin from empty folders (default), or live another day on what is there."
+    "--fresh/--keep",
+    default=True,
+    help="Start from empty folders (default), or simulate another day on the existing data.",
 )
 def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     """A real PostgreSQL synced into Delta twice, and proven equal.
@@ -68,7 +70,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     """
     from incremental_assets.cli.commands import demo as verb
 
-    return verb.run(config, verb.Wishes(scale=Decimal(str(scale)), fresh=options["fresh"]))
+    return verb.run(config, verb.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 
 @commands.command()
@@ -79,7 +81,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
 def dev(config: Path | None, port: int, **_: Any) -> Answer:
     """Dagster's UI and daemon, until Ctrl-C.
 
-    With the shipped configuration the demo's database is brought up too. The UI has no authentication: it stays on 127.0.0.1.
+    With the shipped configuration, the demo's database is started too. The UI has no authentication: it stays on 127.0.0.1.
     """
     from incremental_assets.cli.commands import dev as verb
 
@@ -120,12 +122,12 @@ def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @click.option(
     "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
 )
-@click.option("--reset-watermarks", is_flag=True, help="The same as the verb reset (needs --yes).")
+@click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
 @yes
 def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
     """Bring tables up to date, through Dagster, with progress.
 
-    Tables in which nothing moved are finished without Spark. One table's failure never stops the others.
+    Unchanged tables are finished without Spark. One table's failure never stops the others.
     """
     if reset_watermarks:
         from incremental_assets.cli.commands import reset as other
@@ -134,7 +136,7 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     from incremental_assets.cli.commands import sync as verb
 
     return verb.run(
-        config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
+        config, select, verb.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
     )
 
 
@@ -202,9 +204,7 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
     metavar="A",
     help="First cursor value or day to read again, such as 2024-01-01 or 0.",
 )
-@click.option(
-    "--to", "upper", metavar="B", help="The first value that is no longer read; default: everything there is now."
-)
+@click.option("--to", "upper", metavar="B", help="The first value that is not read; default: everything up to now.")
 @click.option(
     "--windows-per-run",
     type=click.IntRange(min=1),
@@ -218,18 +218,18 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
 @click.option(
     "--pause",
     metavar="DURATION",
-    help="Rest between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
+    help="Pause between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
 )
 @click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
 def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
     """Read windows of one table again. The watermark stays.
 
-    Stopped at any moment, the same command goes on where it stopped.
+    Stopped at any moment, the same command resumes where it stopped.
     """
     from incremental_assets.cli.commands import backfill as verb
 
     options.pop("as_json")
-    return verb.run(config, select, verb.Wishes.of(**options))
+    return verb.run(config, select, verb.Options.of(**options))
 
 
 @commands.command()
@@ -241,7 +241,7 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
 @click.option(
     "--accept-source",
     is_flag=True,
-    help="Keep the watermark and go on with the database that answers now: after pg_upgrade, which moves the same rows to a new cluster.",
+    help="Keep the watermark and continue with the database that answers now: after an upgrade that moved the same rows to a new server.",
 )
 @yes
 def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:

@@ -61,7 +61,7 @@ def dagster_home() -> Path:
 
 
 def _link_settings(home: Path, settings: Path) -> None:
-    """Dagster wants its settings in the folder where it stores, and says so at every start when there are none."""
+    """Dagster wants its settings in the folder where it stores, and complains at every start if there are none."""
     there = home / "dagster.yaml"
     if there.exists() or there.is_symlink():
         return

@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def everywhere(verb: Verb) -> Verb:
         help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else ./sources.yaml, else the shipped one.",
     )
     return config(
-        click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, whatever happens.")(verb)
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, even after an error.")(
+            verb
+        )
     )
 
 
@@ -35,4 +37,4 @@ def select(verb: Verb) -> Verb:
 
 def yes(verb: Verb) -> Verb:
     """`--yes`, for verbs that may destroy something."""
-    return click.option("--yes", is_flag=True, help="Do it, though it is destructive.")(verb)
+    return click.option("--yes", is_flag=True, help="Confirm a destructive command.")(verb)

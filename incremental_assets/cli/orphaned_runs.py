@@ -1,4 +1,4 @@
-"""What killed runs left behind in Dagster: slots of a source's pool, and the look of a run that goes on."""
+"""What killed runs left behind in Dagster: slots of a source's pool, and the status of a run in progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def process_tag() -> dict[str, str]:
 
 
 def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[str]) -> str | None:
-    """Free what dead runs hold; gives the run that goes on holding the pool, None if there is none.
+    """Free what dead runs hold; returns the live run that holds the pool, None if there is none.
 
     `leased` are the runs that hold a table's lease now: the lease is what keeps writers apart, the pool only spares the source.
     """
@@ -39,7 +39,7 @@ def free_dead_slots(instance: DagsterInstance, source: str, leased: Collection[s
 
 
 def end_dead_runs(instance: DagsterInstance) -> int:
-    """Tell as failed what a power cut or a killed `dev` left running, and free its slots; gives how many. For who alone runs this instance."""
+    """Report runs as failed that a power cut or a killed `dev` left running, and free their slots; returns how many. For the only user of this instance."""
     dead = [
         record.dagster_run
         for record in instance.get_run_records(RunsFilter(statuses=_UNDER_WAY))

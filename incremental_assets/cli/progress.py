@@ -23,7 +23,7 @@ _PHASES = {"plan": "looking", "read": "reading", "apply": "writing"}
 
 
 class Board(Observer):
-    """What every table is doing now. A board without a terminal shows no tables."""
+    """The current work of every table. Without a terminal it shows no tables."""
 
     def __init__(self, stream: TextIO, progress: Progress | None = None) -> None:
         self._stream, self._progress = stream, progress
@@ -32,7 +32,7 @@ class Board(Observer):
         self._lock = threading.Lock()
 
     def on_phase(self, table: TableId, phase: str) -> None:
-        """A table enters a phase of its sync; that it has landed is told by its report."""
+        """A table enters a phase of its sync; its report says that it has landed."""
         if phase != "landed":
             self._update(table, _PHASES.get(phase, phase))
 
@@ -42,7 +42,7 @@ class Board(Observer):
             self._update(table, "waiting")
 
     def show(self, table: TableId, state: str) -> None:
-        """What a table is doing beside its sync."""
+        """Work on a table other than its sync."""
         self._update(table, state)
 
     def on_report(self, report: SyncReport) -> None:
@@ -55,7 +55,7 @@ class Board(Observer):
         self._update(report.table, state, ended=True)
 
     def say(self, sentence: str) -> None:
-        """A line that stays: above the tables, or on stderr where nobody watches."""
+        """A line that stays: above the tables, or on stderr if there is no terminal."""
         if self._progress is not None:
             self._progress.console.print(sentence)
         else:
@@ -63,7 +63,7 @@ class Board(Observer):
             self._stream.flush()
 
     def step(self, sentence: str) -> None:
-        """What is being done as a whole, above the tables; nothing for an empty sentence."""
+        """The work as a whole, above the tables; nothing for an empty sentence."""
         if self._progress is None:
             return
         if self._step is not None:
@@ -96,7 +96,7 @@ def board() -> Iterator[Board]:
 
 @contextmanager
 def _session_warnings(board: Board) -> Iterator[None]:
-    """What is said of the session by which a run works: no engine, or no more."""
+    """Warnings about the session of a run: no engine, or no longer."""
     log, handler = logging.getLogger(_SESSIONS), _Says(board)
     log.addHandler(handler)
     try:
@@ -129,7 +129,7 @@ def _drawn() -> Iterator[Board]:
             TextColumn("{task.fields[state]}", style="dim", markup=False),
             TimeElapsedColumn(),
         )
-        # What others print goes where they print it: it must not be led through here.
+        # Output of other libraries stays where they print it: it must not pass through here.
         with Progress(
             *columns, console=console_for(stream), transient=True, redirect_stdout=False, redirect_stderr=False
         ) as progress:

@@ -1,8 +1,7 @@
-"""How an answer looks: tables with colour on a terminal, aligned plain lines in a pipe."""
+"""How an answer is printed: tables with colour on a terminal, aligned plain lines in a pipe."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
@@ -17,7 +16,7 @@ _READABLE = 19
 
 
 def show(answer: Answer, file: TextIO, *, width: int | None = None) -> None:
-    """Print the answer for eyes. `width` stands in for the terminal's own."""
+    """Print the answer for people. `width` replaces the terminal's own."""
     if file.isatty() or width is not None:
         _on_terminal(answer, file, width)
     else:
@@ -49,24 +48,20 @@ def cell(value: Cell | str) -> Cell:
 
 
 def _aligned(grid: Grid) -> Iterable[str]:
+    from rich.cells import cell_len
+
     rows = [[cell(each).text for each in row] for row in grid.rows]
-    widths = [max(_wide(row[place]) for row in [list(grid.columns), *rows]) for place in range(len(grid.columns))]
+    widths = [max(cell_len(row[place]) for row in [list(grid.columns), *rows]) for place in range(len(grid.columns))]
     if grid.title:
         yield grid.title
     for row in [list(grid.columns), *rows]:
         padded = (
-            " " * (widths[place] - _wide(text)) + text
+            " " * (widths[place] - cell_len(text)) + text
             if grid.columns[place] in grid.right
-            else text + " " * (widths[place] - _wide(text))
+            else text + " " * (widths[place] - cell_len(text))
             for place, text in enumerate(row)
         )
         yield "  ".join(padded).rstrip()
-
-
-def _wide(text: str) -> int:
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
 
 
 def _on_terminal(answer: Answer, file: TextIO, width: int | None) -> None:
@@ -122,6 +117,8 @@ def _fitting(grid: Grid, width: int) -> tuple[str, ...]:
 
 
 def _widest(grid: Grid, name: str, *, heading: bool = True) -> int:
+    from rich.cells import cell_len
+
     place = grid.columns.index(name)
     texts = [cell(row[place]).text for row in grid.rows] + ([name] if heading else [])
-    return max(map(_wide, texts), default=0)
+    return max(map(cell_len, texts), default=0)

@@ -1,4 +1,4 @@
-"""Sync reports as `sync --json` tells them, and as a table for eyes."""
+"""Sync reports as JSON for `sync --json`, and as a table for people."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def entry(report: SyncReport) -> dict[str, Any]:
 
 
 def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
-    """One line per table. Columns in which every table says nothing are left out where it is shown."""
+    """One line per table. Columns that are empty in every table are left out on a terminal."""
     return Grid(
         columns=(
             "table",
@@ -85,11 +85,11 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
 
 
 def summary(reports: Sequence[SyncReport]) -> str:
-    """What happened, in one sentence."""
+    """The result in one sentence."""
     if reports and all(report.status is Status.IDLE for report in reports):
-        return f"nothing moved in {_tables(len(reports))}"
+        return f"nothing changed in {_tables(len(reports))}"
     counts = {status: sum(report.status is status for report in reports) for status in Status}
-    words = {Status.LANDED: "synced", Status.IDLE: "nothing moved in"}
+    words = {Status.LANDED: "synced", Status.IDLE: "nothing changed in"}
     parts = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
     rows = sum(report.rows.read for report in reports)
     return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read"
@@ -101,7 +101,7 @@ def text(value: object) -> str | None:
 
 
 def short(watermark: object) -> str:
-    """A watermark for eyes: no finer than the second."""
+    """A watermark for people: no finer than the second."""
     return "" if watermark is None else str(watermark).partition(".")[0].replace("T", " ")
 
 

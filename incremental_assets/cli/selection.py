@@ -1,4 +1,4 @@
-"""Every table that a verb may speak of: resolved against the source, or why it could not be."""
+"""All tables that a command may select: resolved against the source, or the reason why that failed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a source, in one sentence."""
+    """The problem of a source, in one sentence."""
 
     source: str
     sentence: str
@@ -39,13 +39,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The tables that were selected. `unreachable` says by source why its tables were not asked."""
+    """The selected tables. `unreachable` says, by source, why its tables were not queried."""
 
     specs: tuple[TableSpec, ...]
     troubles: tuple[Trouble, ...]
     unreachable: dict[str, IncrementalAssetsError]
     problems: tuple[Problem, ...] = ()
-    """What is wrong with a source as a whole, and so stands at no table."""
+    """Problems of a source as a whole, which belong to no table."""
     positions: Mapping[TableId, Checkpoint] = field(default_factory=dict)
     """Where every table stood when the sources were asked."""
 
@@ -103,7 +103,7 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Survey:
 
 
 def with_problems(answer: Answer, found: Survey) -> Answer:
-    """The answer with what is wrong with whole sources: the last thing that is shown, and a failure."""
+    """The answer with the problems of whole sources: shown last, and a failure."""
     if not found.problems:
         return answer
     document = {**answer.document, "problems": [asdict(each) for each in found.problems]}
@@ -128,7 +128,7 @@ def _troubles(source: SourceConfig, problems: Sequence[Unresolved]) -> list[Trou
 
 
 def known_tables(runtime: Runtime, source: SourceConfig) -> tuple[TableId, ...]:
-    """What the file lists, and what the catalogue showed when it was last seen."""
+    """The tables that the file lists, and those of the last seen catalogue."""
     resolved = resolve_all(source, runtime.checkpoints.catalogue(source.name) or ())
     return (*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems))
 
@@ -139,7 +139,7 @@ def _wanted(
     try:
         return chosen(patterns, tables)
     except SelectionError:
-        # It may well name a table of a source that could not be asked.
+        # It may name a table of a source that could not be queried.
         for error in unreachable.values():
             raise error from None
         raise

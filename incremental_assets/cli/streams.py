@@ -1,4 +1,4 @@
-"""Who may write to the terminal while a run goes on: the progress, and nobody else."""
+"""Only the progress display may write to the terminal during a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STREAMS = (1, 2)
 
 @contextmanager
 def own_stderr() -> Iterator[TextIO]:
-    """A stderr that stays what it is when a run takes the process's own one for its log, as Dagster's do."""
+    """A stderr that stays the same when a run redirects the process's own one into its log, as Dagster's do."""
     try:
         number = os.dup(sys.stderr.fileno())
     except (OSError, ValueError):  # a test's own stream
@@ -25,7 +25,7 @@ def own_stderr() -> Iterator[TextIO]:
 
 @contextmanager
 def left_to_dagster() -> Iterator[None]:
-    """What is written meanwhile, by a JVM for example, is kept with the run in Dagster and mirrored nowhere."""
+    """Output of others, such as a JVM, is stored with the run in Dagster and mirrored nowhere."""
     kept = {number: os.dup(number) for number in _STREAMS}
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:

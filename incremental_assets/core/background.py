@@ -1,4 +1,4 @@
-"""Work beside the caller's own: in a thread for which a process that is told to end does not wait, as it would for a pool's."""
+"""Work in background threads that do not delay the exit of a process, as the threads of a pool would."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _HEARS_WITHIN = 0.25
 """Seconds. A signal that comes just before a wait begins does not wake it, and its handler runs only afterwards."""
 
 Left = Callable[[Collection[Future[Any]], BaseException], None]
-"""What is done about works that were begun when nobody waits for them any more, and why."""
+"""What is done with running work when its caller stops waiting, and why."""
 
 
 def leave_running(_: Collection[Future[Any]], __: BaseException) -> None:
-    """What was begun goes on by itself."""
+    """Running work continues in the background."""
 
 
 def in_background(work: Callable[[], Answer]) -> Future[Answer]:
-    """Begin it; what it raises is raised where the result is asked for."""
+    """Start it; an error is raised where the result is requested."""
     answer: Future[Answer] = Future()
     _begin(work, answer)
     return answer
@@ -40,7 +40,7 @@ def _begin(work: Callable[[], Answer], answer: Future[Answer]) -> None:
 
 
 def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int, left: Left = leave_running) -> Generator[Answer]:
-    """The answers in the order in which they are reached, `parallel` works at a time. Whoever stops listening begins no other."""
+    """The results as they arrive, `parallel` calls at a time. If the caller stops iterating, no further call begins."""
     return in_lanes([(works, parallel)], left)
 
 

@@ -1,4 +1,4 @@
-"""The error family, grouped by what the person in front of it does.
+"""The error tree, grouped by what the user has to do.
 
 IncrementalAssetsError
 ├── fix the file        ConfigurationError, TooManyPartitions, SelectionError    exit 2
@@ -78,7 +78,7 @@ class SetupError(IncrementalAssetsError):
 
 
 class CheckpointsUnreadable(IncrementalAssetsError):
-    """What lies at the place of the checkpoint database is none."""
+    """The file at the path of the checkpoint database is not one."""
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(
@@ -119,7 +119,7 @@ class CheckpointsUnreachable(IncrementalAssetsError):
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(
-            f"the checkpoint database {where} could not be used ({reason}); what was recorded stands, try again when it answers"
+            f"the checkpoint database {where} could not be used ({reason}); what was recorded is kept, try again when it answers"
         )
 
 
@@ -128,24 +128,24 @@ class LeaseLost(IncrementalAssetsError):
 
     def __init__(self, table: object) -> None:
         super().__init__(
-            f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, the next sync goes on"
+            f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, and the next sync resumes"
         )
 
 
 class Interrupted(IncrementalAssetsError):
-    """Its process was told to end, or its run was."""
+    """The process, or its run, was interrupted."""
 
     def __init__(self, table: object) -> None:
-        super().__init__(f"{table}: interrupted before it landed; the next sync goes on where this one stopped")
+        super().__init__(f"{table}: interrupted before it landed; the next sync resumes where this one stopped")
 
 
 class EngineLost(IncrementalAssetsError):
-    """The engine that a run worked on has ended, or was told to, in the middle of something."""
+    """The engine that a run used ended, or was stopped, during its work."""
 
     def __init__(self, pid: int, log: str) -> None:
         super().__init__(
-            f"the engine (pid {pid}) ended in the middle of this; a run goes on in a session of its own, `incremental-assets engine start` starts "
-            f"another engine, and the last words of this one are in {log}"
+            f"the engine (pid {pid}) ended in the middle of this; a run continues in its own session, `incremental-assets engine start` starts "
+            f"another engine, and the log of this one is {log}"
         )
 
 
@@ -155,8 +155,8 @@ class SparkEnded(IncrementalAssetsError):
     def __init__(self, table: object, pid: int, status: int) -> None:
         how = f"signal {-status}" if status < 0 else f"exit status {status}"
         super().__init__(
-            f"{table}: Spark's JVM (pid {pid}) ended in the middle of this ({how}); the next sync goes on where this one stopped; if nobody ended it, "
-            "the machine may have run out of memory, which its system log tells: give it more, or set `parallel: {tables: 1}`"
+            f"{table}: Spark's JVM (pid {pid}) ended in the middle of this ({how}); the next sync resumes where this one stopped; if it was not stopped on purpose, "
+            "the machine may have run out of memory, which its system log shows: give it more, or set `parallel: {tables: 1}`"
         )
 
 
@@ -172,7 +172,7 @@ class TableMissing(IncrementalAssetsError):
 
     def __init__(self, table: object, hint: str = "") -> None:
         super().__init__(
-            f"{table}: there is no such table that this user may see; check the name and its grants, `doctor --sql` prints them{hint}"
+            f"{table}: this user can see no such table; check the name and its grants, `doctor --sql` prints them{hint}"
         )
 
 
@@ -273,7 +273,7 @@ class SourceExchanged(IncrementalAssetsError):
 
 
 class TargetChanged(IncrementalAssetsError):
-    """Somebody else rewrote, restored or removed the table in the lake."""
+    """Another writer rewrote, restored or removed the table in the lake."""
 
 
 class TermsChanged(IncrementalAssetsError):
@@ -288,7 +288,7 @@ class CheckpointsTooNew(IncrementalAssetsError):
     """The checkpoint table was written by a newer version of this program."""
 
 
-# --- how any error is told ------------------------------------------------------------------------
+# --- any error as a sentence ----------------------------------------------------------------------
 
 
 def sentence(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""A process, or a run in it, that is told to end: what is at work is cancelled, nothing else begins, and nobody waits for long."""
+"""Interruption of a process, or of a run in it: work in progress is cancelled, nothing new begins, and no caller waits for long."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from incremental_assets.core.errors import Interrupted
 from incremental_assets.core.model.table import TableId
 
 GRACE = 3.5
-"""Seconds for what was cancelled to record that it failed, and to let its lease go."""
+"""Seconds for cancelled work to record its failure and release its lease."""
 _AGAIN = 0.25
-"""Seconds after which it is cancelled once more: between two steps there is nothing to cancel, and the next step may have begun."""
+"""Seconds after which it is cancelled again: between two steps there is nothing to cancel, and the next step may have begun."""
 
 Cancel = Callable[[], object]
 
 
 class Interruption:
-    """Knows how to cancel whatever works at this moment. A cancel is called in a thread of its own, may be called again, and may fail."""
+    """Cancels the work in progress. A cancel runs in its own thread, may be called again, and may fail."""
 
     def __init__(self) -> None:
         self._asked, self._lock = threading.Event(), threading.Lock()
@@ -30,11 +30,11 @@ class Interruption:
 
     @property
     def asked(self) -> bool:
-        """Whether whatever works is to end."""
+        """Whether work in progress is to end."""
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Cancel what is at work; returns at once."""
+        """Cancel the work in progress; returns at once."""
         self._asked.set()
         with self._lock:
             cancels = tuple(self._cancels)
@@ -42,23 +42,23 @@ class Interruption:
             threading.Thread(target=_quietly, args=(cancel,), name="cancel", daemon=True).start()
 
     def ask_for_good(self) -> None:
-        """The same, of a process that ends: nothing begins any more."""
+        """The same for a process that ends: nothing begins any more."""
         self._lasts = True
         self.ask()
 
     def reset(self) -> None:
-        """As if nothing had been asked: the process goes on after all."""
+        """Withdraw the request: the process continues after all."""
         self._lasts = False
         self._asked.clear()
 
     def refuse(self, table: TableId) -> None:
-        """Raises Interrupted where nothing may begin."""
+        """Raises Interrupted if nothing may begin."""
         if self.asked:
             raise Interrupted(table)
 
     @contextmanager
     def cancelling(self, cancel: Cancel) -> Iterator[None]:
-        """What is at work inside of the block is ended by this."""
+        """Work inside the block is cancelled by this."""
         self.add(cancel)
         try:
             yield
@@ -76,7 +76,7 @@ class Interruption:
             self._cancels.remove(cancel)
 
     def see_out(self, begun: Collection[Future[Any]], why: BaseException) -> None:
-        """Wait for the end of what nobody listens to any more: for as long as it takes, or not for long once it was cancelled.
+        """Wait for the end of work that has no caller any more: without a limit, or briefly once it was cancelled.
 
         `why`: an end that came from outside, in the middle of the wait, cancels it.
         """
@@ -91,7 +91,7 @@ class Interruption:
             begun = list(wait(begun, timeout=_AGAIN).not_done)
 
     def go_on(self) -> None:
-        """The run that was told to end has ended, and its process goes on, unless that is to end, too."""
+        """The interrupted run has ended, and its process continues, unless it was interrupted too."""
         if not self._lasts:
             self._asked.clear()
 

@@ -1,4 +1,4 @@
-"""Who wants to know what happens: the terminal's progress, Dagster's pages, later metrics and traces. Each is one file that derives from `Observer`."""
+"""Observers of what happens: the terminal's progress, Dagster's pages, later metrics and traces. Each is one file that derives from `Observer`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class Observer:
-    """Override what you want to hear. Calls come from several threads at once; whoever makes them waits until they return."""
+    """Override the events that you need. Calls come from several threads at once; the caller waits until they return."""
 
     def on_phase(self, table: TableId, phase: str) -> None:
         """A table enters a phase of its sync (plan, read, apply, landed), or a check of it begins."""
@@ -28,14 +28,14 @@ class Observer:
         """A check has its answer."""
 
     def on_compaction(self, done: Compacted | NotCompacted) -> None:
-        """The files of a copy were put together, or could not be."""
+        """The files of a copy were compacted, or could not be."""
 
     def on_retry(self, table: TableId, error: Exception) -> None:
-        """Work on a table begins once more, because of this."""
+        """Work on a table starts again because of this error."""
 
 
 class Observers(Observer):
-    """Tells each of them. One that fails is logged and stops neither the others nor the sync."""
+    """Notifies each of them. A failure is logged, and stops neither the others nor the sync."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
@@ -43,7 +43,7 @@ class Observers(Observer):
 
     @contextmanager
     def joined_by(self, observer: Observer) -> Iterator[None]:
-        """Until the end of the block it is told, too."""
+        """Until the end of the block it is notified, too."""
         with self._lock:
             self._observers = (*self._observers, observer)
         try:
@@ -71,5 +71,5 @@ class Observers(Observer):
         for each in self._observers:
             try:
                 notify(each)
-            except Exception:  # noqa: BLE001 - whatever an exporter meets, no row waits for it
-                _log.exception("%s failed while it was notified; the sync goes on", type(each).__name__)
+            except Exception:  # noqa: BLE001 - a failing exporter must not delay rows
+                _log.exception("%s failed while it was notified; the sync continues", type(each).__name__)

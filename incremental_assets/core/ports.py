@@ -61,26 +61,26 @@ class CopyKeys(Keys, Protocol):
         """The key's columns of these keys, as the stage takes them (a Spark DataFrame, or the fake's list)."""
 
 
-# --- the source, asked lightly: no Spark -----------------------------------------------------------
+# --- the source, by light queries: no Spark ----------------------------------------------------------
 
 
 class Probe(Protocol):
-    """Light questions to one source. Raises SourceUnreachable, SourceRefused."""
+    """Light queries to one source. Raises SourceUnreachable, SourceRefused."""
 
     def catalogue(self) -> tuple[TableShape, ...]:
         """Every table of the configured schemas; of those that this user may not read, the names."""
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
-        """Those of the schemas that the database does not have."""
+        """The configured schemas that the database does not have."""
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
-        """One observation per look, all under one bound and one connection; see `Observation` for the order of the questions."""
+        """One observation per look, all under one bound and one connection; see `Observation` for the order of the queries."""
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
-        """Per look: seconds, on the source's clock, since the oldest row that has not landed was stamped; 0.0 when all has."""
+        """Per look, the age of the oldest row that has not landed, in seconds on the source's clock; 0.0 if all have."""
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
-        """Per incremental table its smallest cursor; None where it has none, or where that takes too long to find."""
+        """The smallest cursor of each incremental table; None if it has none, or if finding it takes too long."""
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, counted by the source in one snapshot."""
@@ -97,11 +97,11 @@ class Snapshot(Protocol):
 
     @property
     def rows(self) -> int:
-        """Rows of the plan's window that the source counts itself, NULL cursors included where they are read."""
+        """Rows of the plan's window, counted by the source, with NULL cursors if they are read."""
 
     @property
     def rejected(self) -> int:
-        """Of these, rows that the source knows to be unfit for the lake."""
+        """How many of these the source knows to be unfit for the lake."""
 
     @property
     def nulls(self) -> int:
@@ -117,11 +117,11 @@ class Snapshot(Protocol):
 
     @property
     def visible(self) -> str:
-        """Which transactions it shows, in the source's own words; empty where the source does not tell."""
+        """The transactions that it shows, in the source's own format; empty if the source does not say."""
 
     @property
     def fingerprint(self) -> Fingerprint | None:
-        """Of what the next sync would read."""
+        """The fingerprint of what the next sync would read."""
 
     @property
     def parts(self) -> Any:
@@ -156,20 +156,20 @@ class GoneRows(Protocol):
 
 
 class Stage(Protocol):
-    """Keeps what was read until it has landed."""
+    """The staging area: keeps what was read until it has landed."""
 
     def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Write the snapshot's rows durably, and behind them the keys that are gone, and verify them. Raises StageBroken."""
 
     def discard(self, table: TableId, batch_id: str) -> None:
-        """Remove a batch, whole or half; silent if there is none."""
+        """Remove a batch, complete or not; does nothing if there is none."""
 
 
 # --- the lake --------------------------------------------------------------------------------------
 
 
 class LakeReader(Protocol):
-    """What the logs of the copies tell, without Spark."""
+    """Queries to the logs of the copies, without Spark."""
 
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
@@ -181,10 +181,10 @@ class LakeReader(Protocol):
         """The commit that landed a batch, if it did."""
 
     def rows(self, spec: TableSpec) -> int | None:
-        """Rows of the target as its log tells them, without Spark; None if there is no table."""
+        """The number of rows of the target, from its log; None if there is no table."""
 
     def layout(self, spec: TableSpec) -> Layout:
-        """The files of the target as its log tells them, without Spark; none if there is no table."""
+        """The files of the target, from its log; none if there is no table."""
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
@@ -210,7 +210,7 @@ class LakeAuditor(Protocol):
     """The rows of a copy, counted and compared with the source."""
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
-        """Rows and hash of each window as the table is now, in the same words as the source's: counted by what is returned, in any thread."""
+        """Rows and hash of each window of the current version, in the source's format: returns a function that counts, in any thread."""
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ. The lake's version is chosen before the source is read."""
@@ -229,10 +229,10 @@ class LakeAuditor(Protocol):
 
 
 class LakeCompactor(Protocol):
-    """Upkeep of a copy's files."""
+    """Compaction of a copy's files."""
 
     def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
-        """Put the target's files together, in one commit that carries the state and leaves every row as it is; the version after it."""
+        """Compact the target's files in one commit that carries the state and leaves every row as it is; returns its version."""
 
 
 class Lake(LakeReader, LakeWriter, LakeAuditor, LakeCompactor, Protocol):
@@ -246,17 +246,17 @@ class Lease(Protocol):
     """The right to write one table, kept alive by a heartbeat."""
 
     def record(self, event: Event) -> None:
-        """Append one event, only while the lease is ours. What a landing has read again is no longer remembered as drift. Raises LeaseLost."""
+        """Append one event, only while the lease is ours. Drift in a window that landed again is forgotten. Raises LeaseLost."""
 
 
 class Checkpoints(Protocol):
-    """The memory of what has landed."""
+    """The checkpoint table: what has landed."""
 
     def lease(self, table: TableId, run_id: str) -> AbstractContextManager[Lease]:
         """One writer per table. Raises Busy, naming the owner."""
 
     def position(self, table: TableId) -> Checkpoint:
-        """Where the table stands."""
+        """The position of the table."""
 
     def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table stands, in one round trip."""
@@ -268,15 +268,15 @@ class Checkpoints(Protocol):
         """
 
     def remember_verified(self, table: TableId, verified: Verified) -> None:
-        """Keep how far the copy was found equal to its source."""
+        """Record up to where the copy was found equal to its source."""
 
     def verified(self) -> dict[TableId, Verified]:
-        """What was last kept of every table."""
+        """The last such record of every table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What one sync of one table needs of the outside world."""
+    """The ports that one sync of one table needs."""
 
     probe: Probe
     source: Source
@@ -284,11 +284,11 @@ class Ports:
     lake: Lake
     checkpoints: Checkpoints
     observer: Observer = field(default_factory=Observer)
-    """Told what happens; by default nobody is."""
+    """The observer of what happens; by default one that does nothing."""
 
     @property
     def reader(self) -> LakeReader:
-        """The lake, for whoever asks its logs."""
+        """The lake, for queries to its logs."""
         return self.lake
 
     @property

@@ -1,6 +1,8 @@
-"""Numbers and articles in sentences."""
+"""Numbers, ages and articles in sentences."""
 
 from __future__ import annotations
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -16,3 +18,13 @@ def agreeing(number: int, one: str, many: str) -> str:
 def with_article(noun: str) -> str:
     """`an integer`, `a date`."""
     return f"{'an' if noun[:1].lower() in set('aeiou') else 'a'} {noun}"
+
+
+def age(seconds: float) -> str:
+    """The two largest units say enough: `3d 4h`, `12m 5s`, `0s`."""
+    rest, parts = max(0, round(seconds)), []
+    for unit, size in _UNITS:
+        number, rest = divmod(rest, size)
+        if number:
+            parts.append(f"{number}{unit}")
+    return " ".join(parts[:2]) or "0s"

@@ -1,6 +1,6 @@
-"""The partitioned assets: one op per source and partition scheme, whose body calls `sync_table`, a few tables at once.
+"""The partitioned assets: one op per source and partition scheme, whose body calls `sync_table`, a few tables at a time.
 
-A run tagged `mode: sync` goes on from the watermark, and its partitions only say what it announces. A run on partitions without that
+A run tagged `mode: sync` continues from the watermark, and its partitions are only those that it announces. A run on partitions without that
 tag reads their windows again.
 """
 
@@ -44,12 +44,12 @@ from incremental_assets.defs.tables import Known, View
 from incremental_assets.defs.verdicts import report_schema_check
 
 MODE_TAG = "mode"
-"""`sync`: on from the watermark. `full_refresh`: everything again. Absent: the windows of the run's partitions."""
+"""`sync`: continue from the watermark. `full_refresh`: read everything again. Absent: the windows of the run's partitions."""
 SHRINK_TAG = "allow_shrink"
 """`true`: a table that is read whole may have lost most of its rows."""
 
 _MET = (Status.LANDED, Status.FAILED, Status.REFUSED)
-"""The sync has looked at the table, so that something may be new about its columns."""
+"""The sync has observed the table, so its columns may have changed."""
 
 
 def sync_assets(view: View) -> list[AssetsDefinition]:
@@ -106,7 +106,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
 def _looked_up(
     context: AssetExecutionContext, view: View, runtime: Opened
 ) -> tuple[list[TableSpec], dict[TableId, str]]:
-    """The specs of the run's assets, and one sentence for each that has none, which is in the checkpoint table as any other failure is."""
+    """The specs of the run's assets, and a sentence for each that has none; the checkpoint table records it like any other failure."""
     keys = context.selected_asset_keys
     try:
         chosen, missing = selected(runtime.specs(view.name), keys)
@@ -125,7 +125,7 @@ def _mode(context: AssetExecutionContext) -> Mode:
 
 
 def selected(resolved: Resolved, keys: Iterable[AssetKey]) -> tuple[list[TableSpec], dict[TableId, str]]:
-    """The specs of these assets, and one sentence for each that has none."""
+    """The specs of these assets, and a sentence for each that has none."""
     wanted = {table_of(key) for key in keys}
     specs = [spec for spec in resolved.specs if spec.id in wanted]
     problems = {problem.table: str(problem.error) for problem in resolved.problems}
@@ -155,7 +155,7 @@ def _results(
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
     elif report.status is Status.BUSY and report.mode is Mode.SYNC:
-        # Whoever holds the lease is doing just what was asked for.
+        # The run that holds the lease is already doing what was requested.
         context.log.warning("%s", report.error)
     else:
         context.log.error("%s", report.error)
@@ -165,7 +165,7 @@ def _results(
 def _announce_later_partitions(
     context: AssetExecutionContext, scheme: Scheme, report: SyncReport, spec: TableSpec
 ) -> None:
-    """Partitions that began after the run had been asked for: an hour may turn before it reads, and an idle table has no next run."""
+    """Partitions that began after the run had been requested: an hour may turn before it reads, and an idle table has no next run."""
     if report.status is not Status.LANDED or report.mode is not Mode.SYNC:
         return
     later = later_keys(scheme.grid, context.partition_key_range.end, spec, report, datetime.now(UTC))

@@ -1,6 +1,6 @@
-"""A run on partitions: their windows are read again, a few partitions at a time, and the source rests in between.
+"""A run on partitions: their windows are read again, a few partitions at a time, with a pause for the source in between.
 
-Each part is one commit, and announced once it has landed: a run that is stopped has nothing of it to repeat.
+Each part is one commit, and is announced once it has landed: a stopped run need not repeat it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from incremental_assets.defs.tables import View
 def read_again(
     context: AssetExecutionContext, view: View, grid: Grid, specs: Sequence[TableSpec], ports: Ports
 ) -> Generator[SyncReport]:
-    """One report per table over all of its windows, as the last of them lands. A table that fails is asked for no later one."""
+    """One report per table over all of its windows, when the last of them lands. After a failure no later window of the table is read."""
     terms, done = view.config.backfill, defaultdict[TableId, list[SyncReport]](list)
     request = Request(context.run.run_id, Mode.BACKFILL, connections=terms.connections)
     asked, left = parts(grid, context.partition_keys, terms.windows), list(specs)
@@ -83,7 +83,7 @@ def _held(spec: TableSpec, grid: Grid, keys: Sequence[str], lake: LakeAuditor) -
 
 
 def _announce(context: AssetExecutionContext, spec: TableSpec, report: SyncReport, held: Mapping[str, int]) -> None:
-    """Partitions that have landed while others are still to come; the run's own result announces the last ones."""
+    """Partitions that have landed while others are pending; the run's own result announces the last ones."""
     context.log.info("%s: %s has landed, %s rows read", spec.id, report.window, f"{report.rows.read:,}")
     entries = metadata.of_report(report, spec)
     for key, rows in held.items():

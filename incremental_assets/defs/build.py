@@ -1,4 +1,4 @@
-"""All of one configuration's definitions, around whatever opens it."""
+"""All definitions of one configuration, for a given runtime."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from incremental_assets.defs.tables import Home, View
 def views(
     configuration: Configuration, catalogues: Mapping[str, tuple[TableShape, ...]], resource: str = RESOURCE
 ) -> tuple[View, ...]:
-    """Every source that has a table, as far as it is known without asking it. `resource` is the key of what opens them."""
+    """Every source that has a known table, without querying it. `resource` is the key of what opens the sources."""
     home = Home(configuration.path, configuration.lake, resource)
     seen = (View.of(source, home, catalogues.get(source.name, ())) for source in configuration.sources)
     return tuple(view for view in seen if view.tables)
@@ -32,7 +32,7 @@ def build(
     resources: Mapping[str, Any],
     resource: str = RESOURCE,
 ) -> Definitions:
-    """Nothing is asked and nothing opened here; `resources` are bound as they are, and `resource` is the key of the runtime among them."""
+    """Queries and opens nothing; `resources` are bound as they are, and `resource` is the key of the runtime among them."""
     return Definitions.merge(
         Definitions(resources=dict(resources)),
         *(_source(view) for view in views(configuration, catalogues, resource)),

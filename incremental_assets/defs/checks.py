@@ -1,4 +1,4 @@
-"""Checks of what has landed, as an op of their own: run from the UI, by their job, or after a sync that was started with them.
+"""Checks of what has landed, as a separate op: run from the UI, by their job, or after a sync in the same run.
 
 In a run on partitions the reconciliation looks at those windows only.
 """
@@ -72,7 +72,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         required_resource_keys={view.resource},
     )
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        """Answers as they are reached; what could not be asked has not passed."""
+        """Results as they are reached; a check that could not run has not passed."""
         runtime = opened(context.resources, view.resource)
         try:
             for verdict in _verdicts(view, context.selected_asset_check_keys, context.run.tags, runtime):
@@ -86,7 +86,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
 
 
 def _spec(known: Known, check: Check) -> AssetCheckSpec:
-    # A key that is there twice multiplies in every join, so that what lies downstream had better wait.
+    # A duplicate key multiplies rows in every join, so downstream assets should wait.
     return AssetCheckSpec(
         str(check), asset=asset_key(known.id), description=_ASKS[check], blocking=check is Check.DUPLICATES
     )
@@ -112,7 +112,7 @@ def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str]
 
 
 def windows_of_run(grid: Grid, kind: CursorType, tags: Mapping[str, str]) -> Sequence[Window] | None:
-    """The range of partitions that a run is about, None for a run that is about none."""
+    """The range of partitions of a run, None if it has none."""
     first, last = (tags.get(tag, tags.get(PARTITION_TAG)) for tag in RANGE_TAGS)
     if first is None or last is None:
         return None

@@ -1,4 +1,4 @@
-"""Compaction at the end of a sync's run, in its session, once every table has been told: no session and no run of its own."""
+"""Compaction at the end of a sync's run, in its session, after every table was reported: needs no run of its own."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from incremental_assets.defs.tables import View
 def compact_landed(
     context: AssetExecutionContext, view: View, landed: Sequence[TableSpec], ports: Ports, seconds: float
 ) -> None:
-    """Put small files together where that pays; `seconds` is what the syncs have taken. What fails here is a warning."""
+    """Compact copies where that pays; `seconds` is what the syncs have taken. A failure here is a warning."""
     wanted = [spec for spec in landed if terms_of(view.config, spec.id).compact is Compact.AUTO]
-    # The sensor asks for no other run before this one ends, so that it ends before the next look where it can.
+    # The sensor requests no other run before this one ends, so it should end before the next look.
     spare = min(seconds, view.config.every.total_seconds() - seconds)
     for done in compact_all(wanted, context.run.run_id, ports, spare):
         if isinstance(done, Compacted):

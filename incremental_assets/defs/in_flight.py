@@ -1,7 +1,7 @@
-"""Syncs that have not ended, as far as their processes are still there.
+"""Runs in progress, checked against their processes.
 
-A run that dies together with whoever watched over it (a power cut, a killed `dev`) is shown as running for ever, and the sensor would wait
-for it. So each run says which process it is.
+A run that dies together with the process that watched it (a power cut, a killed `dev`) would be shown as running for ever, and the sensor
+would wait for it. Therefore each run records its process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from incremental_assets.defs.opened import Opened
 
 PROCESS_TAG = "incremental_assets/process"
 """The process that executes a run."""
-KILLED = "the process that ran it was killed; the next sync goes on where it stopped"
+KILLED = "the process that ran it was killed; the next sync resumes where it stopped"
 
 IN_FLIGHT = [
     DagsterRunStatus.QUEUED,
@@ -29,7 +29,7 @@ def sign(context: AssetExecutionContext, runtime: Opened) -> None:
 
 
 def in_flight(instance: DagsterInstance, tags: dict[str, str], runtime: Opened) -> str:
-    """The id of a run with these tags that goes on, or nothing; those whose process has ended are told as failed."""
+    """The id of a run with these tags that is in progress, or None; runs whose process has ended are reported as failed."""
     for record in instance.get_run_records(RunsFilter(tags=tags, statuses=IN_FLIGHT)):
         run = record.dagster_run
         process = run.tags.get(PROCESS_TAG)

@@ -1,4 +1,4 @@
-"""One job per partition scheme, since no run can have two, and one that checks all tables of a source, daily."""
+"""One job per partition scheme, since a run cannot have two, and one that checks all tables of a source, daily."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sync_jobs(view: View) -> Jobs:
         scheme: define_asset_job(
             name=f"{scheme.op}_job",
             selection=AssetSelection.assets(*(asset_key(known.id) for known in tables)).without_checks(),
-            description=f"Syncs tables of {view.name}; tagged `mode: sync` it goes on from their watermarks, else it reads its partitions again.",
+            description=f"Syncs tables of {view.name}; tagged `mode: sync` it continues from their watermarks, else it reads its partitions again.",
             metadata=view.place,
             executor_def=ONE_SESSION,
         )

@@ -1,4 +1,4 @@
-"""Runs are executed by the code location's server, and that server is asked whether it still has them."""
+"""Runs execute in the code location's server; run monitoring asks that server whether a run still exists."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class WatchedRunLauncher(DefaultRunLauncher):
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """What makes run monitoring ask."""
+        """Makes run monitoring call the method below."""
         return True
 
     def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
-        """FAILED once the server answers and knows nothing of the run; a server that is away is waited for."""
+        """FAILED once the server answers and does not know the run; a server that does not answer is waited for."""
         client = self._get_grpc_client_for_termination(run.run_id)
         if client is None:
             return CheckRunHealthResult(WorkerStatus.RUNNING, "a command line executes it, and no server of ours")
@@ -33,5 +33,5 @@ class WatchedRunLauncher(DefaultRunLauncher):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         return CheckRunHealthResult(
             WorkerStatus.FAILED,
-            "the server of its code location was restarted, and its process is gone; the next sync goes on where it stopped",
+            "the server of its code location was restarted, and its process is gone; the next sync resumes where it stopped",
         )

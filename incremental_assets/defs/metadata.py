@@ -67,7 +67,7 @@ def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadat
 def of_place(file: Path, line: int) -> Metadata:
     """Where the table is configured."""
     with warnings.catch_warnings():
-        # Once per table at every load would be news to nobody.
+        # Skipped: once per table at every load is noise.
         warnings.simplefilter("ignore", BetaWarning)
         where = LocalFileCodeReference(file_path=str(file), line_number=max(1, line), label=file.name)
         return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[where])}
@@ -107,7 +107,7 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
 
 
 def of_compaction(done: Compacted) -> Metadata:
-    """Files of one copy that were put together."""
+    """One compacted copy."""
     return {
         "maintenance": done.why.reason,
         "maintenance_seconds": round(done.seconds, 3),
@@ -124,7 +124,7 @@ def of_partition(rows: int) -> Metadata:
 
 
 def of_verdict(verdict: Verdict) -> Metadata:
-    """One check: a run over a range records it without a partition, so that the window is told here."""
+    """One check: a run over a range records it without a partition, so the window is given here."""
     entries: dict[str, Any] = {
         "measured": verdict.measured,
         "threshold": verdict.threshold,

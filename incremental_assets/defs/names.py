@@ -39,5 +39,5 @@ def pool(source: str) -> str:
 
 
 def check_pool(source: str) -> str:
-    """One check at a time per source, beside its syncs: a look at whole tables would hold those up for as long as it takes."""
+    """One check at a time per source, apart from its syncs: a check reads whole tables and would delay them."""
     return f"source_{source}_checks"

@@ -1,4 +1,4 @@
-"""What the Dagster edge asks of whoever opened the configuration: ports and specs, by the source's name."""
+"""What the definitions need of an open configuration: ports and specs, by the source's name."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ class Opened(Protocol):
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The memory of what has landed."""
+        """The checkpoint table."""
 
     @property
     def process(self) -> str:
-        """This process, as another one can look for it."""
+        """This process, in a form that another one can look up."""
 
     @property
     def observer(self) -> Observer:
-        """Told what happens."""
+        """The observer of everything that happens."""
 
     def has_ended(self, process: str) -> bool:
         """Whether such a process is certainly gone; one that cannot be seen from here may be alive."""
 
     def probe(self, source: str) -> Probe:
-        """Light questions, without Spark."""
+        """Light queries, without Spark."""
 
     def ports(self, source: str) -> Ports:
         """All that a sync needs; opens Spark only when rows move."""
 
     def specs(self, source: str) -> Resolved:
-        """Every table as it is to be synced, and why each of the others cannot be."""
+        """Every table as it will be synced, and the reason for each that cannot be."""
 
     def expect_full_reads(self, whole: Iterable[TableId]) -> None:
-        """These tables will be read whole, which a session that is opened after this is made for."""
+        """These tables will be read whole; a session opened after this is sized for it."""
 
 
 def opened(resources: Any, key: str) -> Opened:

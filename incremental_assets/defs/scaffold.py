@@ -1,4 +1,4 @@
-"""What `dg scaffold defs` writes: a configuration that loads as it is, and says what to change in it."""
+"""What `dg scaffold defs` writes: a valid configuration, with comments on what to change."""
 
 from __future__ import annotations
 

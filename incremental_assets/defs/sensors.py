@@ -1,4 +1,4 @@
-"""Has the source moved? One sensor per source, with light questions and without Spark.
+"""Has the source changed? One sensor per source, with light queries and without Spark.
 
 It asks for one run per partition scheme and range of partitions, tagged `mode: sync`. No `run_key`: Dagster remembers the key of a
 failed run too, and would never run it again; the checkpoint table knows what has landed.
@@ -40,7 +40,7 @@ SOURCE_TAG = "incremental_assets/source"
 
 
 def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
-    """Looks at the source `every` so often, and asks for runs of what has moved. `jobs` are those of the definitions themselves."""
+    """Looks at the source at each interval `every`, and requests runs of what has changed. `jobs` are those of the definitions themselves."""
 
     @sensor(
         name=plain("sync", view.name, "sensor"),
@@ -49,15 +49,15 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
         default_status=DefaultSensorStatus.RUNNING,
         required_resource_keys={view.resource},
         metadata=view.place,
-        description=f"Asks {view.name} whether its tables have moved, and for runs of those that have.",
+        description=f"Checks which tables of {view.name} have changed, and requests runs for them.",
     )
     def tick(context: SensorEvaluationContext) -> SensorResult | SkipReason:
-        """One look, unless a sync of this source is still in flight or the source is left in peace for a while."""
+        """One look, unless a sync of this source is in progress or the source is given a pause."""
         runtime = opened(context.resources, view.resource)
         now, memory = datetime.now(UTC), Memory.read(context.cursor)
         if now.timestamp() < memory.wait_until:
             until = datetime.fromtimestamp(memory.wait_until, UTC)
-            return SkipReason(f"{memory.error} (failed {memory.failures} times; asked again at {until:%H:%M:%S}Z)")
+            return SkipReason(f"{memory.error} (failed {memory.failures} times; tried again at {until:%H:%M:%S}Z)")
         running = in_flight(context.instance, sync_tags(view), runtime)
         if running:
             return SkipReason(f"run {running} is still syncing {view.name}")
@@ -78,7 +78,7 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
             *(Blocked(table, str(gone(table))) for table in sorted(defined - met)),
         )
         if requests:
-            # A tick that asks for runs has no reason to show.
+            # A tick that requests runs has no reason to show.
             for each in stopped:
                 context.log.warning("%s", each.sentence)
         return SensorResult(
@@ -93,14 +93,14 @@ def sync_sensor(view: View, jobs: Jobs) -> SensorDefinition:
 
 
 def sync_tags(view: View) -> dict[str, str]:
-    """What tells a sync of this source from every other run."""
+    """The tags that distinguish a sync of this source from every other run."""
     return {MODE_TAG: str(Mode.SYNC), SOURCE_TAG: view.name}
 
 
 def run_requests(
     view: View, jobs: Jobs, moved: Sequence[Pending], instance: DagsterInstance, now: datetime
 ) -> tuple[list[RunRequest], list[AddDynamicPartitionsRequest], list[Blocked]]:
-    """One run per scheme and range of partitions: a table that lags behind announces no other table's months again."""
+    """One run per scheme and range of partitions: a table that lags behind does not announce another table's months again."""
     schemes = {known.id: known.scheme for known in view.tables}
     groups: dict[tuple[Scheme, str, str], list[TableId]] = {}
     dynamic: list[AddDynamicPartitionsRequest] = []
@@ -111,7 +111,7 @@ def run_requests(
         try:
             keys = partition_keys(scheme.grid, each, now, known)
             added = new_keys(scheme.grid, keys, known)
-        except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+        except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
             stopped.append(Blocked(table, f"{table}: {sentence(error)}"))
             continue
         if not keys:
@@ -134,8 +134,8 @@ def run_requests(
 
 
 def _skip_reason(seen: Tick, stopped: Sequence[Blocked], new: Sequence[str]) -> str:
-    """Why there is nothing to run, as the tick's history shows it."""
-    reasons = ["nothing moved"] if not (seen.waiting or stopped) else []
+    """Why there is nothing to run, for the tick's history."""
+    reasons = ["nothing changed"] if not (seen.waiting or stopped) else []
     reasons += [f"{table} failed last time and waits" for table in seen.waiting]
     reasons += [each.sentence for each in stopped]
     if new:

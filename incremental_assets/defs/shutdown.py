@@ -1,7 +1,7 @@
-"""SIGTERM to the server of a code location: its runs end within seconds, and it with them.
+"""SIGTERM to the server of a code location: it and its runs end within seconds.
 
-Dagster's own waits for them, be it for hours, until whoever stops it loses patience and kills all. What ends a run here is what ends it from
-its page in the UI: it cancels what is at work, gives its leases back, and is shown as failed; the next tick asks again.
+Dagster's own handler waits for its runs, for hours if need be. Here they end as by the button in the UI: a run cancels its work, releases its
+leases, and is shown as failed; the next tick requests it again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import time
 from multiprocessing import active_children, parent_process
 
 _PATIENCE = 6.0
-"""Seconds for runs to end. They need five at most; `docker stop` kills after ten, and then nobody is left who could say what became of them."""
+"""Seconds for runs to end. They need five at most; `docker stop` kills after ten, and then no process is left to report their end."""
 _AGAIN = 0.2
-"""Seconds after which a run is told that began in the meantime."""
+"""Seconds after which a run that began in the meantime is interrupted."""
 _NOBODY = -1
 
 
@@ -28,7 +28,7 @@ def end_runs_with_server() -> None:
     os.set_blocking(mouth, False)
     before = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
     if before != _NOBODY:
-        # Somebody listens already: this, if the definitions are loaded once more.
+        # A handler is installed already: ours, if the definitions are loaded a second time.
         signal.set_wakeup_fd(before)
         os.close(mouth)
         os.close(ears)

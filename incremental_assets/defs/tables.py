@@ -1,4 +1,4 @@
-"""What the definitions know when they load: the configuration, and the catalogue last seen."""
+"""What is known when the definitions load: the configuration, and the last seen catalogue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from incremental_assets.defs.partitions import Scheme, scheme_of
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One table: its terms, and its shape if it has ever been seen."""
+    """One table: its settings, and its shape if it has ever been seen."""
 
     id: TableId
     terms: TableConfig
@@ -64,7 +64,7 @@ class View:
 
     @property
     def resource(self) -> str:
-        """The resource that its assets, checks and sensor ask for."""
+        """The resource that its assets, checks and sensor use."""
         return self.home.resource
 
     @property
@@ -118,7 +118,7 @@ class View:
 
 
 def _description(known: Known) -> str:
-    """What people read before they click on a partition."""
+    """The description of the partitions, for people."""
     comment = known.shape.comment if known.shape else ""
     entries = [
         comment,

@@ -1,6 +1,6 @@
-"""What one tick of a sensor decides: pure but for the questions to the source and what it keeps of still tables, without a word of Dagster.
+"""What one sensor tick decides: pure except for the queries to the source and the state of idle tables, and without Dagster's types.
 
-The memory is disposable: it says what was asked for and told, never what has landed. Lost or not understood, it starts empty.
+The memory is disposable: it holds what was requested and reported, never what has landed. If it is lost or unreadable, it starts empty.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from incremental_assets.defs.opened import Opened
 VERSION = 1
 _LONGEST_WAIT = timedelta(hours=1)
 _LOGS_PER_LOOK = 2.0
-"""Seconds for reading the logs of copies that went on without a sync."""
+"""Seconds for reading the logs of copies that grew without a sync."""
 _TELL_AGAIN = timedelta(hours=1)
-"""A freshness that stays as it is is told this often, so that the page of an asset does not look forgotten."""
+"""An unchanged freshness is reported this often, so that the page of an asset stays current."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The sensor's cursor. `waiting`: tables whose last sync failed, how often they were asked for since, and until when they wait."""
+    """The sensor's cursor. `waiting`: tables whose last sync failed, how often they were requested since, and until when they wait."""
 
     failures: int = 0
     wait_until: float = 0.0
@@ -46,7 +46,7 @@ class Memory:
     """Severity of each table that is not fresh."""
     told_at: float = 0.0
     vouched: Mapping[str, int] = field(default_factory=dict)
-    """Of each copy whose log went on without a sync the version up to which no other hand has changed its rows."""
+    """Per copy whose log grew without a sync: the version up to which no other writer has changed its rows."""
 
     @classmethod
     def read(cls, text: str | None) -> Memory:
@@ -70,7 +70,7 @@ class Memory:
             return cls()
 
     def write(self) -> str:
-        """One line."""
+        """As one line of JSON."""
         document: dict[str, Any] = {
             "v": VERSION,
             "failures": self.failures,
@@ -84,14 +84,14 @@ class Memory:
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
     def failed(self, sentence: str, every: timedelta, now: datetime) -> Memory:
-        """The source did not answer: each time in a row doubles the wait."""
+        """The source did not answer: each consecutive failure doubles the wait."""
         wait = delay(every, self.failures)
         return replace(self, failures=self.failures + 1, wait_until=now.timestamp() + wait, error=sentence)
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What is to be asked for and told."""
+    """What to request and what to report."""
 
     memory: Memory
     moved: tuple[Pending, ...] = ()
@@ -135,7 +135,7 @@ def _copies(
     runtime: Opened,
     memory: Memory,
 ) -> tuple[dict[str, int], frozenset[TableId]]:
-    """Copies that are in order though their logs went on, and those that another hand has changed."""
+    """Copies that are in order though their logs grew, and those that another writer has changed."""
     known = {spec.id: memory.vouched[str(spec.id)] for spec in specs if str(spec.id) in memory.vouched}
     # A sync that landed since is remembered by the checkpoint table.
     known = {table: version for table, version in known.items() if _target_version(positions, table) < version}
@@ -160,7 +160,7 @@ def _asked_for(
     memory: Memory,
     now: datetime,
 ) -> tuple[tuple[Pending, ...], dict[str, tuple[int, float]]]:
-    """A table whose last sync failed is asked for again, each time later, and in the end once an hour: its cause may be gone."""
+    """A table whose last sync failed is requested again, each time later, and at last once an hour: its cause may be gone."""
     asked, waiting = [], {}
     for each in moved:
         name, table = str(each.spec.id), each.spec.id
@@ -184,7 +184,7 @@ def _fresh(
     observations: Sequence[Observation],
     probe: Probe,
 ) -> list[Verdict]:
-    """Nothing of an idle table waits to land, so that the source is asked only about the others."""
+    """Nothing of an idle table waits to land, so only the others are queried."""
     limits = {look.spec.id: terms_of(source, look.spec.id).freshness for look in looks}
     limited = [look for look in looks if limits[look.spec.id] != Freshness()]
     waiting = [look for look in limited if look.spec.id in busy]
@@ -200,7 +200,7 @@ def _fresh(
 def _worth_telling(
     verdicts: Sequence[Verdict], memory: Memory, now: datetime
 ) -> tuple[tuple[Verdict, ...], dict[str, str], float]:
-    """What has changed since it was last told, and everything once an hour."""
+    """Verdicts that changed since the last report, and once an hour all of them."""
     stale = {str(verdict.table): str(verdict.severity) for verdict in verdicts if not verdict.passed}
     if now.timestamp() - memory.told_at >= _TELL_AGAIN.total_seconds():
         return tuple(verdicts), stale, now.timestamp()

@@ -1,4 +1,4 @@
-"""Verdicts told without a run of their own: by the sensor, and by a sync of the table that it has just met."""
+"""Verdicts reported without a check run: by the sensor, and by a sync for its own table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from incremental_assets.defs.names import asset_key
 
 
 def evaluation_fields(verdict: Verdict) -> dict[str, Any]:
-    """What Dagster wants to know of a check, whoever evaluated it."""
+    """What Dagster stores of a check, for every way to evaluate it."""
     return {
         "asset_key": asset_key(verdict.table),
         "check_name": str(verdict.check),
@@ -29,12 +29,12 @@ def evaluation_fields(verdict: Verdict) -> dict[str, Any]:
 
 
 def evaluation(verdict: Verdict) -> AssetCheckEvaluation:
-    """Told without a run."""
+    """Reported without a run."""
     return AssetCheckEvaluation(**evaluation_fields(verdict))
 
 
 def report_schema_check(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
-    """Whether a table that a sync has met has its source's columns, where that is news: it costs one look at the lake's log."""
+    """The schema verdict of a table after its sync, if it changed: it costs one read of the lake's log."""
     last = instance.get_latest_asset_check_evaluation_record(AssetCheckKey(asset_key(spec.id), str(Check.SCHEMA)))
     for verdict in audit((spec,), Scope(1, lambda _: (Check.SCHEMA,)), lambda _: terms, ports):
         if last is None or (last.status is AssetCheckExecutionRecordStatus.SUCCEEDED) != verdict.passed:

@@ -1,1 +1,1 @@
-"""The demo's source: a real PostgreSQL without Docker, TPC-H data in it, and a day of life that changes it."""
+"""The demo's source: a real PostgreSQL without Docker, TPC-H data in it, and a simulated day of changes."""

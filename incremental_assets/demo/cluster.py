@@ -1,4 +1,4 @@
-"""One PostgreSQL cluster as files and processes: made, launched, and looked at when it does not come up."""
+"""One PostgreSQL cluster as files and processes: created, started, and diagnosed if it does not start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def create(folder: Path) -> ServerState:
     # To be entered by the server's account, and not to be listed.
     folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
     home = choose_home(folder)
-    # A data folder whose state is gone, killed before it was written or deleted since: nobody knows its password.
+    # A data folder without its state file (killed before it was written, or deleted since): its password is unknown.
     if home.data.exists():
         home.run("pg_ctl", "-D", home.data, "-m", "immediate", "-w", "stop")
         shutil.rmtree(home.data)

@@ -1,4 +1,4 @@
-"""A day of life in the shop: what a source does between two syncs, with the awkward parts that a sync must survive.
+"""A simulated day in the shop: what a source does between two syncs, including the awkward cases that a sync must survive.
 
 Rows are picked by a hash of their key into 1,024 buckets, each used for one thing: no row is changed twice in a day, the
 late transaction never waits for the day nor the day for it, and the same seed picks the same rows.
@@ -118,7 +118,7 @@ class LateTransaction:
         return self
 
     def commit(self) -> tuple[TableDay, ...]:
-        """Everybody sees them now, with a stamp from before."""
+        """They become visible now, with a stamp from before."""
         self._connection.commit()
         return self.tables
 

@@ -1,4 +1,4 @@
-"""Where the demo's server lives and as whom it runs: PostgreSQL refuses root and a data folder that others may enter."""
+"""Where the demo's server lives and which account runs it: PostgreSQL refuses root, and a data folder that others may enter."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Home:
         for part in (_PROGRAMS.parent, Path(_LIBRARIES)):
             if (installed / part).is_dir():
                 shutil.copytree(installed / part, copies / part, symlinks=True)
-        # As they were installed, nobody but root may read them under a strict umask.
+        # As installed, only root may read them under a strict umask.
         for path in (copies, *copies.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
@@ -98,7 +98,7 @@ class Home:
 def choose_home(folder: Path) -> Home:
     """`folder` itself, or one under /var/tmp where the server's account cannot reach it or its path will not do.
 
-    Root's own checkouts (/root is 0700) are the case: nobody's modes are changed, the data moves instead.
+    For root's own checkouts (/root is 0700): no modes are changed, the data moves instead.
     """
     here = Home(folder)
     home = here if _is_plain(folder) and _reaches(here.account, folder) else Home(_public_folder())
@@ -122,7 +122,7 @@ def _packages() -> Path:
 
 
 def _public_folder() -> Path:
-    """A fresh folder of ours that everybody may enter; its random name cannot be waited for by anybody."""
+    """A fresh folder that every account may enter; its random name cannot be guessed in advance."""
     folder = Path(tempfile.mkdtemp(prefix="incremental-assets-demo-", dir="/var/tmp"))
     folder.chmod(0o755)
     return folder

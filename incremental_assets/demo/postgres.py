@@ -1,4 +1,4 @@
-"""An embedded PostgreSQL on TCP loopback: a data folder, a kept port, random passwords; no Docker, no root.
+"""An embedded PostgreSQL on TCP loopback: a data folder, a fixed port, random passwords; no Docker, no root.
 
 `python -m incremental_assets.demo.postgres start|stop|status [FOLDER]` runs it by hand.
 """
@@ -95,7 +95,7 @@ class EmbeddedPostgres:
             state = state.on_another_port()
         raise SetupError(
             f"The demo's PostgreSQL did not start: {last_words(home)};"
-            f" see {home.log}, or remove {self.folder} to begin anew."
+            f" see {home.log}, or remove {self.folder} to start from scratch."
         )
 
     def stop(self, mode: StopMode = "fast") -> None:
@@ -123,7 +123,7 @@ class EmbeddedPostgres:
         if self._state is None or not (data := self._home(self._state).data).joinpath("postmaster.pid").exists():
             return False
         try:
-            # Whoever else may sit on the port now is not told the password.
+            # Another program that took the port must not receive the password.
             with psycopg.connect(self.dsn(), require_auth="scram-sha-256", connect_timeout=3) as connection:
                 row = connection.execute("SHOW data_directory").fetchone()
         except psycopg.OperationalError:

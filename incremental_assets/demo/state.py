@@ -49,7 +49,7 @@ class ServerState:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now; whoever takes it before the server does makes it choose again."""
+    """A port that is free now; if another program takes it first, the server chooses again."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""TPC-H in PostgreSQL: generated, copied and keyed in one transaction, so it is there whole or not at all."""
+"""TPC-H in PostgreSQL: generated, copied and keyed in one transaction, so it exists completely or not at all."""
 
 from __future__ import annotations
 

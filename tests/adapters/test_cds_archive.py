@@ -198,7 +198,7 @@ def test_set_up_is_told_in_one_line_why_there_is_none(tmp_path: Path) -> None:
         [sys.executable, "-m", archive.__name__], env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("class-data archive: the training run left none (")
+    assert done.stderr.startswith("class-data archive: the training run made no archive (")
     assert done.stderr.count("\n") == 1
 
 

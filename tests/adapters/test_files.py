@@ -45,7 +45,7 @@ def test_one_process_at_a_time_commits_to_a_table_and_death_lets_go(tmp_path: Pa
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with (
-            pytest.raises(Busy, match=f"process {holder.pid} on this machine is committing"),
+            pytest.raises(Busy, match=f"process {holder.pid} on this machine has been committing"),
             commit_lock(str(tmp_path), ORDERS, timedelta()),
         ):
             pass

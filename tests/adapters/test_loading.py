@@ -114,7 +114,7 @@ def test_rows_that_another_hand_changed_before_they_had_a_position_get_none(desk
     plan, lake = desk.loading(ORDERS), desk.lake
     batch = lake.load(plan, desk.show(ORDERS, ROWS))
     desk.sql("DELETE FROM {t} WHERE id = 2", ORDERS)
-    with pytest.raises(TargetChanged, match="changed by another hand while this sync ran"):
+    with pytest.raises(TargetChanged, match="changed by another writer while this sync ran"):
         lake.apply(plan, batch, landed_state(plan, Shown(3, None, None)))
 
 

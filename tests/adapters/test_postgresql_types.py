@@ -153,7 +153,7 @@ def test_what_spark_cannot_hold_is_flagged_with_the_whole_row_as_text(
         6: "tsz",
         7: None,
     }
-    assert flagged[1][REJECT_REASON] == "NaN has no place in decimal(5,2)"
+    assert flagged[1][REJECT_REASON] == "NaN does not fit into decimal(5,2)"
     assert json.loads(flagged[1][RAW]) == {"id": "1", "n": "NaN", "d": None, "ts": None, "tsz": None, "v": 'x"y\\'}
     assert flagged[7][RAW] is None
     assert flagged[7][REJECT_REASON] is None

@@ -78,7 +78,7 @@ def test_a_database_that_takes_no_connection_of_sparks_is_one_sentence(source: S
             with reader.snapshot(planned(probe, spec)) as snapshot:
                 snapshot.frame.count()
 
-        with pytest.raises(SourceUnreachable, match=r"orders: the connection to .* was lost while .*next sync goes on"):
+        with pytest.raises(SourceUnreachable, match=r"orders: the connection to .* was lost while .*next sync resumes"):
             read()
 
 
@@ -98,7 +98,7 @@ def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
             snapshot.frame.count()
 
     with pytest.raises(
-        SourceUnreachable, match=r"slow: .* said nothing for 1 s while .* raise `options: \{socket_timeout"
+        SourceUnreachable, match=r"slow: .* sent nothing for 1 s while .* raise `options: \{socket_timeout"
     ):
         read()
 

@@ -141,5 +141,5 @@ def test_a_hand_that_reaches_in_while_the_table_is_written_anew_is_told(
         write(*asked)
 
     monkeypatch.setattr(commit, "write", overtaken)
-    with pytest.raises(TargetChanged, match="by another hand while this sync ran"):
+    with pytest.raises(TargetChanged, match="by another writer while this sync ran"):
         desk.land(ORDERS, [(2, "B", 50), (3, "C", 51)])

@@ -81,7 +81,7 @@ def test_a_file_of_another_release_is_named(folder: Path, text: str) -> None:
 )
 def test_an_engine_that_has_ended_is_not_taken_for_one_that_runs(folder: Path, process: ProcessIdentity) -> None:
     announced.write(folder, replace(ENGINE, process=process))
-    with pytest.raises(SetupError, match=r"has ended by itself, its last words are in /nowhere/engine\.log"):
+    with pytest.raises(SetupError, match=r"has ended by itself, its last messages are in /nowhere/engine\.log"):
         door.find_engine(folder)
     assert not announced.is_announced(folder, replace(ENGINE, process=process))
 

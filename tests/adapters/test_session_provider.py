@@ -122,7 +122,7 @@ def test_why_an_engine_is_not_used_is_said(
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert why in record.message
-    assert record.message.endswith("this run opens a session of its own")
+    assert record.message.endswith("this run opens its own session")
 
 
 def test_one_that_does_not_answer_is_not_used(
@@ -151,7 +151,7 @@ def test_once_it_is_gone_the_process_goes_on_by_itself_and_says_so(
     second: Any = session(Work.TICK)
     assert (first.ended, kind(second), session() is second) == ("left", "own", True)
     assert [record.message for record in caplog.records] == [
-        f"the engine (pid {ENGINE.process.pid}) has ended; this run goes on in a session of its own"
+        f"the engine (pid {ENGINE.process.pid}) has ended; this run continues in its own session"
     ]
 
 

@@ -190,7 +190,7 @@ def test_a_function_of_a_view_that_finds_no_relation_is_not_taken_for_a_view_tha
         "CREATE VIEW priced AS SELECT 1 AS id WHERE rate() IS NULL",
     )
     probe, spec = source.open(), source.spec("priced", strategy=Strategy.FULL_REFRESH)
-    with pytest.raises(SourceRefused, match='the source refused the question: relation "rates" does not exist'):
+    with pytest.raises(SourceRefused, match='the source refused the query: relation "rates" does not exist'):
         probe.measure(spec, (Window(None, None),))
     source.execute("ALTER FUNCTION rate() SET search_path = public")
     assert probe.measure(spec, (Window(None, None),))[0].rows == 1

@@ -97,7 +97,7 @@ def test_a_table_that_is_rewritten_while_the_snapshot_waits_for_it_is_refused(
     waiting = threading.Thread(target=commit_when_waited_for)
     waiting.start()
     try:
-        with pytest.raises(SourceRefused, match=r"rewritten or made anew.*run the sync again"), probe.snapshot(plan):
+        with pytest.raises(SourceRefused, match=r"rewritten or recreated.*run the sync again"), probe.snapshot(plan):
             pass
     finally:
         waiting.join()

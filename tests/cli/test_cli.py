@@ -109,7 +109,7 @@ def test_doctor_says_why_the_sql_is_that_of_a_new_role(
 
     assert "CREATE ROLE" not in asked.out
     assert refused.out.startswith(
-        "-- shop could not be asked: shop: the password of 'reader' is wrong\n-- All that a new role needs:\nCREATE ROLE"
+        "-- shop could not be queried: shop: the password of 'reader' is wrong\n-- All that a new role needs:\nCREATE ROLE"
     )
 
 

@@ -174,7 +174,7 @@ def test_a_copy_that_another_hand_changed_stops_the_table_beforehand(call: Call,
     said = call("plan", "--json")
 
     assert (said.code, said.tables["public.orders"]["action"]) == (1, "stop")
-    assert "another hand" in said.tables["public.orders"]["error"]
+    assert "another writer" in said.tables["public.orders"]["error"]
 
 
 def test_a_lost_checkpoint_table_is_read_out_of_the_lake_and_not_made_anew(

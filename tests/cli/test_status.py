@@ -70,7 +70,7 @@ def test_status_says_what_is_known_when_the_source_is_away(call: Call, synced: O
     assert said.code == 0
     assert said.tables["public.orders"]["watermark"] is not None
     assert said.tables["public.orders"]["error"] == "shop: localhost:5432 does not answer"
-    assert "this is what was known" in shown
+    assert "this is the last known state" in shown
 
 
 def test_status_tells_how_far_the_last_check_has_verified_the_copy(call: Call, synced: Outside) -> None:

@@ -75,7 +75,7 @@ def test_eyes_get_a_table_and_one_sentence(call: Call, outside: Outside) -> None
 
     assert "shop.public.orders" in first.out
     assert "synced 2 tables" in first.out
-    assert second.out.startswith("nothing moved in 2 tables")
+    assert second.out.startswith("nothing changed in 2 tables")
 
 
 def test_a_pattern_that_matches_nothing_is_wrong_by_name(call: Call) -> None:
@@ -97,7 +97,7 @@ def test_a_table_that_cannot_be_resolved_fails_and_the_others_go_on(call: Call, 
 
     assert said.code == 1
     assert said.tables["public.returns"]["status"] == "failed"
-    assert "there is no such table" in said.tables["public.returns"]["error"]
+    assert "this user can see no such table" in said.tables["public.returns"]["error"]
     assert said.tables["public.orders"]["status"] == "landed"
 
 

@@ -203,7 +203,7 @@ def test_stamps_that_no_clock_has_reached(stand: OpenStand) -> None:
         name: sorted((row["id"], row["_sync_column"], row["_sync_reason"]) for row in desk.quarantined(name))
         for name in first
     }
-    infinite = "infinity, or a moment after the year 294246, has no place in a timestamp of Spark"
+    infinite = "infinity, or a moment after the year 294246, does not fit into a timestamp of Spark"
     assert reasons["land"] == [("3", "at", infinite), ("4", "at", infinite)]
     assert reasons["quarantine"] == [("2", "at", "stamped past the source's clock"), *reasons["land"]]
     assert reasons["wait"] == [("4", "at", infinite)], "the others wait in the source"

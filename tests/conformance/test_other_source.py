@@ -265,7 +265,7 @@ def test_an_upgrade(backed: Backed, tmp_path: Path, spark: SparkSession) -> None
     backed.upgrade()
     _move(desk, 2)
     for report in desk.sync().values():
-        assert_told(report, "another database answers", "after `pg_upgrade`", "--accept-source")
+        assert_told(report, "another database answers", "after an upgrade", "--accept-source")
     with desk.runtime() as runtime:
         for name in NAMES:
             accept_source(spec=desk.spec(name), run_id="upgrade", checkpoints=runtime.checkpoints)

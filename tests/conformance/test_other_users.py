@@ -160,7 +160,7 @@ def test_an_engine_whose_executor_is_dead_is_done_without(
         assert "its executor has ended" in shop.run("doctor", "--json").stdout
         done = shop.run("sync", "--json")
         assert done.returncode == 0, done.stderr
-        assert "this run opens a session of its own" in done.stderr
+        assert "this run opens its own session" in done.stderr
     finally:
         server.stop(folder)
 

@@ -90,7 +90,7 @@ def test_values_that_fit_nowhere(stand: OpenStand) -> None:
     assert {number: row["_sync_column"] for number, row in kept.items()} == {
         "1": "n", "2": "d", "3": "d", "4": "ts", "5": "ts", "6": "tsz",
     }  # fmt: skip
-    assert kept["1"]["_sync_reason"] == "NaN has no place in decimal(5,2)"
+    assert kept["1"]["_sync_reason"] == "NaN does not fit into decimal(5,2)"
     columns = ("id", "n", "d", "ts", "tsz", "v")
     texts = sorted((tuple(row[name] for name in columns) for row in kept.values()), key=repr)
     assert texts == desk.source(f"SELECT {', '.join(f'{name}::text' for name in columns)} FROM unholdable WHERE id < 7")

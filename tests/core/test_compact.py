@@ -120,7 +120,7 @@ def test_a_failure_is_a_sentence_and_the_next_sync_lands(world: World) -> None:
     (done,) = kept_up(world, process)
     assert isinstance(done, NotCompacted)
     assert done.error == (
-        "shop.public.orders: its small files were not put together, which is tried again after the next sync: unexpected OSError: no space left"
+        "shop.public.orders: its small files were not compacted, which is tried again after the next sync: unexpected OSError: no space left"
     )
     assert ORDERS not in world.memory.leases
     one_more_sync_is_equal(world)

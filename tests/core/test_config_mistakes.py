@@ -118,7 +118,7 @@ TABLE_MISTAKES = [
         "columns that begin with `_sync_`",
     ),
     ("table: public.a\nprimary_key: [id, _SYNC_seq] #!\n" + CURSOR, "_SYNC_seq", "columns that begin with `_sync_`"),
-    ("table: public.a\nprimary_key: [id, id] #!\n" + CURSOR, "primary_key", "stands in the key once"),
+    ("table: public.a\nprimary_key: [id, id] #!\n" + CURSOR, "primary_key", "may appear once in the key"),
     ("table: public.a\nprimary_key: id #!\n" + CURSOR, "id", "write a list here"),
     ("table: public.a\nprimary_key: [] #!\n" + CURSOR, "primary_key", "write at least one"),
     ("table: public.a\npii:\n  - email\n  - _sync_id #!", "_sync_id", "columns that begin with `_sync_`"),
@@ -144,7 +144,7 @@ TABLE_MISTAKES = [
     ),
     ("table: public.a\nstart: 2024-01-01 #!\ncursor: {column: x, type: integer}", "2024-01-01", "not a whole number"),
     ("table: public.a\nstart: -infinity #!\n" + CURSOR, "-infinity", "write a finite value"),
-    ("table: public.a\nstart: 0000-01-01 #!\n" + CURSOR, "0000-01-01", "has the year 0, which is none"),
+    ("table: public.a\nstart: 0000-01-01 #!\n" + CURSOR, "0000-01-01", "has the year 0, which does not exist"),
     (
         "table: public.a\nstart: 0001-01-01T00:00:00+14:00 #!\n" + CURSOR,
         "0001-01-01T00:00:00+14:00",
@@ -153,15 +153,15 @@ TABLE_MISTAKES = [
     (
         "table: public.a\nstart: 2024-01-01T00:00:00+99:99 #!\n" + CURSOR,
         "2024-01-01T00:00:00+99:99",
-        "'+99:99' is no offset from UTC",
+        "'+99:99' is not an offset from UTC",
     ),
     (
         "public.a:at:timestamp@2024-01-01T00:00:00-15:60 #!",
         "public.a:at:timestamp@2024-01-01T00:00:00-15:60",
-        "'-15:60' is no offset from UTC",
+        "'-15:60' is not an offset from UTC",
     ),
     ("public.a:at:date@0000-02-29 BC #!", "public.a:at:date@0000-02-29 BC", "has the year 0"),
-    ('table: "public.a\\0b" #!\n' + CURSOR, "public.a\0b", "a NUL, or half of a character, is no text"),
+    ('table: "public.a\\0b" #!\n' + CURSOR, "public.a\0b", "a NUL, or half of a character, is not text"),
     ("table: public.a\npartitions: {size: 1000} #!\n" + CURSOR, "partitions", "`size` is for integer cursors"),
     (
         "table: public.a\npartitions: {every: day} #!\ncursor: {column: x, type: integer}",
@@ -217,7 +217,7 @@ SOURCE_MISTAKES = [
     ("port: {env: 5432}", "", "", "5432", "the name of an environment variable"),
     ("port: {evn: PORT}", "", "", "evn", "did you mean `env`?"),
     ("schemas: []", "", "", "schemas", "write at least one"),
-    ("schemas: [a, a]", "", "", "schemas", "stands in the list once"),
+    ("schemas: [a, a]", "", "", "schemas", "may appear once in the list"),
     ("unlisted: skip", "", "", "skip", "choose one of: full_refresh, ignore"),
     ("every: 0s", "", "", "0s", "longer than nothing"),
     ("refresh_every: daily", "", "", "daily", "write a duration"),
@@ -430,7 +430,7 @@ def test_a_file_without_sources_says_how_one_looks(tmp_path: Path) -> None:
 
 def test_an_alias_within_itself_is_refused(tmp_path: Path) -> None:
     found = problems(tmp_path, FILE + SOURCE + "    schemas: &loop [*loop]\n")
-    assert "stands inside what it refers to" in found[0].cure
+    assert "is inside what it refers to" in found[0].cure
 
 
 def test_an_anchor_may_be_used_again(tmp_path: Path) -> None:
@@ -494,7 +494,7 @@ def test_a_host_that_no_driver_can_ask_for_is_refused(tmp_path: Path, host: str)
 @pytest.mark.parametrize("key", ["lake", "checkpoints"])
 def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: str, value: str) -> None:
     text = re.sub(f"^{key}: .*$", lambda _: f'{key}: "{value}" #!', in_source("every: 1m"), flags=re.MULTILINE)
-    assert "a NUL, or half of a character, is no text" in str(problems(tmp_path, text)[0])
+    assert "a NUL, or half of a character, is not text" in str(problems(tmp_path, text)[0])
     assert problems(tmp_path, text)[0].line == 1 + (key == "checkpoints")
 
 
@@ -502,7 +502,7 @@ def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: s
 def test_what_stands_too_deep_is_one_mistake_in_its_line(tmp_path: Path, deep: str) -> None:
     (problem,) = problems(tmp_path, in_source(f"every: {deep}"))
     assert (problem.line, problem.text) == (9, "")
-    assert problem.cure == "this stands inside too many brackets or indents; write what it holds without them"
+    assert problem.cure == "this is nested too deeply; write it with fewer brackets or indents"
 
 
 def test_every_cure_is_a_sentence_and_names_no_library(tmp_path: Path) -> None:

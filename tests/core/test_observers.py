@@ -49,7 +49,7 @@ def test_an_observer_that_fails_stops_neither_the_sync_nor_the_others(
     assert [phase for _, phase in heard.phases] == ["plan", "read", "apply", "landed"]
     assert heard.reports == [report]
     assert {record.getMessage() for record in caplog.records} == {
-        "Broken failed while it was notified; the sync goes on"
+        "Broken failed while it was notified; the sync continues"
     }
 
 

@@ -524,7 +524,9 @@ def test_what_may_hold_several_rows_of_a_key_becomes_an_upsert_by_a_full_refresh
     world.sync(was)
     with pytest.raises(TermsChanged, match=r"--full-refresh( --yes)?`$"):
         world.sync(now)
-    with pytest.raises(TermsChanged, match=r"may hold several of one: read everything again with .*--full-refresh"):
+    with pytest.raises(
+        TermsChanged, match=r"may hold several rows of one key: read everything again with .*--full-refresh"
+    ):
         reset(world, now)
     world.sync(now, mode=Mode.FULL_REFRESH)
     assert_equal(world)

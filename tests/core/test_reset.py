@@ -152,5 +152,5 @@ def test_an_accepted_source_may_still_have_a_slower_clock() -> None:
 
 
 def test_a_table_that_was_never_synced_takes_any_source() -> None:
-    with pytest.raises(SelectionError, match="takes any source"):
+    with pytest.raises(SelectionError, match="accepts any source"):
         accept_source(spec=SPEC, run_id="upgrade", checkpoints=FakeCheckpoints())

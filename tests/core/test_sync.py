@@ -246,7 +246,7 @@ def test_an_idle_table_is_asked_and_neither_read_nor_written() -> None:
     world.database.tick(60)
     process = world.process()
     report = world.sync(UPSERT, process=process)
-    assert (report.status, report.reason) == (Status.IDLE, "nothing moved")
+    assert (report.status, report.reason) == (Status.IDLE, "nothing changed")
     assert str(report.new_watermark) == "2024-01-29T09:02:58Z"
     assert [moment for moment in process.moments if moment.startswith("before")] == [
         "before lease",
@@ -494,9 +494,7 @@ def test_a_column_that_is_back_is_told_by_the_run_that_meets_it_as_rows_written_
     world.sync(away(shown))
     order(world.database, "mary", world.database.stamp())
     (told,) = world.sync(shown).warnings
-    assert told.startswith(
-        "columns (status) are back that the source had not shown for a while; rows that were written meanwhile"
-    )
+    assert told.startswith("columns (status) are back after an absence; rows that were written meanwhile")
     assert told.endswith("read everything again with `incremental-assets reset --select shop.public.orders --yes`")
     order(world.database, "barbara", world.database.stamp())
     assert world.sync(shown).warnings == ()

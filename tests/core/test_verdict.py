@@ -51,7 +51,7 @@ def test_without_a_limit_nothing_is_stale_and_with_one_alone_it_is_that() -> Non
 def test_a_watermark_that_is_held_back_is_a_warning_of_its_own() -> None:
     held = freshness(ORDERS, LIMITS, 0, bound(NOW - timedelta(minutes=90)))
     assert (held.passed, held.severity) == (False, Severity.WARN)
-    assert held.detail == "every row has landed; the watermark is held back since 1h 30m by pid 42, etl"
+    assert held.detail == "every row has landed; the watermark has been held back for 1h 30m by pid 42, etl"
     assert freshness(ORDERS, LIMITS, 0, bound(NOW - timedelta(minutes=14))).passed
     assert "prepared transaction 'tx'" in freshness(ORDERS, LIMITS, 0, bound(prepared="'tx'")).detail
 

@@ -6,7 +6,7 @@ import pytest
 
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.config.shorthand import parse
-from incremental_assets.core.words import counted, with_article
+from incremental_assets.core.words import age, counted, with_article
 from tests.fakes import World
 from tests.scenario import countries, orders, shop
 
@@ -14,6 +14,17 @@ from tests.scenario import countries, orders, shop
 def test_one_is_not_many_and_a_vowel_takes_an() -> None:
     assert [counted(number, "row") for number in (0, 1, 2, 1000)] == ["0 rows", "1 row", "2 rows", "1,000 rows"]
     assert [with_article(noun) for noun in ("integer", "date")] == ["an integer", "a date"]
+
+
+def test_an_age_has_its_two_largest_units() -> None:
+    assert [age(seconds) for seconds in (-1, 0.4, 59.6, 3_600, 5_430, 273_601)] == [
+        "0s",
+        "0s",
+        "1m",
+        "1h",
+        "1h 30m",
+        "3d 4h",
+    ]
 
 
 def test_an_empty_table_is_not_called_equal_window_by_window() -> None:

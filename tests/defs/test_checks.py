@@ -63,7 +63,7 @@ def test_freshness_warns_of_a_transaction_that_holds_the_watermark_back_though_e
     held = studio.check("freshness")["freshness"]
 
     assert (held.passed, held.severity) == (False, AssetCheckSeverity.WARN)
-    assert "held back since 2h by transaction" in (held.description or "")
+    assert "held back for 2h by transaction" in (held.description or "")
 
 
 def test_a_key_that_is_there_twice_fails_and_blocks(studio: Studio) -> None:
@@ -180,7 +180,7 @@ def test_a_table_that_cannot_be_synced_has_passed_no_check(studio: Studio) -> No
     del studio.world.database.tables[ORDERS]
     found = studio.check("reconciliation", "schema")
     assert not any(check.passed for check in found.values())
-    assert "there is no such table" in (found["schema"].description or "")
+    assert "this user can see no such table" in (found["schema"].description or "")
 
 
 def test_a_source_that_does_not_answer_fails_the_run_and_passes_nothing(studio: Studio) -> None:

@@ -114,7 +114,7 @@ def test_a_run_brings_no_check_that_reads_whole_tables(studio: Studio) -> None:
 def test_nothing_new_is_asked_for_nothing_and_said(studio: Studio) -> None:
     monday(studio.world.database).abort()
     settle(studio)
-    assert Watch(studio).skipped() == "nothing moved"
+    assert Watch(studio).skipped() == "nothing changed"
 
 
 def test_what_moved_is_asked_for_with_the_partitions_of_its_window_alone(studio: Studio) -> None:
@@ -204,7 +204,7 @@ def test_a_source_that_fails_is_left_in_peace_for_longer_each_time_and_forgiven_
     watch = Watch(studio)
     assert watch.skipped() == str(DOWN)
     waits = watch.skipped()
-    assert waits.startswith(f"{DOWN} (failed 1 times; asked again at ")
+    assert waits.startswith(f"{DOWN} (failed 1 times; tried again at ")
 
     watch.cursor = json.dumps({**json.loads(watch.cursor or ""), "wait_until": 0.0})
     assert watch.skipped() == str(DOWN)
@@ -247,7 +247,7 @@ def test_a_table_that_the_source_has_dropped_is_named_by_the_tick(studio: Studio
     watch = Watch(studio)
     settle(studio)
     del studio.world.database.tables[COUNTRIES]
-    assert "shop.public.countries: there is no such table" in watch.skipped()
+    assert "shop.public.countries: this user can see no such table" in watch.skipped()
 
 
 def test_a_sync_that_was_refused_waits_as_one_that_failed(studio: Studio) -> None:
@@ -268,7 +268,7 @@ def test_a_sync_that_was_refused_waits_as_one_that_failed(studio: Studio) -> Non
 def test_a_sync_that_was_killed_is_asked_for_again_though_nothing_else_moved(studio: Studio) -> None:
     monday(studio.world.database).abort()
     settle(studio)
-    assert Watch(studio).skipped() == "nothing moved"
+    assert Watch(studio).skipped() == "nothing changed"
     with studio.world.checkpoints.lease(ORDERS, "killed") as lease:
         lease.record(Event(ORDERS, EventKind.INTENT, "killed", 7, "batch"))
         lease.record(Event(ORDERS, EventKind.STAGED, "killed", 7, "batch"))
@@ -308,7 +308,7 @@ def test_a_table_that_cannot_be_resolved_is_named_and_the_others_go_on(studio: S
     watch = Watch(studio)
     assert watch.asked() == [("current", "current", [key("countries")])]
     studio.run("current", tables=[COUNTRIES], mode="sync")
-    assert "shop.public.orders: there is no such table" in watch.skipped()
+    assert "shop.public.orders: this user can see no such table" in watch.skipped()
 
 
 def test_a_new_table_shows_after_a_reload_and_the_tick_says_so(studio: Studio) -> None:
@@ -320,7 +320,9 @@ def test_a_new_table_shows_after_a_reload_and_the_tick_says_so(studio: Studio) -
     settle(studio)
     watch = Watch(studio)
     studio.world.database.create(replace(COUNTRIES_SHAPE, id=replace(COUNTRIES, name="cities")))
-    assert watch.skipped() == "nothing moved; 1 table is new (shop.public.cities): reload the code location to see them"
+    assert (
+        watch.skipped() == "nothing changed; 1 table is new (shop.public.cities): reload the code location to see them"
+    )
 
 
 def test_keys_of_integers_appear_as_the_table_grows_without_gaps(tmp_path: Path, instance: DagsterInstance) -> None:
@@ -370,7 +372,7 @@ def test_a_copy_that_another_hand_has_restored_is_asked_for_while_its_table_stan
     settle(studio)
     studio.world.lake.foreign(ORDERS, "OPTIMIZE")
     watch = Watch(studio)
-    assert watch.skipped() == "nothing moved"
+    assert watch.skipped() == "nothing changed"
     studio.world.lake.foreign(ORDERS, "RESTORE", [])
 
     assert [assets for _, _, assets in watch.asked()] == [[key("orders")]]

@@ -184,7 +184,7 @@ def test_nothing_moved_imports_neither_spark_nor_dagster(checkout: Checkout) -> 
     )
 
     assert done.stdout.splitlines() == [done.stdout.splitlines()[0], "0 []"]
-    assert done.stdout.startswith("nothing moved in 8 tables")
+    assert done.stdout.startswith("nothing changed in 8 tables")
 
 
 @pytest.mark.usefixtures("demo")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(600)]
 
-OWN = "session of its own"
+OWN = "its own session"
 
 
 class Watched:
@@ -179,7 +179,7 @@ def test_a_run_whose_engine_is_killed_goes_on_by_itself(watched: Watched, spark:
     out, err = process.communicate(timeout=240)
 
     assert process.returncode == 0, (out, err)
-    assert f"the engine (pid {java.pid}) has ended; this run goes on in a {OWN}" in err
+    assert f"the engine (pid {java.pid}) has ended; this run continues in {OWN}" in err
     assert "Traceback" not in err
     watched.assert_equal(spark)
 

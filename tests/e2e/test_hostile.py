@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.shop import Shop
 
@@ -18,6 +20,7 @@ TABLES = """
 """
 
 
+@pytest.mark.acceptance
 def test_a_hostile_table_syncs_and_nothing_else_is_touched(
     postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -26,13 +26,11 @@ MOMENTS = {
     "when the second table has landed": ("landed", 2),
 }
 RUNS = {True: "first load", False: "incremental"}
-SHORT = [
-    ("as soon as the intent is written", True),
-    ("between the commit in the lake and its record", False),
-]
-ALL = [
-    pytest.param(*case, marks=[] if case in SHORT else pytest.mark.long) for case in itertools.product(MOMENTS, RUNS)
-]
+TARGETS = {
+    ("between the commit in the lake and its record", False): (),
+    ("as soon as the intent is written", True): pytest.mark.acceptance,
+}
+ALL = [pytest.param(*case, marks=TARGETS.get(case, pytest.mark.long)) for case in itertools.product(MOMENTS, RUNS)]
 """By the command line and Dagster. The fault report kills at every point of the sync itself."""
 
 
@@ -101,7 +99,7 @@ def test_a_jvm_that_is_killed_alone_is_told_in_a_sentence_for_each_table(shop: S
     told = [table["error"] for table in json.loads(out)["tables"] if table["error"]]
     assert told
     assert all(
-        f"Spark's JVM (pid {jvm.pid}) ended in the middle of this (signal 9); the next sync goes on" in each
+        f"Spark's JVM (pid {jvm.pid}) ended in the middle of this (signal 9); the next sync resumes" in each
         for each in told
     )
 

@@ -89,6 +89,7 @@ def test_the_password_is_nowhere(answer: tuple[int, dict[str, dict[str, Any]], s
     assert holders == []
 
 
+@pytest.mark.acceptance
 def test_without_the_privilege_an_open_transaction_of_another_lowers_the_guarantee(shop: Shop) -> None:
     shop.execute("REVOKE pg_read_all_stats FROM reader")
     try:

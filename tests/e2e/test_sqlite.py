@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -63,6 +65,7 @@ def write(folder: Path, script: str) -> None:
     connection.close()
 
 
+@pytest.mark.acceptance
 def test_a_file_is_synced_changed_synced_again_and_proven_equal(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "sources.yaml").write_text(SOURCES)
     write(tmp_path, MAKE)

@@ -269,7 +269,5 @@ class FakeLake(FakeAuditor):
             self.moment("after create")
         table = self.tables[spec.id]
         if table.app_id != commit_ids.app_id:
-            raise TargetChanged(
-                f"{spec.id}: another table lies in its place than the one that this run was planned for"
-            )
+            raise TargetChanged(f"{spec.id}: the table at its place is not the one that this run was planned for")
         return table

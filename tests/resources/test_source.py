@@ -84,7 +84,7 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest
 def test_a_port_behind_a_reference_must_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     (tmp_path / "port").write_text("five\n")
-    assert "what is there is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
+    assert "the value is not a port" in sentence(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))))
     (tmp_path / "port").write_text("5433\n")
     assert address(replace(SOURCE, port=Reference("file", str(tmp_path / "port"))), FILE).port == 5433
 
@@ -109,7 +109,7 @@ def test_a_value_that_no_driver_takes_is_one_sentence(monkeypatch: pytest.Monkey
     (tmp_path / "password").write_text("hunter2\0")
     monkeypatch.setenv("SHOP_HOST", "hunter2\udcff")
     in_file = sentence(replace(SOURCE, password=Reference("file", str(tmp_path / "password"))))
-    assert in_file.endswith("the file holds a NUL, which no value does; remove it")
+    assert in_file.endswith("the file contains a NUL, which no value can; remove it")
     monkeypatch.setenv("SHOP_PASSWORD", "s3cret")
     assert sentence(replace(SOURCE, host=Reference("env", "SHOP_HOST"))).endswith(
         "the environment variable SHOP_HOST is not UTF-8 text; export it as UTF-8"

@@ -1,4 +1,4 @@
-"""Table shapes as JSON: the catalogue last seen, kept so that definitions load without a source."""
+"""The last seen catalogue as JSON: table shapes, kept so that definitions load without a source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def dump_shapes(shapes: Iterable[TableShape]) -> str:
 
 
 def load_shapes(text: str) -> tuple[TableShape, ...] | None:
-    """Read them back; None if another version of this program wrote them otherwise: the next look at the source writes them anew."""
+    """Read them back; None if another version of this program wrote them in another form: the next look at the source writes them again."""
     try:
         return tuple(_shape(document) for document in json.loads(text))
     except (KeyError, TypeError, ValueError):

@@ -83,7 +83,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError, OSError, SqliteDatabaseError) as error:
             if _is_no_database(error):
                 raise CheckpointsUnreadable(str(self._file), self._reason(error)) from None
-            # Without the cause: it shows the connection's arguments to whoever prints locals.
+            # Without the cause: it contains the connection's arguments, which a debugger would print.
             raise CheckpointsUnreachable(self.name, self._reason(error)) from None
 
     def now(self, offset: timedelta = timedelta()) -> ColumnElement[Any]:
@@ -177,7 +177,7 @@ class Database:
 
 
 def _is_no_database(error: Exception) -> bool:
-    """Whether SQLite met something else at the file, or a file that is broken: waiting for it mends neither."""
+    """Whether the file is broken or not a SQLite database: waiting helps with neither."""
     code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
     return code & 0xFF in (SQLITE_NOTADB, SQLITE_CORRUPT)
 
@@ -197,7 +197,7 @@ def _parsed(url: str) -> URL:
 
 
 def _without_secrets(url: URL) -> str:
-    """The address for people: what may follow the `?` is as secret as a password."""
+    """The address for people, without what follows the `?`, which may be as secret as a password."""
     shown = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
     return shown.render_as_string()
 
@@ -237,7 +237,7 @@ def _sqlite(url: URL) -> Any:
 
 
 def _write_ahead(connection: SqliteConnection) -> None:
-    """WAL lets readers go on beside the writer. It is a property of the file, and its first change does not wait for others."""
+    """With WAL, readers do not wait for the writer. It is a property of the file, and its first change does not wait for others."""
     deadline = time.monotonic() + WAIT
     while True:
         try:

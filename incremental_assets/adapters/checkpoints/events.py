@@ -19,7 +19,7 @@ from incremental_assets.core.syncing.ledger import FINISHED_KINDS
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An event as it stands in the table; `at` is the database's clock."""
+    """An event as stored in the table; `at` is the database's clock."""
 
     event_id: int
     at: datetime

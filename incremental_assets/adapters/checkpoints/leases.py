@@ -53,7 +53,7 @@ class Leases:
             self._release(table, token)
 
     def prove(self, connection: Connection, table: TableId, token: str) -> None:
-        """Renew the lease within the transaction, which nobody else can then take before it ends. Raises LeaseLost."""
+        """Renew the lease within the transaction, so that it cannot be taken before the transaction ends. Raises LeaseLost."""
         renewed = connection.execute(
             update(heartbeats)
             .where(is_table(heartbeats.c, table), heartbeats.c.token == token)
@@ -101,7 +101,7 @@ class Leases:
         row = select(heartbeats).where(is_table(heartbeats.c, table))
         if self._database.is_postgresql:
             connection.execute(row.with_for_update())
-        # Asked anew under the lock: a statement that had to wait for it may have read the clock before.
+        # Read again under the lock: a statement that had to wait for it may have read the clock before.
         return connection.execute(row.add_columns(self._expired)).one()
 
     @property
@@ -116,7 +116,7 @@ class Leases:
             ours = update(heartbeats).where(is_table(heartbeats.c, table), heartbeats.c.token == token)
             self._writes.write(table, lambda connection: connection.execute(ours.values(_FREE)).rowcount)
         except CheckpointsUnreachable as error:
-            # What the block did stands and must not be told as a failure; without heartbeats the lease ends by itself.
+            # The work of the block is done and must not be reported as a failure; without heartbeats the lease expires by itself.
             log.warning("%s: the lease could not be given back and will expire: %s", table, error)
 
 

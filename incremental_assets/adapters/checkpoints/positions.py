@@ -1,4 +1,4 @@
-"""Where tables stand, asked of the database in two statements: the twin of `core.syncing.ledger.fold`, without the history."""
+"""The position of each table, from two SQL statements: the counterpart of `core.syncing.ledger.fold`, without the history."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AT_ONCE = 10_000
 
 
 def position_of(connection: Connection, table: TableId) -> Checkpoint:
-    """Where one table stands."""
+    """The position of one table."""
     asked = select(
         literal(table.source).label("source"),
         literal(table.schema).label("schema_name"),
@@ -48,7 +48,7 @@ def positions_of(connection: Connection, tables: Iterable[TableId]) -> dict[Tabl
 
 
 def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
-    """Where every table stands that has an event: whoever recorded one held a lease, and so left a heartbeat."""
+    """The position of every table that has an event: every writer of one held a lease, and so left a heartbeat."""
     asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
     return dict(_positions(connection, asked.subquery("asked")))
 
@@ -73,7 +73,7 @@ def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableI
 
 
 def _wanted(mark: Any) -> tuple[int, int, int]:
-    """The events that hold a table's state, its target and its last report; 0 where there is none."""
+    """The events that hold a table's state, its target and its last report; 0 if there is none."""
     # The newest of several kinds is found here: SQLite mistakes its max() of columns for an aggregate when they are nested.
     target = _latest(mark, "reset_id", *(f"{kind}_target_id" for kind in TARGET_KINDS))
     return _latest(mark, "state_id"), target, _latest(mark, *(f"{kind}_report_id" for kind in FINISHED_KINDS))

@@ -1,4 +1,4 @@
-"""Events as rows and rows as events: columns in words that people query, and JSON that the program reads back."""
+"""Events to rows and rows to events: columns named for people who query them, and JSON that the program reads back."""
 
 from __future__ import annotations
 

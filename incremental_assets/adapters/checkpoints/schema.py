@@ -1,4 +1,4 @@
-"""Bring a checkpoint database to the version of this program: nothing to do in the common case, Alembic otherwise."""
+"""Migrates a checkpoint database to the version of this program: no work in the common case, Alembic otherwise."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check(connection: Connection, schema: Schema, name: str) -> bool:
     found = version_of(connection)
     if found > schema.latest:
         raise CheckpointsTooNew(
-            f"the checkpoint database {name} is of version {found} and this program knows versions up to {schema.latest}: "
+            f"the checkpoint database {name} is of version {found} and this program supports versions up to {schema.latest}: "
             "upgrade incremental-assets to the release that wrote it"
         )
     return found == schema.latest

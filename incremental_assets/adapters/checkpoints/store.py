@@ -1,4 +1,4 @@
-"""The checkpoint table: what has landed, who is writing, and what the sources looked like. SQLite, or PostgreSQL by URL.
+"""The checkpoint table: what has landed, who is writing, and the last seen catalogues. SQLite, or PostgreSQL by URL.
 
 Progress is appended and never edited. One thing is thinned out: an `idle` event says that the watermark moved while nothing was read,
 and the state after it says more. Idle events older than `keep_idle` that a later state has followed are removed when the next one is
@@ -37,7 +37,7 @@ KEEP_IDLE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Who writes a table now (None: nobody), and what the last look at its source showed."""
+    """Who writes a table now (None if no run does), and what the last look at its source showed."""
 
     owner: str | None
     run_id: str | None
@@ -67,14 +67,14 @@ class SqlCheckpoints:
             yield SqlLease(self, table, token)
 
     def position(self, table: TableId) -> Checkpoint:
-        """Where the table stands."""
+        """The position of the table."""
         if not self._database.exists:
             return Checkpoint()
         with self._database.transaction() as connection:
             return position_of(connection, table)
 
     def positions(self) -> dict[TableId, Checkpoint]:
-        """Where every table with an event stands, at one moment."""
+        """The position of every table with an event, at one moment."""
         if not self._database.exists:
             return {}
         with self._database.transaction() as connection:
@@ -102,7 +102,7 @@ class SqlCheckpoints:
             remember(connection, self._database, table, verified)
 
     def verified(self) -> dict[TableId, Verified]:
-        """What was last kept of every table."""
+        """The last record of every table."""
         return {table_of(row): verified_of(row) for row in self._read(select(verifications))}
 
     # --- for people -------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class SqlCheckpoints:
         return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
 
     def remember_lags(self, lags: Mapping[TableId, float]) -> None:
-        """Keep what a look at the source has just shown: seconds that each table lags behind."""
+        """Record what a look at the source has shown: the seconds by which each table lags behind."""
         # In one order, so that two sensors never wait for each other.
         now = self._database.now()
         rows = [{**names_of(table), "lag_seconds": lags[table], "probed_at": now} for table in sorted(lags)]
@@ -133,7 +133,7 @@ class SqlCheckpoints:
     # --- the catalogue last seen ------------------------------------------------------------------
 
     def remember_catalogue(self, source: str, shapes: Sequence[TableShape]) -> None:
-        """Keep what a source's catalogue has just shown."""
+        """Record the catalogue of a source."""
         row = {"source": source, "shapes": dump_shapes(shapes), "seen_at": self._database.now()}
         with self._database.transaction(writes=True) as connection:
             connection.execute(self._database.upsert(catalogue, row))

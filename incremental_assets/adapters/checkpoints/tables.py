@@ -1,4 +1,4 @@
-"""The checkpoint database as SQLAlchemy sees it. How it came to be, indexes and views included, is told by `migrations`."""
+"""The checkpoint database as SQLAlchemy tables. `migrations` creates them, with indexes and views."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ checkpoints = Table(
     "checkpoints",
     metadata,
     Column("event_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    # `source.schema.table` for people; a name may hold a dot, so the program goes by the three columns.
+    # `source.schema.table` for people; a name may hold a dot, so the program uses the three columns.
     Column("source_table", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("schema_name", Text, nullable=False),
@@ -90,7 +90,7 @@ checkpoints = Table(
     Column("warnings", Text),
     Column("error", Text),
     Column("detail", Text, nullable=False),
-    # What the program reads back, typed; the columns above are its words for SQL.
+    # What the program reads back, typed; the columns above are for SQL.
     Column("state", Text),
     Column("report", Text),
 )
@@ -102,7 +102,7 @@ heartbeats = Table(
     Column("source", Text, primary_key=True),
     Column("schema_name", Text, primary_key=True),
     Column("table_name", Text, primary_key=True),
-    # The lease; all NULL while nobody writes the table.
+    # The lease; all NULL while no run writes the table.
     Column("token", Text),
     Column("run_id", Text),
     Column("host", Text),
@@ -134,7 +134,7 @@ verifications = Table(
     Column("verified_through", Text),
     Column("drift", BigInteger, nullable=False),
     Column("verified_at", Instant, nullable=False),
-    # Where the drift lies, as JSON; NULL as version 2 wrote it: anywhere.
+    # The windows with drift, as JSON; NULL as written by version 2: anywhere.
     Column("drifted", Text),
 )
 

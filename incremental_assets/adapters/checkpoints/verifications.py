@@ -1,4 +1,4 @@
-"""The rows of `verifications`: what reconciliations came to, less what has been read again since."""
+"""The rows of `verifications`: results of reconciliations, less the windows that were read again since."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_again(connection: Connection, table: TableId, window: Window) -> None:
 
 
 def verified_of(row: Any) -> Verified:
-    """What a row says."""
+    """The content of a row."""
     if row.drifted is None:
         return Verified(row.verified_through, (Drifted(Window(None, None), row.drift),) if row.drift else ())
     pieces = ((Window(load_value(lower), load_value(upper)), rows) for lower, upper, rows in json.loads(row.drifted))

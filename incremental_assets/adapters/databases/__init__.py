@@ -1,1 +1,1 @@
-"""One module per database: its bound, snapshot, type table, quoting and introspection."""
+"""Sources: light queries and the read for Spark, written once; one folder per database."""

@@ -1,4 +1,4 @@
-"""What is made of one table among many: where that fails the others go on."""
+"""Per-table work in a loop: a table that fails does not stop the others."""
 
 from __future__ import annotations
 

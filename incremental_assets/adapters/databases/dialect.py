@@ -1,7 +1,7 @@
-"""What a database owes to the rooms above: its connections, the questions that one of them answers, and its rows for Spark.
+"""The interface that each database implements: connections, light queries, and rows for Spark.
 
-A database is a folder beside this file, with a dialect that `registry.py` finds. Whatever holds for every database (the order of the questions,
-which windows are asked, what a look at many tables leaves out) is written once, above: `observe.py`, `probe.py`, `spark_source.py`.
+A database is a folder beside this file, with a dialect that `registry.py` finds. What holds for every database (the order of the queries,
+which windows are queried, what a look at many tables leaves out) is written once: `observe.py`, `probe.py`, `spark_source.py`.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Dialect(Protocol):
     """Where the classes of its JDBC driver lie; empty where Spark needs none."""
 
     def connections(self, address: Address) -> Connections:
-        """Light questions to one source."""
+        """Light queries to one source."""
 
     def reader(self, address: Address) -> Reader:
         """The same source, read for real."""

@@ -1,4 +1,4 @@
-"""The clocks of this machine, beside which the source's is kept: by them one sees that it was put back although it has caught up since."""
+"""The clocks of this machine: compared with the source's clock, they reveal that it was put back, even if it has caught up since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's JDBC reader: a query put to a database, in parts, and what arrives of it as the columns that were agreed."""
+"""Spark's JDBC reader: runs a query, split into parts, and casts the result to the agreed columns."""
 
 from __future__ import annotations
 

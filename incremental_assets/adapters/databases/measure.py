@@ -1,4 +1,4 @@
-"""The words in which both sides count and hash: one canonical text per value, one hash per row, one sum per window.
+"""The checksum format that source and lake share: one canonical text per value, one hash per row, one sum per window.
 
 A row's hash is the first 60 bits of the MD5 of its columns' canonical texts, joined by commas; NULL is `~`. Texts carry their length,
 every other kind has neither comma nor tilde, so no two rows share a text. The sum of the hashes does not depend on the rows' order.

@@ -1,4 +1,4 @@
-"""Has anything moved? Asked of many tables at once, in the order that carries the guarantee (docs/guarantee.md):
+"""Which tables have changed? Light queries on many tables at once, in the order that the guarantee depends on (docs/guarantee.md):
 the integer maxima, then the bound, then the fingerprints; partitions at both ends, and last whether rows are hidden.
 """
 

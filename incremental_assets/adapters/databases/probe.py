@@ -1,4 +1,4 @@
-"""Light questions to one source, whatever its database; no Spark."""
+"""Light queries to one source, for any database; no Spark."""
 
 from __future__ import annotations
 

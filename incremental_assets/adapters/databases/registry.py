@@ -1,4 +1,4 @@
-"""The dialects that there are: those of this package by name, and those of others by entry point.
+"""The available dialects: built-in ones by name, others by entry point.
 
 Ours are found without the metadata of installed packages, whose reading would slow every start by as much as a look at a source takes.
 """

@@ -1,4 +1,4 @@
-"""A plan's window as a DataFrame: one snapshot of the source, shared by all that read it."""
+"""A plan's window as a DataFrame: one snapshot of the source, shared by all parallel readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lake's side of counting and hashing, in the words of `adapters/databases/measure.py`, and the row by row comparison with the source."""
+"""The lake's side of counts and hashes, in the format of `adapters/databases/measure.py`, and the row-by-row comparison with the source."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader) -> Comparison
 
 
 def outdated(held: Held, windows: Sequence[Window], reader: Reader) -> Outdated:
-    """Keys of the source's rows that cannot land, looked for in the whole of the target: those rows lie there under older cursors."""
+    """Keys of the source's rows that cannot land, searched for in the whole target: there those rows have older cursors."""
     keys = reader.unholdable_keys(held.session, held.spec, windows)
     if keys is None:
         return Outdated(0)

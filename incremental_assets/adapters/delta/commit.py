@@ -1,4 +1,4 @@
-"""The one commit of a batch: what is written, under which options, and what its metrics say."""
+"""The one commit of a batch: what is written, with which options, and what its metrics say."""
 
 from __future__ import annotations
 

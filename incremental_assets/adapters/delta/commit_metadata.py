@@ -1,4 +1,4 @@
-"""What every commit of ours says about itself, in the log's `userMetadata`."""
+"""What each of our commits records about itself, in the log's `userMetadata`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BEFORE_LANDING = (Kind.FENCE, Kind.LOAD)
 
 @dataclass(frozen=True, slots=True)
 class CommitMetadata:
-    """One commit's own words. `seen` is the version up to which no other hand had changed rows when it was written."""
+    """The metadata of one commit. `seen` is the version up to which no other writer had changed rows when it was written."""
 
     kind: Kind
     app_id: str
@@ -49,7 +49,7 @@ class CommitMetadata:
     duplicates: int = 0
     state: State | None = field(default=None)
     rows_before: int | None = None
-    """Rows of the target before an upsert that wrote all of them anew; None for one that left the others where they lay."""
+    """Rows of the target before an upsert that rewrote it completely; None for one that left the other rows in their files."""
     withdrawn: int = 0
     """Rows that an upsert took out of the target without one in their place: gone in the source, or in quarantine since."""
     gone: int = 0
@@ -114,7 +114,7 @@ class CommitMetadata:
 
 
 def read_commit_metadata(text: Any) -> CommitMetadata | None:
-    """The note of a commit; None where somebody else wrote it, whatever it is they wrote."""
+    """The metadata of a commit; None if another writer made it, whatever its own metadata is."""
     try:
         document = json.loads(text)
         if not isinstance(document, dict) or MARK not in document:

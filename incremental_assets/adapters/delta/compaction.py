@@ -1,7 +1,7 @@
-"""A table's files put together by Delta itself: one commit that leaves every row as it is and carries our note.
+"""Compaction of a table by Delta's OPTIMIZE: one commit that leaves every row as it is and carries our metadata.
 
-Delta takes the note of such a commit from the session's settings, which every thread of a session shares. So it is made in a session of its
-own on the same engine: the note of one table can never be another table's, whatever else is being written meanwhile.
+Delta takes the metadata of such a commit from the session's settings, which all threads of a session share. Therefore it runs in its own
+session on the same engine: the metadata of one table can never reach a concurrent commit of another.
 """
 
 from __future__ import annotations
@@ -43,5 +43,5 @@ def compact(session: SparkSession, table: TableId, path: str, how: How, note: Co
         else []
     )
     if not found:
-        raise CommitMissing(f"{table}: Delta found nothing to put together in {path}")
+        raise CommitMissing(f"{table}: Delta found nothing to compact in {path}")
     return found[0].version

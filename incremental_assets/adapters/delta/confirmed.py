@@ -1,4 +1,4 @@
-"""Did it land? Asked of the log after every write, which alone can tell."""
+"""Did the commit land? Read from the log after every write, as only the log can tell."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def too_late(spec: TableSpec) -> CommitMissing:
 def changed_meanwhile(spec: TableSpec, found: Committed) -> TargetChanged:
     """Another hand's commit, while the batch was on its way."""
     return TargetChanged(
-        f"{spec.id}: the rows were changed by another hand while this sync ran ({found.operation} in version {found.version} by {found.engine}); "
+        f"{spec.id}: the rows were changed by another writer while this sync ran ({found.operation} in version {found.version} by {found.engine}); "
         f"read everything again with {full_refresh(spec)}, or start over with {reset(spec)}"
     )

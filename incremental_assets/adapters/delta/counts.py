@@ -1,4 +1,4 @@
-"""Rows of one commit, from what the log says of it: pure."""
+"""Row counts of one commit, from its log entry: pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _IS_MERGE = "numTargetRowsInserted"
 
 
 def row_counts(commit: Committed, note: CommitMetadata, late: int = 0, deleted: int = 0) -> RowCounts:
-    """`late` and `deleted` (of an overwrite) are not in the log; a commit found later is told without them."""
+    """`late` and `deleted` (of an overwrite) are not in the log; a commit that is found later is reported without them."""
     written = note.rows if note.kind is Kind.LOADED else _rows_landed(commit, note)
     updated = _rows_gone(commit, note) if note.kind is Kind.UPSERT else 0
     return RowCounts(
@@ -58,7 +58,7 @@ def check_sums(
     """What was written must be the batch less what was rightly left out. Raises CommitMissing.
 
     `into_nothing`: all of it. `landed`: rows of the batch as they were counted on their way, where others were written along.
-    Cheap, so it is asked after every commit: rows that Spark wrote twice, or lost, are told at once and not found months later.
+    Cheap, so it runs after every commit: rows that Spark wrote twice, or lost, are reported at once and not found months later.
     """
     written = rows_written(commit) - note.marked if landed is None else landed
     whole = into_nothing or note.rows_before is not None
@@ -76,12 +76,12 @@ def check_sums(
     kept = _rows_kept(commit, note)
     if not note.rows_before - note.landable <= kept <= note.rows_before:
         raise _wrong(
-            table, commit, f"left {kept} of {note.rows_before} rows as they were, beside a batch of {note.landable}"
+            table, commit, f"left {kept} of {note.rows_before} rows as they were, with a batch of {note.landable}"
         )
 
 
 def _wrong(table: TableId, commit: Committed, finding: str) -> CommitMissing:
     return CommitMissing(
-        f"{table}: version {commit.version} {finding}, which must not be; run "
+        f"{table}: version {commit.version} {finding}, which should never happen; run "
         f"`incremental-assets check --select {table}`, read everything again with `--full-refresh`, and report it"
     )

@@ -1,4 +1,4 @@
-"""Which staged rows are written, as one query: equal rows and repeated keys are dropped inside of it, not in a job before it."""
+"""Deduplication: which staged rows are written, as one query. Equal rows and repeated keys are dropped inside it, without an extra job."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _may_be_newer(plan: SyncPlan) -> Column:
 
 
 def _tells_versions(spec: TableSpec, era: Era) -> bool:
-    """Whether rows of an era are told to be versions of one row: by a key that the source enforces, and that was there."""
+    """Whether rows of an era are identified as versions of one row: by a key that the source enforces, and that existed then."""
     there = {name.lower() for name in era.columns}
     return bool(spec.key) and spec.key_enforced and all(name.lower() in there for name in spec.key)
 
@@ -222,7 +222,7 @@ def _subtract(spec: TableSpec, rows: DataFrame, there: DataFrame, names: Sequenc
     equal = alike([(column(name, BATCH), column(name, TARGET), types[name.lower()]) for name in names])
     if spec.key and spec.key_enforced:
         return rows.alias(BATCH).join(there.alias(TARGET), on=equal, how="left_anti")
-    # As they are compared: rows that are told apart there are not numbered together here.
+    # By the same equality: rows that differ there are not numbered together here.
     copies = Window.partitionBy(*(comparable(column(name), types[name.lower()]) for name in names)).orderBy(sf.lit(1))
     ours, theirs = (frame.withColumn(COPY, sf.row_number().over(copies)) for frame in (rows, there))
     numbered = equal & (column(COPY, BATCH) == column(COPY, TARGET))

@@ -1,4 +1,4 @@
-"""What the lake's file system refuses, and what another run has taken away, as sentences. Spark wraps both in pages of Java; the words stay."""
+"""Errors of the lake's file system, and folders that another run removed, as sentences. Spark wraps both in long Java traces; the message is kept."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
     for refusal, cure in _REFUSALS.items():
         if refusal in text:
             return LakeRefused(
-                f"{table}: the lake at {lake} could not be written: {cure}; the next sync goes on where this one stopped"
+                f"{table}: the lake at {lake} could not be written: {cure}; the next sync resumes where this one stopped"
             )
     # A batch is removed by its own run, or by the one that takes over from it.
     return LeaseLost(table) if staged and staged in text and any(gone in text for gone in _GONE) else None

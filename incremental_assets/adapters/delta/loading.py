@@ -1,4 +1,4 @@
-"""A first load: the rows go from the source straight into the target, once, and are counted there before they get their position."""
+"""A first load: rows go from the source straight into the target, and are counted there before they get their position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that could not land, kept beside their table as the source's own texts, with the reason."""
+"""Rows that could not land, kept beside their table as the source's own text, with the reason."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
     after = opened(session, path, spec, columns=columns, app_id=app_id)
     if not any(commit.note and commit.note.batch_id == commit_ids.batch_id for commit in after.commits(log.version)):
         raise CommitMissing(
-            f"{spec.id}: the rows that cannot land did not reach quarantine, so nothing of this batch was written; run the sync again"
+            f"{spec.id}: the rows that cannot land could not be written to quarantine, so nothing of this batch was written; run the sync again"
         )
 
 
 def _names(log: TableLog | None, commit_ids: CommitIds) -> tuple[str, int]:
-    """App id and sequence of the commit. The rows that an earlier table of the same name left stay, and new ones go beside them."""
+    """App id and sequence of the commit. The rows that an earlier table of the same name left stay, and new ones are added."""
     ours = f"{commit_ids.app_id}{_SUFFIX}"
     if log is None or log.app_id == ours or not log.app_id.endswith(_SUFFIX):
         return ours, commit_ids.seq

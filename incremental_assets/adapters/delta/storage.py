@@ -1,4 +1,4 @@
-"""Folders and locks of the lake: with the machine's own calls where it is local, else through Hadoop's in Spark's JVM."""
+"""Folders and locks of the lake: system calls for a local lake, Hadoop's API in Spark's JVM for a store."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _acquire(descriptor: int, table: TableId, path: Path, patience: timedelta) -
                 owner = path.read_text(encoding="utf-8").strip() or "unknown"
                 raise Busy(
                     table,
-                    f"process {owner} on this machine is committing since more than {patience.total_seconds():.0f} s",
+                    f"process {owner} on this machine has been committing for more than {patience.total_seconds():.0f} s",
                 ) from None
             time.sleep(0.05)
         else:

@@ -1,4 +1,4 @@
-"""The Delta table itself: made before its first row, and kept fit for what is about to be written to it."""
+"""The Delta table itself: created before its first row, and prepared for each write."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _AWKWARD = re.compile(r"[ ,;{}()\n\t=]")
 def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, columns: Iterable[Column] = ()) -> TableLog:
     """The table's log; an empty table, of the source's columns unless others are given, is made if there is none. Raises TargetChanged.
 
-    A run that dies right after leaves an empty table with its app id, under which the next run goes on.
+    A run that dies right after leaves an empty table with its app id, under which the next run continues.
     """
     log = open_log(path)
     if log is None:
@@ -50,11 +50,11 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
         log = _marking(session, path)
     if log is None:
         raise TargetChanged(
-            f"{spec.id}: no Delta table could be made at {path}: if other files lie there, move them away"
+            f"{spec.id}: no Delta table could be made at {path}: if other files are there, move them away"
         )
     if log.app_id != app_id:
         raise TargetChanged(
-            f"{spec.id}: another table lies at {path} than the one that this run was planned for; run the sync again"
+            f"{spec.id}: the table at {path} is not the one that this run was planned for; run the sync again"
         )
     return log
 
@@ -107,7 +107,7 @@ def create(
         if open_log(path) is None:
             first = next(iter(str(error).splitlines()), "")
             raise TargetChanged(
-                f"no Delta table could be made at {path} ({first}); if other files lie there, move them away"
+                f"no Delta table could be made at {path} ({first}); if other files are there, move them away"
             ) from error
 
 
@@ -127,8 +127,8 @@ def prepare(
 def statistics(spec: TableSpec, columns: Iterable[tuple[str, str]]) -> str:
     """Of which columns, given by name and SQL type, each file keeps the lowest and the highest value, as a property of the table.
 
-    Key and cursor, by which a sync and a check leave files out, our own, and what a reader asks for by days and numbers. Whoever wants
-    others sets the property, which stays until an overwrite brings other columns.
+    Key and cursor, by which a sync and a check leave files out, our own, and what a reader filters by: dates and numbers. To index
+    other columns, set the property; it stays until an overwrite changes the columns.
     """
     from incremental_assets.adapters.spark.expressions import quoted
 

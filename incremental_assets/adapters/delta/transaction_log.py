@@ -91,12 +91,12 @@ class TableLog:
         return self._table.rows()
 
     def rows_in_files(self) -> int | None:
-        """With those that deletion vectors mark; None where a file of another hand does not tell."""
+        """Including rows that deletion vectors mark; None if a file of another writer has no statistics."""
         return self._table.rows_in_files()
 
     @property
     def keeps_rows_in_place(self) -> bool:
-        """Whether another hand has made the table one whose rows are not to be written again without need."""
+        """Whether table features, set by another writer, forbid rewriting unchanged rows."""
         return bool(_IN_PLACE & self._table.writer_features or self._table.partition_columns)
 
     def layout(self) -> Layout:

@@ -1,1 +1,1 @@
-"""Sessions, the JVM below them, the Spark server that runs share, and the words of Spark SQL."""
+"""Sessions, their JVM, the Spark Connect server that runs share, and Spark SQL expressions."""

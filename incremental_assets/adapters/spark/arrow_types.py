@@ -36,5 +36,5 @@ def required_type(spark_type: str) -> pa.DataType:
     """The same, of a type that is known. Raises ValueError."""
     found = arrow_type(spark_type)
     if found is None:
-        raise ValueError(f"{spark_type} has no place in Arrow")
+        raise ValueError(f"{spark_type} has no type in Arrow")
     return found

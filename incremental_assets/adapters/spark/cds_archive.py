@@ -1,4 +1,4 @@
-"""Classes that Spark's JVM maps from a file instead of loading them one by one: made once in a training run, it takes a third off the first sync.
+"""A class-data archive that Spark's JVM maps instead of loading classes one by one: made once by a training run, it saves a third of the first sync.
 
 `python -m incremental_assets.adapters.spark.cds_archive` makes it where there is none. It fits one Java and one set of jars; the folder's name says which.
 """
@@ -23,11 +23,11 @@ DRIVER, LAUNCHER = "driver", "launcher"
 LAUNCHER_VARIABLE = "SPARK_LAUNCHER_OPTS"
 """Options of the launcher's JVM, as `spark-class` takes them."""
 DRIVER_OPTIONS = "spark.driver.defaultJavaOptions"
-"""Beside `extraJavaOptions`, so that whoever sets those keeps the archive."""
+"""Separate from `extraJavaOptions`, so that setting those keeps the archive."""
 PATIENCE = 900
 """Seconds for a training run: it takes half a minute on an idle machine."""
 QUIET = "-Xlog:cds*=off"
-"""A JVM that cannot use its archive says so on stdout, where the launcher's answer is read; it goes on without."""
+"""A JVM that cannot use its archive says so on stdout, where the launcher's answer is read; it starts without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +140,10 @@ def _train(folder: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, env=environment)
     except subprocess.TimeoutExpired:
-        raise SetupError(f"the training run took more than {PATIENCE} s and was ended") from None
+        raise SetupError(f"the training run took more than {PATIENCE} s and was stopped") from None
     if done.returncode != 0 or not _dumped(folder, DRIVER).is_file():
         output = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise SetupError(f"the training run left none ({output[-1]})")
+        raise SetupError(f"the training run made no archive ({output[-1]})")
 
 
 def _dumped(folder: Path, name: str) -> Path:

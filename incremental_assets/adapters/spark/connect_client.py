@@ -1,4 +1,4 @@
-"""A run's side of the engine: a session of its own there, which knows when the engine has ended and not merely that nobody answers."""
+"""A run's connection to the engine: its own session there, which can tell that the engine has ended from a server that does not answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _require_executor(session: SparkSession, engine: Announced) -> None:
         raise failed[0]
     if failed:
         raise SetupError(
-            f"the engine (pid {engine.process.pid}) is not used, as it answers and runs no job: its executor has ended; start it again with "
+            f"the engine (pid {engine.process.pid}) is not used, because it answers but runs no job: its executor has ended; start it again with "
             f"`incremental-assets engine stop` and `incremental-assets engine start`, its log is {engine.log}"
         ) from None
 
@@ -93,7 +93,7 @@ class _Channel(ChannelBuilder):
     """To this machine, with the token: pyspark's own builder would ask for TLS, or for a host that is called `localhost`."""
 
     def __init__(self, engine: Announced, is_there: Callable[[], bool]) -> None:
-        # The same for whoever has the token: it is the session that keeps runs apart.
+        # The same for every holder of the token: the session keeps runs apart.
         super().__init__(params={ChannelBuilder.PARAM_USER_ID: "incremental-assets"})
         self._engine = engine
         self.add_interceptor(_Watch(engine, is_there))
@@ -120,7 +120,7 @@ class _Channel(ChannelBuilder):
 class _Watch(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor, grpc.StreamUnaryClientInterceptor):
     """Fails a call with EngineLost once the engine is gone: pyspark would go on calling it for ten minutes.
 
-    Asked before each call, too: whoever takes the port of an engine that has ended would be sent the token and the sources' passwords.
+    Checked before each call, too: a process that takes the port of an ended engine would receive the token and the sources' passwords.
     """
 
     def __init__(self, engine: Announced, is_there: Callable[[], bool]) -> None:

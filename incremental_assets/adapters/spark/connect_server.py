@@ -1,4 +1,4 @@
-"""The engine: one Spark Connect server of this user's on this machine, which runs find and share. Starting it, ending it, looking at it."""
+"""The engine: one Spark Connect server per user and machine, which runs find and share. Start, stop, status."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SERVED = {
     # What a killed run had begun is over before the next run can be there: two JVMs must not write one table of a local disk.
     "spark.connect.execute.manager.detachedTimeout": "2s",
     "spark.connect.execute.manager.maintenanceInterval": "1s",
-    # On loopback no answer gets lost on the way, so that nobody need come back for it.
+    # On loopback no answer gets lost, so clients need not reattach for it.
     "spark.connect.execute.reattachable.senderMaxStreamDuration": "0",
     # A backfill may rest for hours between two parts.
     "spark.connect.session.manager.defaultSessionTimeout": "12h",
@@ -125,7 +125,7 @@ def stop(folder: Path) -> Announced | None:
     """End the engine of a folder; None if there was none. Runs that are at work there go on in sessions of their own."""
     with _alone(folder):
         engine = read(folder)
-        # First of all: a call that fails from now on is told why.
+        # First of all: a call that fails from now on can name the reason.
         withdraw(folder)
         if engine is not None and not engine.is_gone:
             _end(engine.process)
@@ -165,7 +165,7 @@ def _spawn(folder: Path, machine: Machine, log: Path, environment: Mapping[str, 
     """In a session of its own, so that a Ctrl-C is not for it. The token is in its environment, which only its user can read."""
     _scratch(folder).mkdir(mode=0o700)
     conf = {**machine.conf, **_SERVED, "spark.local.dir": str(_scratch(folder))}
-    # Out of memory is said once and ends it; a run that worked there then goes on by itself.
+    # Out of memory is logged once and ends it; a run that used it then continues in its own session.
     conf["spark.driver.extraJavaOptions"] += f" -XX:+ExitOnOutOfMemoryError {temporary_in(_scratch(folder))}"
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     program = spark_home() / "bin" / "spark-submit"
@@ -215,7 +215,7 @@ def _reason(output: str) -> str:
 
 
 def _end(owner: ProcessIdentity) -> None:
-    """Asked first, then made to. Whoever started it may be there and not have taken notice yet, so that its number stays a while."""
+    """SIGTERM, then SIGKILL. The parent may be alive and not have reaped it yet, so that its pid stays for a while."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(owner.pid, number)
@@ -225,7 +225,7 @@ def _end(owner: ProcessIdentity) -> None:
                 return
             time.sleep(0.05)
     raise SetupError(
-        f"the engine (pid {owner.pid}) does not end, not even by force; look at what its process waits for"
+        f"the engine (pid {owner.pid}) does not stop, not even by force; find out what its process is waiting for"
     )
 
 
@@ -246,7 +246,7 @@ def _alone(folder: Path) -> Iterator[None]:
         lock = (folder / "engine.lock").open("a", encoding="utf-8")
     except OSError as error:
         raise SetupError(
-            f"the engine needs the folder {folder}, which cannot be used ({error.strerror}); mend its permissions, or point DAGSTER_HOME elsewhere"
+            f"the engine needs the folder {folder}, which cannot be used ({error.strerror}); fix its permissions, or point DAGSTER_HOME elsewhere"
         ) from None
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -258,7 +258,7 @@ def _scratch(folder: Path) -> Path:
 
 
 def _clear(folder: Path) -> None:
-    """What an engine leaves behind when it is killed; and an engine whose start was killed, which nobody would find."""
+    """What a killed engine leaves behind; and an engine whose start was killed, which no record names."""
     withdraw(folder)
     with suppress(FileNotFoundError, ValueError):
         left = ProcessIdentity.parse((folder / _STARTING).read_text(encoding="utf-8"))

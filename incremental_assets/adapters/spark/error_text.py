@@ -1,9 +1,9 @@
-"""What Spark said of an error, whole."""
+"""The full message of a Spark error."""
 
 from __future__ import annotations
 
 
 def words(error: BaseException) -> str:
-    """Its message and what lies behind it: in a session of one's own the message holds both, a server sends them apart."""
+    """Its message and its cause: in a local session the message holds both, a server sends them apart."""
     behind = getattr(error, "getStackTrace", None)
     return f"{error}\n{behind() or ''}" if callable(behind) else str(error)

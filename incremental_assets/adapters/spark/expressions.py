@@ -1,4 +1,4 @@
-"""Words of Spark SQL that several rooms need: quoting, columns by name, row equality, the cursor as a column."""
+"""Spark SQL expressions that several packages need: quoting, columns by name, row equality, the cursor as a column."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def from_on(spec: TableSpec, lower: CursorValue, side: str = "") -> Column | Non
 
 
 def spark_value(value: CursorValue) -> Column | None:
-    """A cursor's value as Spark compares it with `cursor_column`, cut to microseconds; None where it has no place in that order."""
+    """A cursor's value as Spark compares it with `cursor_column`, cut to microseconds; None where it does not fit into that order."""
     if not value.is_finite:
         return None
     if value.type is CursorType.INTEGER:

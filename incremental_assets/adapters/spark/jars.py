@@ -1,4 +1,4 @@
-"""The jars beside Spark's own: resolved once at set-up, loaded only when every byte is the locked one.
+"""The jars that Spark needs besides its own: resolved once at set-up, loaded only if their hashes match the lock.
 
 `python -m incremental_assets.adapters.spark.jars` resolves what is missing; `--relock` also accepts new hashes (`make jars`).
 """

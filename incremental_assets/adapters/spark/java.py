@@ -1,4 +1,4 @@
-"""Java for Spark: where it is and whether it is new enough, without starting it where that can be avoided.
+"""Java for Spark: where it is and whether it is recent enough, without starting it if possible.
 
 Run as a script by .ci/set-up.sh before anything is installed, so the standard library must suffice at import.
 """
@@ -73,7 +73,7 @@ def _version_when_asked(executable: Path) -> int:
         raise LookupError(f"Java at {executable} does not start: {CURE}.") from None
     version = _major(answer.stderr, r'version "([^"]+)"')
     if version is None:
-        raise LookupError(f"Java at {executable} does not tell its version: {CURE}.")
+        raise LookupError(f"Java at {executable} does not report its version: {CURE}.")
     return version
 
 

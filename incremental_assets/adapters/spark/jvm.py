@@ -1,4 +1,4 @@
-"""The JVM of a session of this process's own: whether it has ended, which Python meets as a connection that is closed or a context that stopped."""
+"""The JVM of a session in this process: has it ended? Python sees only a closed connection or a stopped context."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_gone(error: BaseException) -> bool:
 
 
 def end() -> None:
-    """Of a process that ends: its JVM, be it at its very beginning, when nobody else knows it. Asked first, so that it removes its files."""
+    """The JVM of a process that ends, even one that is still starting and not yet registered. Asked to exit first, so that it removes its files."""
     ours = [each for each in psutil.Process().children(recursive=True) if _is_of_gateway(each)]
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in ours:

@@ -1,4 +1,4 @@
-"""Every name that our code gives to a frame or a column beside a source's: none of them can be a column of a source.
+"""Every name that our code gives to a frame or an extra column: none of them can be a column of a source.
 
 `core.model.schema_drift.check_names` refuses a source's column that begins as they do, whatever its database allows, so that an alias never means
 one of the source's columns. A bare `s` did: of `s.id`, Delta takes a column `s` before the frame that is called so.
@@ -61,5 +61,5 @@ CURSOR = own("cursor")
 
 
 def key_part(place: int) -> str:
-    """The key's column at a place, beside columns that may be called as it is."""
+    """The key's column at a place, next to columns that may have the same name."""
     return own(f"key_{place}")

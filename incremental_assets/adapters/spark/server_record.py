@@ -1,4 +1,4 @@
-"""What a running engine tells the runs of its user: one small file, in a folder of theirs alone, as it names the token."""
+"""How runs find the engine: one small file in a private folder, as it contains the token."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Announced:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether whoever was to end it did not come to that."""
+        """Whether the process that was to stop it failed to do so."""
         return bool(self.keeper) and ProcessIdentity.parse(self.keeper).is_gone
 
 
@@ -59,7 +59,7 @@ def read(folder: Path) -> Announced | None:
         raise SetupError(
             f"the engine announced in {path} is not used: the file cannot be read ({error.strerror})"
         ) from None
-    # Whoever writes this file is sent the passwords of the sources.
+    # The author of this file receives the passwords of the sources.
     if seen.st_uid != os.geteuid() or seen.st_mode & 0o077:
         raise SetupError(
             f"the engine announced in {path} is not used: the file belongs to another user, or others may read it; remove it and start an engine of your own"
@@ -84,7 +84,7 @@ def write(folder: Path, engine: Announced) -> None:
 
 
 def withdraw(folder: Path) -> None:
-    """Nobody finds it from now on, and whoever is in the middle of something knows why it fails."""
+    """From now on no run finds it, and runs that use it know why they fail."""
     (folder / _FILE).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""The only place that builds a SparkSession with a JVM of its own, and how Spark is set on this machine; nothing is imported before it is asked for."""
+"""The only place that builds a SparkSession with its own JVM, and Spark's settings on this machine; imports nothing before it is needed."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _LATE_C2 = (
 LOAD_BYTES = 256 * 2**20
 
 GUARDED = {
-    # Its ports on loopback are everybody's on this machine. Of a local master, Spark draws the secret itself and keeps it in memory.
+    # Its ports on loopback are open to every user of this machine. For a local master, Spark creates the secret itself and keeps it in memory.
     "spark.authenticate": "true",
     "spark.ui.enabled": "false",
 }
-"""How a session here is kept from other users of the machine: the same for the engine and for a session of one's own."""
+"""How a session is protected from other users of the machine: the same for the engine and for a session in the process."""
 
 
 class Work(StrEnum):
-    """What a session on this machine is opened for: C1 alone starts ticks sooner, and makes loads twice as slow and checks three times."""
+    """What a session on this machine is opened for: C1 alone starts ticks faster, and makes loads twice as slow and checks three times."""
 
     TICK = "tick"
     LOAD = "load"
@@ -81,7 +81,7 @@ def made_from(java: Java) -> str:
 
 
 def open_session(settings: SparkSettings | None = None) -> SparkSession:
-    """A new session in this process, or where the settings say; the caller stops it. An engine is not looked for."""
+    """A new session in this process, or where the settings say; the caller stops it. Never one of an engine."""
     chosen = settings or SparkSettings()
     # Otherwise Python workers would be the first `python3` of the path, not this environment's.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -125,7 +125,7 @@ def this_machine(settings: SparkSettings) -> Machine:
 
 @contextmanager
 def second_session(session: SparkSession) -> Iterator[SparkSession]:
-    """Another session on the same engine, until the end of the block: what is set in it reaches nobody else."""
+    """Another session on the same engine, until the end of the block: its settings affect no other session."""
     theirs: Any = session
     # Over the same way to the engine. `cloneSession` would copy that way, locks included, which Python cannot.
     own = type(theirs)(connection=theirs.client._builder) if is_remote(session) else theirs.newSession()
@@ -213,7 +213,7 @@ def _shipped() -> dict[str, str]:
 
 
 def _no_warehouse() -> str:
-    """Never used, and not to appear in the folder of whoever runs this."""
+    """Never used, and not to appear in the working directory."""
     return str(scratch_folder() / "warehouse")
 
 
@@ -248,7 +248,7 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
 
 
 def temporary_in(folder: Path) -> str:
-    """Java's own choice is /tmp for everybody. In quotes, as a path may hold spaces; of two the later one counts."""
+    """Java's default is /tmp, which all users share. In quotes, as a path may hold spaces; of two options the later one counts."""
     return f'"-Djava.io.tmpdir={folder}"'
 
 

@@ -1,4 +1,4 @@
-"""The session of a process: the engine's where one is announced, else one with a JVM of its own; opened at its first real use, once."""
+"""The session of a process: the engine's if one is recorded, else its own; opened once, when it is first needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PATIENCE = 1.0
-"""Seconds. Whoever is told to end does not wait for a session that is being opened, which takes minutes where a cluster is silent."""
+"""Seconds. An interrupted process does not wait for a session that is being opened, which takes minutes if a cluster is silent."""
 
 
 class Session:
@@ -48,7 +48,7 @@ class Session:
             if self._session is None:
                 self._session = self._of_engine()
             if self._session is None:
-                # A JVM that is beginning listens to nobody, and whoever waits for it holds a lease.
+                # A starting JVM cannot be interrupted, and the thread that waits for it holds a lease.
                 with this_process.cancelling(jvm.end):
                     self._session = own.open_session(replace(self._settings, work=work or self._settings.work))
             this_process.remove(self._cancel)
@@ -61,7 +61,7 @@ class Session:
         return self._session is not None
 
     def close(self) -> None:
-        """Stop what was opened, if anything was; an engine goes on. What another thread is still opening ends with the process."""
+        """Stop what was opened, if anything was; an engine keeps running. What another thread is still opening ends with the process."""
         this_process.remove(self._cancel)
         if not self._lock.acquire(timeout=_PATIENCE):
             return
@@ -87,7 +87,7 @@ class Session:
             session.sparkContext.cancelAllJobs()
 
     def _of_engine(self) -> SparkSession | None:
-        """A session of the engine, if there is one that this process can use; why not is told."""
+        """A session of the engine, if there is one that this process can use; if not, the reason is logged."""
         if self._engines is None or _has_jvm():
             return None
         try:
@@ -98,7 +98,7 @@ class Session:
 
             session = remote.open_remote(engine, partial(self._is_there, engine))
         except (SetupError, EngineLost) as error:
-            log.warning("%s; this run opens a session of its own", error)
+            log.warning("%s; this run opens its own session", error)
             return None
         own.quieten()
         self._engine = engine
@@ -107,9 +107,9 @@ class Session:
     def _let_go(self, session: SparkSession, engine: Announced) -> None:
         from incremental_assets.adapters.spark import connect_client as remote
 
-        log.warning("the engine (pid %s) has ended; this run goes on in a session of its own", engine.process.pid)
+        log.warning("the engine (pid %s) has ended; this run continues in its own session", engine.process.pid)
         remote.leave(session)
-        # Not to be looked for again: a process that has had a JVM of its own stays with it.
+        # Not searched again: a process that has had its own JVM stays with it.
         self._session = self._engine = self._engines = None
 
     def _is_there(self, engine: Announced) -> bool:
@@ -124,19 +124,19 @@ def find_engine(folder: Path) -> Announced | None:
     called = f"the engine (pid {engine.process.pid})"
     if engine.is_gone:
         raise SetupError(
-            f"{called} has ended by itself, its last words are in {engine.log}; `incremental-assets engine start` starts another one, "
+            f"{called} has ended by itself, its last messages are in {engine.log}; `incremental-assets engine start` starts another one, "
             "`incremental-assets engine stop` forgets it"
         )
     if engine.made_from != made_from(require_java()):
         raise SetupError(
-            f"{called} is not used, as it was started with another Java, another Spark, other jars or by another release; start it anew with "
+            f"{called} is not used, as it was started with another Java, another Spark, other jars or by another release; restart it with "
             "`incremental-assets engine stop` and `incremental-assets engine start`"
         )
     return engine
 
 
 def _stop(session: SparkSession) -> None:
-    """What has ended need not be stopped; why it did was told by whoever was in the middle of something."""
+    """What has ended need not be stopped; the call that failed has reported why."""
     try:
         session.stop()
     except Exception as error:

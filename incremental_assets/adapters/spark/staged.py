@@ -1,4 +1,4 @@
-"""How a staged batch lies on disk: columns by position, so that no name can stand in the way, the four flags of the read, and what each row does to the copy."""
+"""The layout of a staged batch on disk: columns by position, so that no name can clash, the four flags of the read, and each row's operation."""
 
 from __future__ import annotations
 

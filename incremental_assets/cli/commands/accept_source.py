@@ -1,4 +1,4 @@
-"""`reset --accept-source`: go on with the database that answers now, from the same watermark, with a row in the audit trail."""
+"""`reset --accept-source`: continue from the same watermark with the database that answers now, with a row in the audit trail."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint
         mark = (state.position.watermark if state else None) or "nothing"
         lines.append(
             f"{table}: the next sync would go on from {mark} with whichever database answers, in place of {was}; "
-            f"that the rows below are the same is for you to know, and `incremental-assets check --select {table}` proves it"
+            f"that the rows below are the same must be known to you, and `incremental-assets check --select {table}` proves it"
         )
-    return "\n".join([*lines, "nothing was changed; add --yes if that is meant"])
+    return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
 
 
 def _answer(
@@ -77,7 +77,7 @@ def _answer(
     if any(error is None for error in ends.values()):
         shown.append(
             Note(
-                "the next sync takes the database that answers; `incremental-assets check` then proves that its rows are the same"
+                "the next sync accepts the database that answers; `incremental-assets check` then proves that its rows are the same"
             )
         )
     return Answer(

@@ -1,4 +1,4 @@
-"""`backfill`: windows of one table again, in runs of a few partitions each; stopped and called again, it goes on where it stopped."""
+"""`backfill`: reads windows of one table again, in runs of a few partitions each; run it again to resume."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the command line asks for beside the table."""
+class Options:
+    """The options besides the table."""
 
     lower: str
     upper: str | None
@@ -46,44 +46,44 @@ class Wishes:
     again: bool
 
     @classmethod
-    def of(cls, *, pause: str | None, **wishes: object) -> Self:
+    def of(cls, *, pause: str | None, **options: object) -> Self:
         """As the options are written. Raises SelectionError."""
         try:
-            return cls(pause=None if pause is None else parse_duration(pause), **wishes)  # type: ignore[arg-type]
+            return cls(pause=None if pause is None else parse_duration(pause), **options)  # type: ignore[arg-type]
         except ValueError as error:
             raise SelectionError(f"--pause {pause!r}: {error}") from None
 
 
-def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
     """The verb."""
     begun = time.monotonic()
-    with opened(_gentle(configured(config), wishes)) as runtime, board() as watch, runtime.observer.joined_by(watch):
+    with opened(_gentle(configured(config), options)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
         table = the_one(patterns, [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)])
         for trouble in found.troubles:
             if trouble.table == table:
                 raise trouble.error
         (spec,) = (spec for spec in found.specs if spec.id == table)
-        done, skipped = _read(runtime, spec, wishes, watch)
+        done, skipped = _read(runtime, spec, options, watch)
     return _answer(spec, done, skipped, time.monotonic() - begun)
 
 
-def _gentle(configuration: Configuration, wishes: Wishes) -> Configuration:
-    """The configuration with what the command line says about backfills."""
-    asked = {"windows": wishes.windows_per_run, "connections": wishes.connections, "pause": wishes.pause}
+def _gentle(configuration: Configuration, options: Options) -> Configuration:
+    """The configuration with the options of the command line for backfills."""
+    asked = {"windows": options.windows_per_run, "connections": options.connections, "pause": options.pause}
     said: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     changed = (replace(source, backfill=replace(source.backfill, **said)) for source in configuration.sources)
     return replace(configuration, sources=tuple(changed))
 
 
-def _read(runtime: Runtime, spec: TableSpec, wishes: Wishes, watch: Board) -> tuple[list[SyncReport], int]:
+def _read(runtime: Runtime, spec: TableSpec, options: Options, watch: Board) -> tuple[list[SyncReport], int]:
     """A report per run, up to the first that does not land; and how many partitions had landed before."""
     from incremental_assets.cli.dagster_runs import DagsterRuns
 
-    keys, window = _keys(runtime, spec, wishes)
+    keys, window = _keys(runtime, spec, options)
     runs = DagsterRuns(runtime, spec.id.source)
     name = f"{spec.id} {window}"
-    landed = frozenset() if wishes.again else runs.landed(name, keys)
+    landed = frozenset() if options.again else runs.landed(name, keys)
     watch.begin([spec.id])
     done: list[SyncReport] = []
     source = runtime.configuration.source(spec.id.source)
@@ -105,10 +105,10 @@ def rest(pause: timedelta) -> None:
     time.sleep(pause.total_seconds())
 
 
-def _keys(runtime: Runtime, spec: TableSpec, wishes: Wishes) -> tuple[tuple[str, ...], Window]:
-    """The partitions that share a value with what was asked for, ascending."""
+def _keys(runtime: Runtime, spec: TableSpec, options: Options) -> tuple[tuple[str, ...], Window]:
+    """The partitions that share a value with the selected range, ascending."""
     kind, grid = _windowed(runtime.configuration.source(spec.id.source), spec)
-    window = _window(kind, wishes)
+    window = _window(kind, options)
     try:
         keys = touched(grid, window, _until(runtime, spec, grid))
     except ValueError as error:
@@ -121,7 +121,7 @@ def _keys(runtime: Runtime, spec: TableSpec, wishes: Wishes) -> tuple[tuple[str,
 
 
 def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
-    """Its cursor's type and its grid. Raises SelectionError where it has none."""
+    """Its cursor's type and its grid. Raises SelectionError if it has none."""
     grid = terms_of(source, spec.id).partitions
     if spec.cursor is None or not spec.is_incremental or grid is None:
         raise SelectionError(
@@ -130,17 +130,17 @@ def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
     return spec.cursor.type, grid
 
 
-def _window(kind: CursorType, wishes: Wishes) -> Window:
+def _window(kind: CursorType, options: Options) -> Window:
     try:
-        lower = CursorValue.parse(kind, wishes.lower)
-        upper = None if wishes.upper is None else CursorValue.parse(kind, wishes.upper)
+        lower = CursorValue.parse(kind, options.lower)
+        upper = None if options.upper is None else CursorValue.parse(kind, options.upper)
         return Window(lower, upper)
     except ValueError as error:
         raise SelectionError(f"--from, --to: {error}") from None
 
 
 def _until(runtime: Runtime, spec: TableSpec, grid: Grid) -> datetime | int:
-    """What closes the grid: the time now, or the highest number that the source shows."""
+    """The end of the grid: the time now, or the highest number that the source shows."""
     if not isinstance(grid, IntegerGrid):
         return datetime.now(UTC)
     (seen,) = runtime.probe(spec.id.source).observe([ObserveRequest(spec, None)])

@@ -1,4 +1,4 @@
-"""`check`: are the copies fresh, unique, equal to their source and of its columns?"""
+"""`check`: are the copies fresh, free of duplicates, equal to their source, and do their columns match?"""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _place(verdict: Verdict) -> tuple[TableId, int]:
 
 
 def answer(verdicts: Sequence[Verdict], *, only_failed: bool) -> Answer:
-    """What failed first, then what passed, then the sum; exit 1 if one has failed as an error."""
+    """Failures first, then what passed, then the sum; exit 1 if one has failed as an error."""
     broken = [verdict for verdict in verdicts if not verdict.passed]
     errors = [verdict for verdict in broken if verdict.severity is Severity.ERROR]
     warned = [verdict for verdict in broken if verdict.severity is not Severity.ERROR]

@@ -1,4 +1,4 @@
-"""`coverage`: the ledger of what has landed, next to the partitions that Dagster shows."""
+"""`coverage`: what has landed by the checkpoint table, next to the partitions that Dagster shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from resources.runtime import Runtime
 
 _MOST = 10
-"""Partitions named for eyes; `--json` names them all."""
+"""Partitions named for people; `--json` names them all."""
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
@@ -91,7 +91,7 @@ def _notes(each: Coverage) -> list[Note]:
         summary = "Dagster shows as materialized what has not been covered"
         notes.append(Note(f"{each.table}: {summary}: {_some(each.not_covered)}; materialize these partitions", "bad"))
     if each.not_announced:
-        summary = "landed, and Dagster was not told"
+        summary = "landed, but not reported to Dagster"
         notes.append(
             Note(
                 f"{each.table}: {summary}: {_some(each.not_announced)}; materialize these partitions to show them",

@@ -1,4 +1,4 @@
-"""`demo`: a real PostgreSQL, synced twice into Delta with a day of life in between, and every table proven equal."""
+"""`demo`: a real PostgreSQL, synced twice into Delta with a simulated day of changes in between, and every table proven equal."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _BYTES = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the command line asks for."""
+class Options:
+    """The options."""
 
     scale: Decimal
     fresh: bool
@@ -49,7 +49,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What has happened, for the answer."""
+    """The steps so far, for the answer."""
 
     first: tuple[SyncReport, ...]
     second: tuple[SyncReport, ...]
@@ -59,7 +59,7 @@ class Story:
     seconds: float
 
 
-def run(config: Path | None, wishes: Wishes) -> Answer:
+def run(config: Path | None, options: Options) -> Answer:
     """The verb."""
     begun = time.monotonic()
     configuration = configured(config)
@@ -68,21 +68,21 @@ def run(config: Path | None, wishes: Wishes) -> Answer:
         steps = Steps(watch)
         _refuse_while_synced(runtime)
         steps.begin("starting PostgreSQL")
-        if wishes.fresh:
+        if options.fresh:
             runtime.checkpoints.close()
             site.clear()
             _forget_in_dagster(site)
-        with _warming(runtime, wishes.scale):
+        with _warming(runtime, options.scale):
             server = site.start()
             steps.done(f"PostgreSQL answers on {server.host}:{server.port}")
-            _load(server, wishes, steps)
+            _load(server, options, steps)
         story = _live(runtime, site, server, steps, begun)
     return _answer(story, site, "" if configuration.path == SHIPPED else f" --config {configuration.path}")
 
 
 @contextmanager
 def _warming(runtime: Runtime, scale: Decimal) -> Iterator[None]:
-    """Spark starts while the data are made. What is missing for it is raised at the end of the block."""
+    """Spark starts while the data are made. If something is missing for it, the end of the block raises that."""
     from incremental_assets.adapters.spark.session import Work
 
     work = Work.ahead(int(scale * _BYTES))
@@ -135,21 +135,21 @@ def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, 
     return Story(first, second, day, arrived, tuple(proven), time.monotonic() - begun)
 
 
-def _load(server: EmbeddedPostgres, wishes: Wishes, steps: Steps) -> None:
+def _load(server: EmbeddedPostgres, options: Options, steps: Steps) -> None:
     rows: dict[str, int] = {}
-    steps.begin(f"making TPC-H data at scale {wishes.scale}")
+    steps.begin(f"making TPC-H data at scale {options.scale}")
     server.create_database(DATABASE)
-    if not wishes.fresh:
+    if not options.fresh:
         with psycopg.connect(server.dsn(DATABASE)) as connection:
             scale = loaded_scale(connection)
-        if scale is not None and scale != wishes.scale:
+        if scale is not None and scale != options.scale:
             raise SelectionError(
-                f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {wishes.scale}"
+                f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {options.scale}"
             )
-    if prepare_shop(server, wishes.scale, rows.__setitem__):
-        steps.done(f"TPC-H at scale {wishes.scale}: {len(rows)} tables, {sum(rows.values()):,} rows")
+    if prepare_shop(server, options.scale, rows.__setitem__):
+        steps.done(f"TPC-H at scale {options.scale}: {len(rows)} tables, {sum(rows.values()):,} rows")
     else:
-        steps.done(f"TPC-H at scale {wishes.scale} is there already")
+        steps.done(f"TPC-H at scale {options.scale} is there already")
 
 
 def _sync(runtime: Runtime, site: Site, steps: Steps, name: str) -> tuple[SyncReport, ...]:
@@ -169,7 +169,7 @@ def _refuse_while_synced(runtime: Runtime) -> None:
 
 
 def _forget_in_dagster(site: Site) -> None:
-    """The pages of the assets begin anew with their tables."""
+    """The pages of the assets starts from scratch with their tables."""
     from dagster import DagsterInstance
 
     from incremental_assets.cli.opening import dagster_home
@@ -208,7 +208,7 @@ def _answer(story: Story, site: Site, option: str) -> Answer:
     if is_equal and not broken:
         shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
     else:
-        shown.append(Note("not every table is equal: this is a mistake of this program, please report it", "bad"))
+        shown.append(Note("not every table is equal: this is a bug in this program, please report it", "bad"))
     shown += _next(site, option)
     return Answer(document, tuple(shown), DONE if is_equal and not broken else FAILED)
 
@@ -243,7 +243,7 @@ def _next(site: Site, option: str) -> Sequence[Shown]:
         Note("      the same tables in Dagster's UI, with a sensor that keeps them fresh", "dim"),
         Note(f"  incremental-assets status{option}", wrap=False),
         Note(f"  incremental-assets sync{option}", wrap=False),
-        Note("      nothing moved, and no JVM was started to find that out", "dim"),
+        Note("      nothing changed, and no JVM was started to find that out", "dim"),
         Note(f"  {_configuration(option)}", wrap=False),
         Note("      what is synced, from where, into which lake", "dim"),
         Note(f'  python -c "{_select(orders)}"', wrap=False),

@@ -1,4 +1,4 @@
-"""The demo's proof: rows and hash of every table, counted by PostgreSQL and by Spark, each for itself."""
+"""The demo's proof: rows and hash of every table, computed independently by PostgreSQL and by Spark."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def document(proven: Proven) -> dict[str, Any]:
 
 
 def grid(proven: Sequence[Proven]) -> Grid:
-    """Both sides beside each other."""
+    """Both sides, side by side."""
     rows = tuple(
         (
             each.table.name,
@@ -85,7 +85,7 @@ def grid(proven: Sequence[Proven]) -> Grid:
 
 
 def work(first: dict[TableId, SyncReport], second: dict[TableId, SyncReport]) -> Grid:
-    """What either sync did."""
+    """The work of either sync."""
     rows: list[tuple[Cell | str, ...]] = []
     for table, again in second.items():
         begun, late = first[table], again.rows.late
@@ -109,7 +109,7 @@ def work(first: dict[TableId, SyncReport], second: dict[TableId, SyncReport]) ->
 
 
 def short(digest: str) -> str:
-    """The sum's last 48 bits in hexadecimal: enough for eyes; the document has it whole."""
+    """The sum's last 48 bits in hexadecimal: enough for people; the document has it whole."""
     return f"{int(digest) & (1 << 48) - 1:012x}"
 
 

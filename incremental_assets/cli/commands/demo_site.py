@@ -1,4 +1,4 @@
-"""Where the demo lives: its database and its lake, as the configuration names them, and nobody else's."""
+"""Where the demo lives: its own database and lake, as the configuration names them."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ class Site:
         """Mark a lake without tables as the demo's."""
         own_folder(self.lake)
         if not self._found():
-            words = "incremental-assets demo removes this folder when it begins anew\n"
+            words = "incremental-assets demo removes this folder when it starts from scratch\n"
             (self.lake / MARK).write_text(words, encoding="utf-8")
 
     def days(self) -> Days:
-        """What has been lived so far."""
+        """The simulated days so far."""
         try:
             kept = json.loads((self.folder / _DAYS).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -115,12 +115,12 @@ class Site:
         foreign = found - {MARK, self.source.name} if MARK in found else found
         if foreign:
             raise Refused(
-                f"{self.lake} holds what the demo has not made ({', '.join(sorted(foreign)[:5])}), and the demo begins by removing its lake: "
-                "nothing was touched; name another `lake` in the configuration, or move those tables away"
+                f"{self.lake} contains something that the demo did not create ({', '.join(sorted(foreign)[:5])}), and the demo begins by removing its lake: "
+                "nothing was changed; name another `lake` in the configuration, or move those tables away"
             )
 
     def _found(self) -> set[str]:
-        """What lies in the lake, but for its own folders, which begin with `_`, and the checkpoints, which any look makes."""
+        """The content of the lake, except its own folders, which begin with `_`, and the checkpoints, which any look creates."""
         entries = self.lake.iterdir() if self.lake.is_dir() else ()
         return {entry.name for entry in entries if not entry.name.startswith((self.checkpoints.name, "_"))}
 

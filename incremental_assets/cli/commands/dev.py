@@ -1,4 +1,4 @@
-"""`dev`: Dagster's webserver and daemon around the configuration, and the demo's database if that is what it describes, until Ctrl-C."""
+"""`dev`: Dagster's webserver and daemon for the configuration, with the demo's database if it is configured, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOST = "127.0.0.1"
 _READY_WITHIN = 180
 """Seconds; a cold start compiles nothing but reads a lot."""
 _END_WITHIN = 20
-"""Seconds for runs in flight to be told before they are killed: what they have not committed is finished by the next sync."""
+"""Seconds for runs in progress to end before they are killed: the next sync finishes what they have not committed."""
 _SCALE = Decimal("0.1")
 
 
@@ -81,7 +81,7 @@ def _end_dead_runs() -> None:
 
 @contextmanager
 def _database(configuration: Configuration) -> Iterator[None]:
-    """The demo's database, with its data; nothing for a configuration of one's own."""
+    """The demo's database, with its data; none for other configurations."""
     site = Site.find(configuration)
     if site is None:
         yield
@@ -152,7 +152,7 @@ def _workspace() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The whole group: asked first, then made to."""
+    """The whole group: SIGTERM, then SIGKILL."""
     for number, patience in ((signal.SIGINT, _END_WITHIN), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, number)

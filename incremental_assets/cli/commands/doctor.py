@@ -1,4 +1,4 @@
-"""`doctor`: is everything there that a sync needs, and what is missing, with its cure."""
+"""`doctor`: is everything there that a sync needs? What is missing, with the cure."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def answer(findings: Sequence[Finding]) -> Answer:
     )
     shown: list[Shown] = [Grid(("", "of", "what", "found"), rows, spare=("found",))]
     shown += [Note(f"{each.subject} {each.topic}: {each.cure}", _TONES[each.health]) for each in findings if each.cure]
-    summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to mend"
+    summary = f"{counts[Health.OK]} ok, {counts[Health.WARN]} to look at, {counts[Health.FAIL]} to fix"
     return Answer(document, (*shown, Note(summary, "strong")), FAILED if counts[Health.FAIL] else DONE)
 
 
 def of_machine() -> Iterator[Finding]:
-    """What Spark needs here."""
+    """The requirements of Spark on this machine."""
     from incremental_assets.adapters.spark.jars import verified_jars
     from incremental_assets.adapters.spark.java import require_java
 
@@ -77,7 +77,7 @@ def of_machine() -> Iterator[Finding]:
     except IncrementalAssetsError as error:
         yield Finding("machine", "java", Health.FAIL, str(error))
     try:
-        yield Finding("machine", "jars", Health.OK, f"{len(verified_jars())} files, every byte the locked one")
+        yield Finding("machine", "jars", Health.OK, f"{len(verified_jars())} files, all as locked")
     except IncrementalAssetsError as error:
         yield Finding("machine", "jars", Health.FAIL, str(error))
     yield _engine()
@@ -93,7 +93,7 @@ def _engine() -> Finding:
     except IncrementalAssetsError as error:
         return Finding("machine", "engine", Health.WARN, str(error))
     if found is None:
-        return Finding("machine", "engine", Health.OK, "none runs, so that each run starts Spark itself")
+        return Finding("machine", "engine", Health.OK, "none is running, so each run starts Spark itself")
     if found.unusable:
         return Finding("machine", "engine", Health.WARN, found.unusable)
     return Finding("machine", "engine", Health.OK, f"pid {found.engine.process.pid} at {found.engine.address}")
@@ -120,7 +120,7 @@ def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Findin
 
 def _lake(lake: str) -> Finding:
     if "://" in lake:
-        return Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync tells")
+        return Finding("lake", "place", Health.OK, f"{lake}, which only Spark can reach: the first sync will show")
     existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
     if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
         return Finding("lake", "place", Health.OK, f"{lake} may be written")
@@ -182,7 +182,7 @@ def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:
 
 
 def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
-    """By source: what an administrator runs. A source that does not let us in yet gets everything that a new role needs."""
+    """The SQL for an administrator, by source. A source that rejects the connection gets everything that a new role needs."""
     from incremental_assets.adapters.databases.registry import dialect_of
     from resources.source import address
 
@@ -196,7 +196,7 @@ def _sql(runtime: Runtime, patterns: Sequence[str]) -> Answer:
         where = address(source, runtime.configuration.path)
         facts, why = _facts(runtime, source, wanted)
         statements[source.name] = dialect_of(where.dialect).missing_sql(where, wanted, facts, _whole(source))
-        summary = f"-- {source.name}" + (f" could not be asked: {why}\n-- All that a new role needs:" if why else "")
+        summary = f"-- {source.name}" + (f" could not be queried: {why}\n-- All that a new role needs:" if why else "")
         shown.append(Note(f"{summary}\n{statements[source.name] or '-- nothing is missing'}", wrap=False))
     return Answer({"sql": statements}, shown)
 
@@ -222,5 +222,5 @@ def _facts(runtime: Runtime, source: SourceConfig, wanted: Sequence[Wanted]) -> 
     try:
         return runtime.probe(source.name).facts(wanted), ""
     except (SourceUnreachable, SourceRefused) as error:
-        # One line, as it stands in a comment of SQL.
+        # One line, for a comment of SQL.
         return None, " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""`engine`: the local Spark Connect server that runs find and use."""
+"""`engine`: the local Spark Connect server that runs share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _status(_: Configuration) -> Answer:
     found = server.look(engine_folder())
     if found is None:
         return Answer(
-            {"running": False}, (Note("no engine is running; each run opens a session of its own", "dim"),), FAILED
+            {"running": False}, (Note("no engine is running; each run opens its own session", "dim"),), FAILED
         )
     engine = found.engine
     document = {
@@ -70,7 +70,7 @@ def _status(_: Configuration) -> Answer:
     }
     minutes = (datetime.now(UTC) - engine.since).total_seconds() / 60
     shown = [
-        Note(f"the engine runs: pid {engine.process.pid} at {engine.address}", "good"),
+        Note(f"the engine is running: pid {engine.process.pid} at {engine.address}", "good"),
         Note(
             f"since {engine.since:%Y-%m-%d %H:%M:%S} UTC, {minutes:,.0f} minutes; Spark {engine.spark}, log {engine.log}"
         ),
@@ -82,7 +82,7 @@ def _status(_: Configuration) -> Answer:
 
 
 def _document(engine: Announced) -> dict[str, Any]:
-    """What scripts may know: all but the token."""
+    """For scripts: everything except the token."""
     return {
         "address": engine.address,
         "pid": engine.process.pid,

@@ -41,7 +41,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
 
 
 def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Survey:
-    """As the source shows its tables; a source that is away, or was exchanged for another, does not stand in the way of a reset."""
+    """The tables as the source shows them; a source that is down, or was exchanged for another, does not prevent a reset."""
     found = survey(runtime, patterns)
     if not found.unreachable:
         return found
@@ -69,7 +69,7 @@ def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
 
 
 def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoint], values: Values) -> str:
-    """What a reset would do, table by table."""
+    """The effect of a reset, table by table."""
     lines = []
     for spec in specs:
         state = positions.get(spec.id, Checkpoint()).state
@@ -85,7 +85,7 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoin
         lines.append(
             f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}"
         )
-    return "\n".join([*lines, "nothing was changed; add --yes if that is meant"])
+    return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
 
 
 def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> IncrementalAssetsError | None:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incremental_assets.cli.ages import age
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
@@ -27,7 +26,7 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.events import Checkpoint, EventKind
 from incremental_assets.core.syncing.foreign_changes import seen_in
-from incremental_assets.core.words import counted
+from incremental_assets.core.words import age, counted
 
 if TYPE_CHECKING:
     from incremental_assets.adapters.checkpoints.store import Heartbeat
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 _ENDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
 _RECENT = 20
-"""Events of a table among which its last finished sync is looked for."""
+"""How many events of a table are searched for its last finished sync."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Standing:
     bound: Bound | None
     error: str | None
     warnings: tuple[str, ...] = ()
-    """What the next sync will stop at, and nobody would see while the source stands still."""
+    """What the next sync will stop at, which would stay unnoticed while the source is idle."""
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
@@ -67,7 +66,7 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
             if not patterns or any(matches(pattern, each[0]) for pattern in patterns)
         ]
     notes = [
-        Note(f"{source}: not asked, this is what was known: {error}", "warn")
+        Note(f"{source}: not queried, this is the last known state: {error}", "warn")
         for source, error in found.unreachable.items()
     ]
     document = {
@@ -130,7 +129,7 @@ def _look(
 def _other_hands(
     runtime: Runtime, found: Survey, positions: dict[TableId, Checkpoint]
 ) -> dict[TableId, tuple[str, ...]]:
-    """What another hand did to copies; those of a source that does not answer are not looked at."""
+    """What other writers did to copies; skips sources that do not answer."""
     changed: dict[TableId, tuple[str, ...]] = {}
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
@@ -220,7 +219,7 @@ def _shown(standings: Sequence[Standing]) -> list[Shown]:
         elif oldest:
             shown.append(
                 Note(
-                    f"{source}: the oldest transaction is open since {age(oldest['seconds'])} ({oldest['holder']}): watermarks stay before it",
+                    f"{source}: the oldest transaction has been open for {age(oldest['seconds'])} ({oldest['holder']}): watermarks stay before it",
                     "dim",
                 )
             )

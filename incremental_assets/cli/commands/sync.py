@@ -1,4 +1,4 @@
-"""`sync`: tables in which nothing moved are finished here, light and at once; the others run through Dagster."""
+"""`sync`: unchanged tables are finished here, without Spark; the others run through Dagster."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the command line asks for beside the tables."""
+class Options:
+    """The options besides the tables."""
 
     full_refresh: bool = False
     allow_shrink: bool = False
@@ -50,31 +50,31 @@ class Wishes:
         return Mode.FULL_REFRESH if self.full_refresh else Mode.SYNC
 
 
-def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
+def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
     """The verb."""
     begun = time.monotonic()
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
-        refuse_unless_meant(found, wishes)
+        refuse_unless_meant(found, options)
         run_id = str(uuid.uuid4())
-        done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
+        done = sync_all(runtime, found, Request(run_id, options.mode, allow_shrink=options.allow_shrink), watch)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
 
 
-def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
+def refuse_unless_meant(found: Survey, options: Options) -> None:
     """Raises Refused where rows that only the copy holds would go, before anything is touched."""
-    if wishes.yes:
+    if options.yes:
         return
     kept = [str(spec.id) for spec in found.specs if _keeps_versions(spec, found.positions)]
-    if wishes.full_refresh and kept:
+    if options.full_refresh and kept:
         raise Refused(
             f"a full refresh replaces tables that keep every version of a row, and versions that the source no longer shows would be lost: {', '.join(kept)}; "
-            "add --yes if that is meant, or leave them out with --select"
+            "add --yes to confirm, or leave them out with --select"
         )
-    if wishes.allow_shrink:
+    if options.allow_shrink:
         raise Refused(
-            "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes if that is meant"
+            "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes to confirm"
         )
 
 
@@ -106,7 +106,7 @@ def _sync_source(runtime: Runtime, source: str, found: Survey, request: Request,
         done = list(finish(seen.idle, request, ports))
     except Exception as error:  # noqa: BLE001 - the tables of other sources go on
         if not isinstance(error, IncrementalAssetsError):
-            _log.exception("%s: the look ended in an error that is not of this program's own", source)
+            _log.exception("%s: the look failed with an unexpected error", source)
         reported = [SyncReport.failed(spec, request, error) for spec in specs]
         for report in reported:
             record_failure(report, ports.checkpoints)

@@ -1,1 +1,1 @@
-"""Fresh, unique, equal to the source, of its columns: the questions and the verdicts."""
+"""Freshness, duplicates, reconciliation, schema: the queries and the verdicts."""

@@ -1,4 +1,4 @@
-"""What has really been covered, partition by partition, next to what an orchestrator was told. Pure."""
+"""What has been covered, partition by partition, compared with what an orchestrator shows. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from incremental_assets.core.model.window import Window, gaps, merge
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """One table. Without a watermark there is nothing yet that must have been covered."""
+    """One table. Without a watermark there is nothing yet that must be covered."""
 
     table: TableId
     grid: Grid
@@ -25,9 +25,9 @@ class Coverage:
     announced: tuple[str, ...]
     """Partitions of the table's grid that the orchestrator shows as materialized."""
     not_covered: tuple[str, ...]
-    """Of these: below the watermark they have a gap."""
+    """Those with a gap below the watermark."""
     not_announced: tuple[str, ...]
-    """Covered whole, between the first partition announced and the last row read, and nobody was told."""
+    """Completely covered, between the first announced partition and the last row read, but not announced."""
 
     @property
     def agrees(self) -> bool:
@@ -36,7 +36,7 @@ class Coverage:
 
 
 def coverage_of(spec: TableSpec, grid: Grid, state: State | None, announced: Collection[str]) -> Coverage:
-    """Compare the ledger of a table that has windows with the partitions announced for it. Keys of another grid say nothing."""
+    """Compare what has landed of a table that has windows with the partitions announced for it. Keys of another grid are ignored."""
     if spec.cursor is None:
         raise ValueError(f"{spec.id}: a table without a cursor has no windows")
     windows = _windows(grid, spec.cursor.type, announced)

@@ -1,4 +1,4 @@
-"""What `doctor` must know of a source: who we are there, what we may see and do, and how each table is fitted for its cursor."""
+"""The facts that `doctor` needs of a source: user, privileges, and how well each table suits its cursor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from incremental_assets.core.model.table import TableId
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A table that the configuration names, and the columns by which it will be asked: cursor, then fallback."""
+    """A table that the configuration names, and the columns by which it will be queried: cursor, then fallback."""
 
     table: TableId
     cursors: tuple[str, ...] = ()
@@ -18,30 +18,45 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """One wanted table. Everything but `wanted` is as if absent where `exists` is False."""
+    """One wanted table. If `exists` is False, nothing but `wanted` counts."""
 
     wanted: Wanted
     exists: bool = False
     usable: bool = False
-    """Whether the schema may be entered."""
+    """Whether this user may use the schema."""
     readable: bool = False
     writable: bool = False
     """Whether this user may change its rows, which no reader needs."""
     filtered: bool = False
-    """Whether row-level security hides rows from this user: what is hidden is never synced, and `reconciliation` cannot tell."""
+    """Whether row-level security hides rows from this user: hidden rows are never synced, and `reconciliation` cannot notice."""
     unindexed: tuple[str, ...] = ()
     """Cursor columns that no index begins with: every look at the table reads all of it."""
     unstamped: bool = False
     """Whether neither a default nor a trigger of the database stamps the cursor, so that an application's clock does."""
     rows: int = 0
     bytes: int = 0
-    """Both are 0 where the catalogue keeps no such number, as of a view."""
+    """Both are 0 if the catalogue has no such number, as for a view."""
     partitioned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
+class Cures:
+    """What to do about a finding, in the terms of one database; the defaults hold for every database."""
+
+    unseen_transactions: str = "let this user see all transactions, or set a `holdback`"
+    untracked_sessions: str = "have the server show what its sessions do, or set a `holdback`"
+    no_identity: str = "let this user read the identity of the server"
+    hidden_rows: str = "let this user read every row, or sync a view of the rows that are meant"
+    emptied_by_crash: str = "run `incremental-assets check` and `sync --full-refresh` after a crash"
+    numbers_apart: str = "set a `lookback` of as many numbers as such rows may lag"
+    numbers: str = "take a time cursor, or set a `lookback` of as many numbers as are to be looked through each time"
+    login_trigger: str = "drop or disable the trigger, or set a `holdback` longer than a login may take"
+    role_zones: str = "give the role the database's time zone, or take a cursor that carries its zone"
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """The source as this user finds it."""
+    """The source as seen by this user."""
 
     version: str
     user: str
@@ -51,11 +66,12 @@ class SourceFacts:
     """Whether the transactions of other users can be seen, on which the settled bound rests."""
     tracks_activities: bool
     says_which: bool
-    """Whether the database's identity can be asked for, by which a restored or exchanged one is noticed."""
+    """Whether the database reveals its identity, by which a restored or exchanged one is noticed."""
     is_replica: bool
     zone: str
     """The database's own time zone."""
     clock: datetime
     login_trigger: str = ""
-    """An event trigger that runs when a session logs in; empty where there is none."""
+    """An event trigger that runs when a session logs in; empty if there is none."""
     tables: tuple[TableFacts, ...] = ()
+    cures: Cures = Cures()

@@ -1,4 +1,4 @@
-"""Ask of tables that have landed whether they are fresh, unique, equal to their source and of its columns."""
+"""Check tables that have landed: fresh, free of duplicates, equal to their source, with its columns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def everything(spec: TableSpec) -> None:
 
 
 def applicable(terms: TableConfig) -> tuple[Check, ...]:
-    """The checks that can say something of a table: freshness where there is a limit, duplicates where rows have a key."""
+    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key."""
     checks = [Check.RECONCILIATION, Check.SCHEMA]
     if not traits_of(terms.strategy).keeps_versions:
         checks.insert(0, Check.DUPLICATES)
@@ -70,11 +70,11 @@ class Scope:
 
 
 _LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
-"""What is begun last runs alone at the end."""
+"""A long check that begins last runs alone at the end."""
 
 
 def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Ports) -> Iterator[Verdict]:
-    """One verdict per table and check that applies, in the order in which they are reached; what cannot be asked has not passed."""
+    """One verdict per table and applicable check, as they are reached; a check that could not run has not passed."""
     asked = {spec.id: _asked(spec, terms_of, scope) for spec in specs}
     fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
     read = as_they_end(
@@ -103,7 +103,7 @@ def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, wi
     except IncrementalAssetsError as error:
         return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
-        _log.exception("%s: the check %s ended in an error that is not of this program's own", spec.id, check)
+        _log.exception("%s: the check %s failed with an unexpected error", spec.id, check)
         return unanswered(spec.id, check, sentence_of(spec.id, error))
 
 
@@ -138,13 +138,13 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
 
 
 def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
-    """A copy that another hand has changed is not what the syncs made of it, though every row that has settled be equal."""
+    """A copy that another writer has changed does not pass, even if every settled row is equal."""
     changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.reader)
     return replace(verdict, passed=False, detail=f"{verdict.detail}; {changed}") if changed else verdict
 
 
 def _remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints, *, whole: bool) -> None:
-    """Keep what the reconciliation proves, so that `status` says it too."""
+    """Record what the reconciliation proves, so that `status` shows it."""
     if whole and (drift.rows or drift.through or drift.looked_at):
         checkpoints.remember_verified(spec.id, Verified(drift.through, drift.drifted))
     elif drift.looked_at:
@@ -160,5 +160,5 @@ def _no_key(spec: TableSpec) -> Verdict:
         Check.DUPLICATES,
         passed=True,
         severity=Severity.WARN,
-        detail="the table has no key, so that no row is one too many",
+        detail="the table has no key, so no row can be a duplicate",
     )

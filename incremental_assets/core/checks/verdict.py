@@ -1,24 +1,22 @@
-"""Measures -> Verdict: fresh, unique, equal to the source, of the same columns. Pure; `audit.py` asks the questions."""
+"""From measures to a verdict: fresh, free of duplicates, equal to the source, with its columns. Pure; `run_checks.py` runs the queries."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import timedelta
 
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.config.settings import Freshness, TableConfig
-from incremental_assets.core.model.duration import format_duration
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
 from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.words import agreeing, counted
+from incremental_assets.core.words import age, agreeing, counted
 
 
 def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None = None) -> Verdict:
-    """`lag`: age of the oldest row that has not landed. `bound`: who holds the watermark back, which is a warning of its own."""
+    """`lag`: age of the oldest row that has not landed. `bound`: shows what holds the watermark back, which is a separate warning."""
     exceeded = next(
         (limit for limit in (limits.fail, limits.warn) if limit is not None and lag > limit.total_seconds()), None
     )
@@ -26,12 +24,12 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
     threshold = nearest.total_seconds() if nearest else None
     if exceeded is not None:
         severity = Severity.ERROR if exceeded == limits.fail else Severity.WARN
-        detail = f"the oldest row that has not landed is {_age(lag)} old, more than {_age(exceeded.total_seconds())}"
+        detail = f"the oldest row that has not landed is {age(lag)} old, more than {age(exceeded.total_seconds())}"
         return Verdict(
             table, Check.FRESHNESS, passed=False, severity=severity, detail=detail, measured=lag, threshold=threshold
         )
     held = _held_back(limits, bound) if bound else ""
-    landed = f"the oldest row that has not landed is {_age(lag)} old" if lag else "every row has landed"
+    landed = f"the oldest row that has not landed is {age(lag)} old" if lag else "every row has landed"
     detail = f"{landed}; {held}" if held else landed
     return Verdict(
         table,
@@ -45,7 +43,7 @@ def freshness(table: TableId, limits: Freshness, lag: float, bound: Bound | None
 
 
 def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdict:
-    """No key twice."""
+    """No key occurs twice."""
     key = ", ".join(spec.key)
     detail = (
         f"{counted(found.keys, 'key')} ({key}) {agreeing(found.keys, 'is', 'are')} there more than once, {counted(found.rows, 'row')} too many"
@@ -66,7 +64,7 @@ def duplicates(spec: TableSpec, terms: TableConfig, found: Duplicates) -> Verdic
 
 
 def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict:
-    """No row that has settled is missing in the lake or different there."""
+    """No settled row is missing in the lake or different there."""
     return Verdict(
         table=spec.id,
         check=Check.RECONCILIATION,
@@ -82,7 +80,7 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
 
 
 def schema(spec: TableSpec, found: Difference | None) -> Verdict:
-    """The same columns on both sides. Under `evolve` the next sync follows, so that only a changed type is an error. None: nothing has landed."""
+    """The same columns on both sides. Under `evolve` the next sync follows, so only a changed type is an error. None: nothing has landed."""
     if found is None:
         return nothing_landed(spec.id, Check.SCHEMA)
     differences = [f"{column.name} is new in the source" for column in found.added]
@@ -96,18 +94,18 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:
-    """There is no table to look at yet, which freshness tells and no other check."""
+    """There is no table yet, which only the freshness check reports."""
     return Verdict(table, check, passed=True, severity=Severity.WARN, detail="nothing has landed yet")
 
 
 def unanswered(table: TableId, check: Check, sentence: str) -> Verdict:
-    """The question could not be asked: that is no pass."""
+    """The check could not run: it has not passed."""
     return Verdict(table, check, passed=False, severity=Severity.ERROR, detail=sentence)
 
 
 def shown(spec: TableSpec, terms: TableConfig, keys: Sequence[str]) -> tuple[str, ...]:
     """Sample keys as they may be shown: still comparable with each other, but not readable, where a key column is declared `pii`."""
-    # A table without a key is told apart by its whole rows.
+    # Rows of a table without a key are identified by all their columns.
     personal = set(terms.pii) & set(spec.key or spec.shape.names)
     return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] if personal else key for key in keys[:10])
 
@@ -119,14 +117,4 @@ def _held_back(limits: Freshness, bound: Bound) -> str:
     since = (bound.clock - bound.since).total_seconds() if bound.since else 0.0
     if limit is None or since <= limit.total_seconds():
         return ""
-    return f"the watermark is held back since {_age(since)} by {bound.holder}"
-
-
-def _age(seconds: float) -> str:
-    """Two units at most are worth reading."""
-    rest, parts = round(seconds), []
-    for size in (86_400, 3_600, 60, 1):
-        number, rest = divmod(rest, size)
-        if number:
-            parts.append(format_duration(timedelta(seconds=number * size)) if size > 1 else f"{number}s")
-    return " ".join(parts[:2]) or "0s"
+    return f"the watermark has been held back for {age(since)} by {bound.holder}"

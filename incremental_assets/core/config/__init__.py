@@ -1,1 +1,1 @@
-"""sources.yaml: from text with places to frozen values, or every mistake in it at once."""
+"""sources.yaml: from text with line numbers to frozen values, or every mistake in it at once."""

@@ -1,4 +1,4 @@
-"""Addresses in sources.yaml: what each may look like, and what a relative one is relative to. None of them carries a secret."""
+"""Addresses in sources.yaml: the form of each, and what a relative one is relative to. None contains a secret."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def checked_host(name: str) -> str:
         name.encode("idna")
     except UnicodeError:
         raise ValueError(
-            "a host's name has up to 63 letters between two dots; write the name that the network knows"
+            "a host's name has up to 63 letters between two dots; write the name as the network resolves it"
         ) from None
     return name
 

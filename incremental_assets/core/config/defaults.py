@@ -1,4 +1,4 @@
-"""From what is written to what is meant: defaults merged, paths made absolute, every value of its final type."""
+"""From what is written to what is meant: defaults are merged, paths made absolute, every value gets its final type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words for databases in sources.yaml: which there are, and what Dagster calls them. What they do lies in adapters/databases."""
+"""The names of databases in sources.yaml, and what Dagster calls them. Their code is in adapters/databases."""
 
 from __future__ import annotations
 

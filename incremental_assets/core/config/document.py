@@ -1,4 +1,4 @@
-"""sources.yaml as it is written: one model per mapping, before defaults are merged and tables compared with each other."""
+"""sources.yaml as written: one model per mapping, before defaults are merged and tables are compared with each other."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CursorDocument(Strict):
     nulls: Annotated[
         NullPolicy, Field(description="Rows without a cursor: stop, read them on every sync, or leave them out.")
     ] = NullPolicy.FAIL
-    fallback: Annotated[Column | None, Field(description="The column that stands in where the cursor is NULL.")] = None
+    fallback: Annotated[Column | None, Field(description="The column that is used where the cursor is NULL.")] = None
     zone: Annotated[
         Text | None,
         Field(
@@ -165,7 +165,7 @@ class TableDocument(DefaultsDocument):
         tuple[Column, ...] | None, Field(min_length=1, description="Found in the source when absent.")
     ] = None
     partitions: Partitions | None = None
-    start: Annotated[StartText | None, Field(description="Rows below it are not asked for.")] = None
+    start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
     history: Annotated[Literal["none"], only_present_value("none", "history")] = "none"
@@ -212,7 +212,7 @@ class ParallelDocument(Strict):
 
 
 class BackfillDocument(Strict):
-    """How a backfill keeps the source at ease."""
+    """How a backfill limits its load on the source."""
 
     windows: Annotated[int, Field(ge=1, description="Partitions that are read at once, and land as one commit.")] = 12
     connections: Annotated[

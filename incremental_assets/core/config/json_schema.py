@@ -1,4 +1,4 @@
-"""The JSON Schema of sources.yaml, from the models that validate it, for editors that complete and check while one types."""
+"""The JSON Schema of sources.yaml, generated from the models that validate it, for completion and checks in editors."""
 
 from __future__ import annotations
 

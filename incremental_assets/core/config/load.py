@@ -1,4 +1,4 @@
-"""sources.yaml -> frozen values, or every mistake in it at once, each with its place and its cure."""
+"""sources.yaml -> frozen values, or every mistake in it at once, each with its line and its cure."""
 
 from __future__ import annotations
 

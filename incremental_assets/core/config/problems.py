@@ -1,4 +1,4 @@
-"""What pydantic found, as problems with a place and a cure in the words of the file."""
+"""Pydantic's errors as problems with a line and a cure, in the terms of the file."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _keys(models: tuple[type[BaseModel], ...]) -> list[str]:
 
 
 def _models(path: Path) -> tuple[type[BaseModel], ...]:
-    """The models whose keys may stand beside the last of `path`."""
+    """The models whose keys may appear next to the last of `path`."""
     match path:
         case (_,):
             return (written.ConfigurationDocument,)

@@ -1,4 +1,4 @@
-"""The configuration met with the catalogue: each table as it is to be synced, or the one sentence that says why it cannot be."""
+"""The configuration matched with the catalogue: each table as it will be synced, or one sentence that says why it cannot be."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
 def vanished(
     source: SourceConfig, resolved: Resolved, positions: Mapping[TableId, Checkpoint]
 ) -> tuple[Unresolved, ...]:
-    """Tables that are not listed, have been synced, and are no longer in the source: they would be missed by nobody."""
+    """Unlisted tables that have been synced and are no longer in the source: without this their end would go unnoticed."""
     seen = {*(spec.id for spec in resolved.specs), *(problem.table for problem in resolved.problems)}
     return tuple(
         Unresolved(table, gone(table))
@@ -105,7 +105,7 @@ def gone(table: TableId) -> TableMissing:
     name = render_table(table.schema, table.name)
     return TableMissing(
         table,
-        f"; it has been synced before, and its copy stays as it is: was it dropped or renamed, add {name!r} to `exclude`",
+        f"; it has been synced before, and its copy stays as it is: if it was dropped or renamed, add {name!r} to `exclude`",
     )
 
 

@@ -1,4 +1,4 @@
-"""What must hold between the keys of one table, and what a grid may be. Each mistake is a path below the table and its cure."""
+"""Rules between the keys of one table, and for grids. Each mistake is a path below the table and its cure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FOR_CURSORS = ("lookback", "holdback", "future", "start", "partitions")
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a table is judged by beside itself: its source's defaults and grid."""
+    """The context of a table: its source's defaults and grid."""
 
     defaults: DefaultsDocument
     partitions: TimePartitions
@@ -79,7 +79,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
 def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     """What is wrong in a table whatever its cursor and strategy are."""
     if table.primary_key is not None and len(set(table.primary_key)) < len(table.primary_key):
-        yield ("primary_key",), "a column stands in the key once; remove the repetition"
+        yield ("primary_key",), "a column may appear once in the key; remove the repetition"
     yield from freshness_mistakes(table.freshness)
     yield from delete_rules.plain_mistakes(table.deletes)
 
@@ -96,12 +96,12 @@ def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:
 
 
 def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
-    """What is wrong in a source beside its tables."""
+    """Mistakes of a source outside its tables."""
     if source.tls is Tls.DISABLE and isinstance(source.host, str) and not is_loopback(source.host):
         yield ("tls",), NO_TLS
     yield from _place_mistakes(source)
     if source.schemas and len(set(source.schemas)) < len(source.schemas):
-        yield ("schemas",), "a schema stands in the list once; remove the repetition"
+        yield ("schemas",), "a schema may appear once in the list; remove the repetition"
     if source.exclude and source.unlisted == "ignore":
         yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"
     yield from grid_mistakes(source.partitions, now)

@@ -1,4 +1,4 @@
-"""The values that sources.yaml is made of: text in, checked values out, each with the JSON Schema that an editor needs."""
+"""The scalar values of sources.yaml: text in, checked values out, each with the JSON Schema that an editor needs."""
 
 from __future__ import annotations
 

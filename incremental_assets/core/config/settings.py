@@ -1,4 +1,4 @@
-"""The configuration as frozen values, with every default merged in: what the rest of the program sees of sources.yaml."""
+"""The configuration as frozen values, with all defaults merged: the form that the rest of the program uses."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True)
 class BackfillTerms:
-    """How a backfill keeps the source at ease: partitions in one read, connections of one read, and a rest between two reads."""
+    """How a backfill limits its load on the source: partitions per read, connections per read, and a pause between two reads."""
 
     windows: int = 12
     connections: int | None = None
@@ -190,7 +190,7 @@ class Configuration:
 
     @property
     def shares_engine(self) -> bool:
-        """Whether runs look for the engine of this machine: not if Spark is elsewhere, nor for a lake in a store, which is tidied by a JVM of one's own."""
+        """Whether runs use the engine of this machine: not if Spark runs elsewhere, nor for a lake in a store, which needs a JVM in the process."""
         return self.spark == SparkConfig() and is_local(self.lake)
 
     @property

@@ -1,4 +1,4 @@
-"""The terms of one table of a source, whether the file lists it or not."""
+"""The settings of one table of a source, listed or not."""
 
 from __future__ import annotations
 

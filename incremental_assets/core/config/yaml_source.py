@@ -1,4 +1,4 @@
-"""YAML with places: plain data for pydantic, and for every path in it the line and the text that a person would look for.
+"""YAML with line numbers: plain data for pydantic, and for every path in it the line and the text as written.
 
 Scalars stay the text that was written (a date, a number and `on` are all text until a model says otherwise), so nothing is
 reinterpreted on the way and errors can quote the file. Text that may hold a secret is never quoted.
@@ -74,7 +74,7 @@ def read(text: str, file: str, number: int = 0) -> tuple[Document, list[Problem]
     try:
         return _read(text, file, number)
     except RecursionError:
-        cure = "this stands inside too many brackets or indents; write what it holds without them"
+        cure = "this is nested too deeply; write it with fewer brackets or indents"
         return Document(file, None, None), [Problem(file, _deepest(text), "", cure)]
 
 
@@ -150,7 +150,7 @@ class _Walk:
 
 def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
     if id(node) in walk.above:
-        walk.refuse(path, "this alias stands inside what it refers to; write the value out")
+        walk.refuse(path, "this alias is inside what it refers to; write the value out")
         return None
     if not node.tag.startswith("tag:yaml.org,2002:"):
         walk.refuse(
@@ -162,7 +162,7 @@ def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
     if isinstance(node, yaml.SequenceNode):
         return [_plain(walk.under(node), item, (*path, index)) for index, item in enumerate(node.value)]
     if _NO_TEXT.search(node.value):
-        walk.refuse(path, "a NUL, or half of a character, is no text; remove the escape that stands for it")
+        walk.refuse(path, "a NUL, or half of a character, is not text; remove the escape that stands for it")
     return None if node.tag == "tag:yaml.org,2002:null" else _NO_TEXT.sub("", node.value)
 
 
@@ -236,7 +236,7 @@ def _quoted(text: str, path: Sequence[str | int]) -> str:
         part for before, part in pairwise(("", *path)) if isinstance(part, str) and before != "sources"
     )  # a source may be called anything
     if path and path[-1] == "host":
-        text = re.sub(r"^\S*@", f"{_HIDDEN}@", text)  # whoever writes user:password@host means a secret
+        text = re.sub(r"^\S*@", f"{_HIDDEN}@", text)  # user:password@host contains a secret
     secret = next((key for key in keys if _SECRET.search(key)), None)
     return _shown(text) if secret is None or text == secret == path[-1] else f"{_shown(secret)}: {_HIDDEN}"
 

@@ -1,1 +1,1 @@
-"""Values: tables, cursors, windows, partitions, states; what every other room speaks of."""
+"""The vocabulary of all other packages: tables, cursors, windows, partitions, states."""

@@ -1,4 +1,4 @@
-"""What one snapshot showed, staged: rows to land, and what was counted of them while they were written."""
+"""A staged batch: the rows to land from one snapshot, and what was counted while they were written."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Operation(StrEnum):
     """What a row of a batch does to the copy."""
 
     PUT = "put"
-    """It takes the place of the row with its key, or is added."""
+    """It replaces the row with its key, or is added."""
     GONE = "gone"
-    """Its key leaves a copy that holds one row per key. What a copy keeps of versions stays."""
+    """Its key is removed from a copy that holds one row per key; copies that keep versions keep them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,17 @@ class Batch:
     batch_id: str
     rows: int
     digest: str
-    """Order-independent hash of all staged rows, to notice a batch that is not whole."""
+    """Order-independent hash of all staged rows, to detect an incomplete batch."""
     lower: CursorValue | None = None
-    """The smallest cursor in the batch, None where a row has none: where the overlap with the target begins."""
+    """The smallest cursor in the batch, None if a row has none: where the overlap with the target begins."""
     rejected: int = 0
     """Rows that cannot land and go to quarantine."""
     gone: int = 0
-    """Rows that only say that the source no longer has them; without rejected ones, which leave the copy as well."""
+    """Rows that only say that the source no longer has them; rejected rows, which leave the copy too, are not counted."""
     duplicates: int = 0
     """Rows beyond the first of a declared key that is not unique."""
     keys: tuple[KeyRange, ...] = ()
-    """Of an upsert: outside of them no row of the target is replaced, so that none need be looked at."""
+    """For an upsert: no row of the target outside of them is replaced, so those files need not be read."""
     warnings: tuple[str, ...] = ()
     in_target: bool = False
     """Whether the rows are in the target already, without a position: those of a first load."""

@@ -1,8 +1,8 @@
-"""Whether the files of a copy are to be put together, and why: decided from what its log tells of them.
+"""Decide whether the files of a copy should be compacted, and why, from its log.
 
-Every tick leaves a small file, and each of them makes all later ticks and reads a little slower. Putting them together costs once. So it
-pays when the small files have cost as much as that since they began to gather, as with anything that is rented before it is bought: never
-more than twice what was best, however often a table moves and however much it moves.
+Every tick adds a small file, and each of them makes all later ticks and reads slightly slower. Compacting costs once. It pays once the small
+files have cost as much as the compaction would (the rent-or-buy rule): the total is then at most twice the optimum, however often and however
+much a table changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PER_FILE = 0.01
 """Seconds by which one more small file slows a tick and a read. As the two below: seen on a busy machine, and only their ratio decides."""
 START = 1.0
 PER_BYTE = 1 / (20 * 2**20)
-"""Seconds that putting files together takes at all, and for each byte of them."""
+"""The fixed cost of a compaction in seconds, and the cost of each byte."""
 DEAD_SHARE = 1 / 3
 """Of rows that are only marked as deleted, from which on they are removed: two that live are written for one that is dead, at the most."""
 
@@ -46,13 +46,13 @@ class Layout:
 
     @property
     def dead(self) -> int:
-        """Rows that every reader passes over."""
+        """Rows that every reader skips."""
         return self.rows - self.live
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What is to be done, and why. `urgency`: how often what has been paid would have paid for it."""
+    """What to do, and why. `urgency`: the cost paid so far divided by the cost of compacting."""
 
     how: How
     reason: str
@@ -61,7 +61,7 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A copy whose files were put together: why, its files before and after, and the seconds that it took."""
+    """A compacted copy: why, its files before and after, and the seconds that it took."""
 
     table: TableId
     why: Compaction
@@ -73,14 +73,14 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class NotCompacted:
-    """A copy whose files stayed as they were, and why; its rows are right all the same."""
+    """A copy that was not compacted, and why; its rows are correct nevertheless."""
 
     table: TableId
     error: str
 
 
 def compaction(layout: Layout) -> Compaction | None:
-    """What pays now, if anything does."""
+    """The compaction that pays now, if any does."""
     if layout.rows and layout.dead >= DEAD_SHARE * layout.rows:
         share = layout.dead / layout.rows
         # Less than that leaves with the small files that hold it.

@@ -1,4 +1,4 @@
-"""Commands that an error offers as its cure: each works as it is printed."""
+"""Commands that an error offers as its cure: each works as printed."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class CursorValue:
         """A finite time value as a datetime, naive for `date` and `datetime`, in UTC for `timestamp`; digits below the microsecond are cut."""
         match = _TIME.fullmatch(self.text)
         if match is None or match["era"]:
-            raise ValueError(f"{self.text!r} is no moment that Python can hold")
+            raise ValueError(f"{self.text!r} is not a moment that Python can represent")
         fraction = (match["fraction"] or "").ljust(6, "0")[:6]
         parts = [int(match[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second")]
         return datetime(*parts, int(fraction), tzinfo=UTC if self.type is CursorType.TIMESTAMP else None)  # type: ignore[arg-type, misc]
@@ -149,7 +149,7 @@ _EXAMPLES = {
 def _checked_day(match: re.Match[str]) -> str:
     year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
     if not year:
-        raise ValueError(f"{match.group()!r} has the year 0, which is none: 0001 BC comes before 0001")
+        raise ValueError(f"{match.group()!r} has the year 0, which does not exist: 0001 BC comes before 0001")
     # A year that Python cannot hold is checked by its place in the 400-year cycle.
     astronomical = 1 - year if match["era"] else year
     date(astronomical % 400 + 2000, month, day)
@@ -182,7 +182,7 @@ def _offset(zone: str) -> timedelta:
     digits = zone[1:].replace(":", "").ljust(4, "0")
     hours, minutes = int(digits[:2]), int(digits[2:])
     if hours > _LARGEST_OFFSET or minutes > 59:
-        raise ValueError(f"{zone!r} is no offset from UTC, which are written from -15:59 to +15:59")
+        raise ValueError(f"{zone!r} is not an offset from UTC, which are written from -15:59 to +15:59")
     offset = timedelta(hours=hours, minutes=minutes)
     return -offset if zone[0] == "-" else offset
 

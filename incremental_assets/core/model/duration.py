@@ -1,4 +1,4 @@
-"""Durations as people write them, `90s 15m 2h 3d`, and spans on a cursor: the unit is always in the value, never inferred."""
+"""Durations as written, `90s 15m 2h 3d`, and spans on a cursor: the unit is always in the value, never inferred."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from datetime import timedelta
 from incremental_assets.core.model.cursor import Span
 
 PATTERN = r"[0-9]{1,9}[smhd]"
-"""What a duration looks like, for whoever completes or checks it outside of this program."""
+"""The form of a duration, for editors and schemas outside this program."""
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_LONGEST = timedelta(
-    days=36_525
-)  # a century: whoever writes more has slipped, and dates stay within what Python can subtract
+_LONGEST = timedelta(days=36_525)  # a century: more is a mistake, and dates stay within what Python can subtract
 
 
 def parse_duration(text: str) -> timedelta:
@@ -37,7 +35,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def parse_span(text: str) -> Span:
-    """`15m` -> a duration, `1000` -> a whole number; whether it fits a cursor is the cursor's question."""
+    """`15m` -> a duration, `1000` -> a whole number; the cursor decides whether it fits."""
     text = text.strip()
     if re.fullmatch(r"\d{1,18}", text, re.ASCII):
         return int(text)

@@ -1,4 +1,4 @@
-"""Names as SQL writes them: plain, or in double quotes with quotes doubled. An unquoted name keeps its spelling, as nothing is folded."""
+"""Names as in SQL: plain, or in double quotes with quotes doubled. An unquoted name keeps its spelling; nothing is folded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Scanned:
 
 
 def scan_name(text: str, start: int) -> Scanned:
-    """The name that begins at `start`; ValueError when there is none."""
+    """The name that begins at `start`; ValueError if there is none."""
     quoted = _QUOTED.match(text, start)
     if quoted is not None:
         return Scanned(quoted[1].replace('""', '"'), quoted.end())

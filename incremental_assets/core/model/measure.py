@@ -1,4 +1,4 @@
-"""Counts and hashes of one window, asked of both sides in the same words."""
+"""Counts and hashes of one window, computed in the same way on both sides."""
 
 from __future__ import annotations
 

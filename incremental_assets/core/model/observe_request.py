@@ -1,4 +1,4 @@
-"""What a source is asked lightly: one table, and what is known of it."""
+"""The request of a light look: one table, and what is known of it."""
 
 from __future__ import annotations
 

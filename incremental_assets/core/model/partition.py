@@ -220,7 +220,7 @@ def _index_of_key(grid: TimeGrid, key: str) -> int:
     except ValueError:
         index = -1
     if index < 0 or _time_key(grid, index) != key:
-        raise ValueError(f"{key!r} is no partition of the grid of {grid.every}s from {grid.start}")
+        raise ValueError(f"{key!r} is not a partition of the grid of {grid.every}s from {grid.start}")
     return index
 
 
@@ -249,7 +249,7 @@ def _integer_bounds(grid: IntegerGrid, key: str) -> tuple[int, int]:
     match = _INTEGER_KEY.fullmatch(key)
     lower = int(match[1].replace("m", "-")) if match else 0
     if match is None or lower % grid.size or _integer_key(lower, grid.size) != key:
-        raise ValueError(f"{key!r} is no partition of the grid of {grid.size} values")
+        raise ValueError(f"{key!r} is not a partition of the grid of {grid.size} values")
     return lower, lower + grid.size
 
 

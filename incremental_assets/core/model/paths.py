@@ -1,4 +1,4 @@
-"""Where things lie in the lake: every name becomes a path that opens in every Delta reader and on every store."""
+"""Paths in the lake: every name becomes a path that opens in every Delta reader and on every store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table_path(lake: str, table: TableId) -> str:
 
 
 def quarantine_path(lake: str, table: TableId) -> str:
-    """The table beside it for rows that could not land."""
+    """The table next to it for rows that could not land."""
     return _under(f"{_root(lake)}/_quarantine", table)
 
 

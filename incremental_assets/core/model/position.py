@@ -1,4 +1,4 @@
-"""How far a table has been read by its cursor: what one sync leaves for the next, and a reset turns back."""
+"""How far a table has been read by its cursor: what one sync leaves to the next, and a reset moves back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the next sync goes on; nothing is known at first, and of a table without a cursor."""
+    """Where the next sync continues; empty at first, and for a table without a cursor."""
 
     watermark: CursorValue | None = None
     """Below it everything has settled and was read."""
@@ -37,11 +37,11 @@ class Position:
         return str(self.watermark or "nothing")
 
     def reaches(self, value: CursorValue) -> bool:
-        """Whether everything below a value was read; a value of another type was not."""
+        """Whether everything below a value was read; False for a value of another type."""
         return self.watermark is not None and self.watermark.type is value.type and value <= self.watermark
 
     def rewound(self, watermark: CursorValue | None, *, same_cursor: bool) -> Position:
-        """What a reset leaves. Rows are looked for among those that landed, so how far was read stays, unless by another cursor."""
+        """What a reset leaves. Late rows are found by comparison with landed ones, so the highest value read stays, unless the cursor changed."""
         return Position(watermark, self.max_cursor_read if same_cursor else None)
 
     def to_json(self) -> dict[str, Any]:

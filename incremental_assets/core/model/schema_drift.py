@@ -1,4 +1,4 @@
-"""Columns of the source against those of the target, and what each difference means under the table's policy: pure."""
+"""Schema changes: columns of the source against those of the target, and what each difference means under the table's policy. Pure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def check_columns_kept(spec: TableSpec, landed: Mapping[str, str]) -> None:
     """Raises SchemaChanged where a name belongs to another column than the one that landed under it; `landed` maps names to identities.
 
     Two columns of one type that exchange their names look as they did, and rows that did not move would go on to show the one's values
-    under the other's name. Of a table that was made anew nothing can be told.
+    under the other's name. For a recreated table nothing can be concluded.
     """
     others = sorted(
         column.name

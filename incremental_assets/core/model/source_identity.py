@@ -1,4 +1,4 @@
-"""Which database answered, and how far its own log had come. Only a dialect knows what the names and numbers mean; here they are compared."""
+"""The identity of a database and the position of its log. Only a dialect knows what names and numbers mean; here they are compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Compared(StrEnum):
-    """What a later answer is, beside an earlier one."""
+    """What a later answer is, compared with an earlier one."""
 
     SAME = "same"
     OLDER = "older"
@@ -34,7 +34,7 @@ class SourceIdentity:
         return self.names == other.names
 
     def compared_with(self, before: SourceIdentity) -> Compared:
-        """What this answer is beside an earlier one."""
+        """What this answer is, compared with an earlier one."""
         if not self.is_of(before):
             return Compared.OTHER
         return Compared.OLDER if self.position < before.position else Compared.SAME
@@ -42,7 +42,7 @@ class SourceIdentity:
     def differences_from(self, before: SourceIdentity) -> str:
         """`system 7002, was 7001; database shop_copy, was shop`."""
         was = dict(before.names)
-        return "; ".join(f"{kind} {name}, was {was.get(kind, 'not told')}" for kind, name in self.names)
+        return "; ".join(f"{kind} {name}, was {was.get(kind, 'unknown')}" for kind, name in self.names)
 
     def __str__(self) -> str:
         return ", ".join(f"{kind} {name}" for kind, name in self.names)
@@ -53,6 +53,6 @@ class SourceIdentity:
 
     @classmethod
     def from_json(cls, kept: dict[str, Any]) -> SourceIdentity:
-        """Read back, also as documents before version 3 wrote it: with both names beside the numbers."""
+        """Read back, also from documents before version 3, which had both names next to the numbers."""
         names = kept["names"] if "names" in kept else {name: kept[name] for name in ("system", "database")}
         return cls.of(kept["timeline"], kept["position"], **names)

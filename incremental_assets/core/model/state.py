@@ -41,9 +41,9 @@ class HostClock:
     """The clocks of the machine that asked, in seconds, just before it asked the source for its own, and how long that took."""
 
     boot: str
-    """Which machine since which boot; empty where that cannot be known."""
+    """The machine and its current boot; empty if that cannot be known."""
     uptime: float
-    """Since that boot: nobody sets it."""
+    """Time since that boot, which cannot be set."""
     wall: float
     took: float
 
@@ -98,7 +98,7 @@ class State:
     reading: ClockReading | None = None
     """The same of the last sync that moved the watermark, though it found nothing to read."""
     put_back: PutBack | None = None
-    """What the source's clock shows a second time; None, or passed by now, where nobody has put it back."""
+    """The time that the source's clock shows a second time; None if it was not put back, or has passed it."""
     rows: int | None = None
     """Rows of the last whole read, against which a shrunken source is noticed."""
     coverage: tuple[Window, ...] = ()

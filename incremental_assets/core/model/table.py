@@ -1,4 +1,4 @@
-"""A table: its name, its columns as the catalogue shows them, and the terms it is synced under."""
+"""A table: its name, its columns as in the catalogue, and the settings it is synced with."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Sequence:
     cache: int = 1
     cycles: bool = False
     logged: bool = True
-    """Whether it goes on where it was after a crash (PostgreSQL: not where it is UNLOGGED)."""
+    """Whether it continues from its last value after a crash (PostgreSQL: not if it is UNLOGGED)."""
     always: bool = False
     """Whether the source refuses a number that a row brings itself (GENERATED ALWAYS AS IDENTITY)."""
 
@@ -186,7 +186,7 @@ class TableSpec:
 
     @property
     def trusts_key(self) -> bool:
-        """Whether rows are told apart by a key that only the configuration declares, so that it may repeat."""
+        """Whether rows are identified by a key that only the configuration declares, so that it may repeat."""
         return self.traits.one_row_per_key and not self.key_enforced
 
     @property

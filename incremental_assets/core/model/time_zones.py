@@ -6,11 +6,11 @@ from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 _OF_ONE_MACHINE = frozenset({"localtime", "posixrules"})
-"""Files beside the database's own, which say something else on the machine of the source than on this one."""
+"""Zone names that depend on the machine: they mean something else at the source than here."""
 
 
 def time_zone(name: str) -> ZoneInfo | None:
-    """The zone; None where there is none of that name."""
+    """The zone; None if there is none of that name."""
     if name in _OF_ONE_MACHINE:
         return None
     try:
@@ -20,7 +20,7 @@ def time_zone(name: str) -> ZoneInfo | None:
 
 
 def proper_name(name: str) -> str | None:
-    """The name in its own spelling, as databases take it in any case; None where there is no such zone."""
+    """The name in its official spelling, as databases accept it in any case; None if there is no such zone."""
     return name if time_zone(name) is not None else _spellings().get(name.lower())
 
 

@@ -1,4 +1,4 @@
-"""What a check answers. Values alone: `core/checks` asks and decides."""
+"""The result of a check, as values; `core/checks` decides it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Severity(StrEnum):
 
 
 class Check(StrEnum):
-    """What is asked of a table that has landed."""
+    """What is checked of a table that has landed."""
 
     FRESHNESS = "freshness"
     DUPLICATES = "duplicates"
@@ -27,18 +27,18 @@ class Check(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One answer. `measured` and `threshold` are seconds for freshness and counts for the rest; None where nothing could be measured."""
+    """One result. `measured` and `threshold` are seconds for freshness and counts for the rest; None if nothing could be measured."""
 
     table: TableId
     check: Check
     passed: bool
     severity: Severity
     detail: str
-    """The numbers in one sentence."""
+    """The result in one sentence."""
     measured: float | None = None
     threshold: float | None = None
     window: Window | None = None
-    """What was looked at, where that is not the whole table."""
+    """The checked window, if it is not the whole table."""
     drifted: tuple[Window, ...] = ()
     samples: tuple[str, ...] = ()
     """At most ten keys; hashed where the table's key is personal."""

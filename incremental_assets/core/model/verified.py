@@ -1,4 +1,4 @@
-"""What is known of a copy's equality with its source: up to where it was verified, and where rows drifted. Pure."""
+"""What is known of a copy's equality with its source: up to where it was verified, and which windows have drift. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Drifted:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What reconciliations came to, less what has been read again since."""
+    """Results of reconciliations, less what has been read again since."""
 
     through: str | None
     """Every settled row below it was equal: a cursor value, or the moment at which the table was read whole."""
@@ -36,13 +36,13 @@ class Verified:
         return Verified(known.through, _outside(known.drifted, (window,)))
 
     def looked_at(self, windows: Sequence[Window], found: Sequence[Drifted]) -> Verified:
-        """After a check of these windows of an incremental table only, which says nothing of the others."""
+        """After a check of only these windows of an incremental table, which does not affect the others."""
         known = self._of_cursor(windows)
         kept = (*_outside(known.drifted, windows), *found)
         return Verified(_through(known.through, windows, kept), kept)
 
     def _of_cursor(self, windows: Sequence[Window]) -> Verified:
-        """Nothing, where it belongs to a cursor of another type: the copy has been read from its start since."""
+        """Nothing, if it belongs to a cursor of another type: the copy has been read from its start since."""
         mine, theirs = ({end.type for end in _ends(each)} for each in ([p.window for p in self.drifted], windows))
         return Verified(None) if mine and theirs and mine != theirs else self
 

@@ -1,1 +1,1 @@
-"""What one sync reads and how far its watermark may go: pure, from the state and what the source said."""
+"""What one sync reads and how far its watermark may go: pure, from the state and an observation of the source."""

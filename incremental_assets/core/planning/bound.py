@@ -1,4 +1,4 @@
-"""What the source says of its clock and its open transactions, before the snapshot."""
+"""The source's clock and its open transactions, as observed before the snapshot."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ GUARD = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What the source said in its own autocommit statements, before the snapshot: clock first, then who stands still, then open, then prepared transactions."""
+    """Answers of the source to autocommit statements before the snapshot: the clock, then suspended sessions, then open, then prepared transactions."""
 
     clock: datetime
     oldest: datetime | None
-    """Start of the oldest open transaction, or of a statement that may open more; None when there is neither."""
+    """Start of the oldest open transaction, or of a statement that may open more; None if there is neither."""
     holder: str
-    """Who is behind `since`, for people: pid, user and application; empty when nobody."""
+    """Which session causes `since`, for people: pid, user and application; empty if none does."""
     prepared: str | None
-    """A prepared transaction, for people; its stamps may be older than anything the source tells."""
+    """A prepared transaction, for people; its stamps may be older than anything that the source shows."""
     blind: str
-    """Why some transactions could not be seen; empty when all could."""
+    """Why some transactions could not be seen; empty if all could."""
     zone: str
     """The database's own time zone, in which zone-less stamps are read unless the cursor names another."""
     identity: SourceIdentity | None
@@ -36,37 +36,37 @@ class Bound:
     """Our own clocks when `clock` was asked for."""
     replica: bool = False
     unshown: datetime | None = None
-    """Since when a session stands still that may have taken a stamp and not shown it; None where there is none."""
+    """Since when a session has been suspended that may have taken a stamp without showing it; None if there is none."""
     written: int | None = None
     """The position up to which the source's log had been written when `clock` was asked for; None on a replica."""
     flushed: int | None = None
     """The position up to which it was on disk after that; None on a replica."""
     started: datetime | None = None
-    """When the server was started last, by whatever it had ended; None where that cannot be seen."""
+    """When the server was started last, for whatever reason; None if that cannot be seen."""
     login_trigger: str = ""
-    """An event trigger that runs when a session logs in; empty where there is none."""
+    """An event trigger that runs when a session logs in; empty if there is none."""
     local_times: tuple[LocalTime, ...] = ()
-    """What the source makes of some moments in the zones that its tables are read in."""
+    """Some moments as the source converts them in the zones that its tables are read in."""
 
     @property
     def since(self) -> datetime | None:
-        """From when on rows may still be stamped: the smaller of `oldest` and `unshown`."""
+        """Rows may still be stamped from here on: the smaller of `oldest` and `unshown`."""
         return min((each for each in (self.oldest, self.unshown) if each is not None), default=None)
 
     @property
     def reached(self) -> datetime:
-        """Below it no row is stamped any more, as far as can be seen."""
+        """No row is stamped below it any more, as far as can be seen."""
         return min(self.clock, self.since or self.clock)
 
     @property
     def reading(self) -> ClockReading:
-        """What is kept of the clock with a watermark."""
+        """The clock readings that are stored with a watermark."""
         return ClockReading(self.clock, None if self.blind else self.reached, self.host)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTime:
-    """A moment as the source's clocks on the wall show it in a zone."""
+    """A moment as local time of a zone, converted by the source."""
 
     zone: str
     moment: datetime

@@ -1,5 +1,5 @@
-"""Was the source's clock put back? By NTP, on a machine that was resumed, or by a failover to a slower host: rows are then stamped once more
-with a time below what had settled.
+"""Was the source's clock put back: by NTP, on a resumed machine, or by a failover to a slower host? Rows are then stamped again with a time
+below what had settled.
 
 A time that the clock shows twice is like the hour that a zone repeats in autumn: before and during it the settled bound stays at its start.
 """
@@ -12,11 +12,11 @@ from incremental_assets.core.model.state import ClockReading, PutBack, State
 from incremental_assets.core.planning.bound import Bound
 
 TOLERANCE = timedelta(seconds=1)
-"""What clocks that nobody sets may differ in; the guard of the settled bound is twice as long."""
+"""How far clocks may differ without having been set; the guard of the settled bound is twice as long."""
 
 
 def put_back(state: State | None, bound: Bound) -> PutBack | None:
-    """The span that the source's clock shows a second time, from the kept state and what the source says now; None where there is none."""
+    """The span that the source's clock shows a second time, from the kept state and the current observation; None if there is none."""
     known = _known(state)
     spans = [
         span
@@ -34,7 +34,7 @@ def put_back(state: State | None, bound: Bound) -> PutBack | None:
 
 
 def _known(state: State | None) -> ClockReading | None:
-    """The last reading of the source's clock; of a state that has none, the clock of its last sync."""
+    """The last reading of the source's clock; if the state has none, the clock of its last sync."""
     if state is None:
         return None
     if state.reading is None and state.clock is not None:
@@ -43,13 +43,13 @@ def _known(state: State | None) -> ClockReading | None:
 
 
 def _still_repeated(state: State | None, bound: Bound) -> PutBack | None:
-    """As long as the clock, or an open transaction that may have begun before it was put back, has not come past the span."""
+    """Until the clock, and every open transaction that may have begun before it was put back, has passed the span."""
     kept = state.put_back if state else None
     return kept if kept is not None and bound.reached <= kept.high else None
 
 
 def _fallen(known: ClockReading | None, bound: Bound) -> PutBack | None:
-    """The clock shows less than it did, or less than it did and the time that has passed by our own: no row was stamped lower than by the difference."""
+    """The clock shows less than before, or less than before plus the time that passed on our own clocks: rows can be stamped lower by that difference at most."""
     if known is None:
         return None
     fell = known.source - bound.clock
@@ -76,7 +76,7 @@ def _elapsed(known: ClockReading, bound: Bound) -> tuple[timedelta, timedelta]:
 
 
 def _older(known: ClockReading | None, bound: Bound) -> PutBack | None:
-    """A transaction that was not open then, and began before all that was: it began since, by a clock that was put back."""
+    """A transaction that was not open then, and began before all that were: it began since, by a clock that was put back."""
     if known is None or known.oldest is None or bound.oldest is None or bound.blind:
         return None
     if bound.oldest >= known.oldest - TOLERANCE:
@@ -85,7 +85,7 @@ def _older(known: ClockReading | None, bound: Bound) -> PutBack | None:
 
 
 def _ahead(known: ClockReading | None, bound: Bound) -> PutBack | None:
-    """A transaction that began later than now: the clock was put back while it was open, and what it stamps since may lie anywhere below."""
+    """A transaction that began later than now: the clock was put back while it was open, and its later stamps may have any lower value."""
     if bound.newest is None or bound.newest <= max(bound.clock, bound.listed or bound.clock) + TOLERANCE:
         return None
     return PutBack(known.source if known else None, bound.newest, proven=True)

@@ -1,4 +1,4 @@
-"""Why the rows of a table may come to be seen below what has settled: what its catalogue shows, and what it cannot prove. Pure."""
+"""Reasons why rows may appear below the settled bound: what the catalogue shows, and what it cannot prove. Pure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def of_arrival(spec: TableSpec) -> str:
 
 
 def of_logins(spec: TableSpec, trigger: str) -> str:
-    """A trigger whose now() is the moment at which its client connected: how long the client took to log in, nothing shows."""
+    """A trigger whose now() is the moment at which its client connected: nothing shows how long the login took."""
     if not trigger or spec.cursor is None or not spec.cursor.type.is_time:
         return ""
     return f"the event trigger {trigger} may write it when a session logs in, with the time at which its client had connected"
 
 
 def of_numbers(spec: TableSpec) -> str:
-    """Numbers that nothing proves to be drawn by the transaction that writes them, each above all before it."""
+    """Numbers that are not proven to be drawn by the transaction that writes them, each above all before it."""
     cursor = spec.cursor
     if cursor is None or cursor.type is not CursorType.INTEGER:
         return ""
@@ -46,7 +46,7 @@ def of_numbers(spec: TableSpec) -> str:
     if sequence.cycles:
         return f"the sequence {sequence.name} has CYCLE, and begins again below the highest {cursor.column!r}"
     if not sequence.logged:
-        return f"the sequence {sequence.name} is UNLOGGED, and a crash of the server has it begin again below the highest {cursor.column!r}"
+        return f"the sequence {sequence.name} is UNLOGGED, and after a crash of the server it begins again below the highest {cursor.column!r}"
     if sequence.cache > 1:
         return (
             f"the sequence {sequence.name} has CACHE {sequence.cache}: a session draws numbers in advance and may use them "
@@ -56,7 +56,7 @@ def of_numbers(spec: TableSpec) -> str:
 
 
 def numbered_apart(spec: TableSpec) -> str:
-    """A sequence from which libraries draw one number for many rows: no doubt by itself, as nobody can see whether one does."""
+    """A sequence from which libraries draw one number for many rows: no doubt by itself, as the server cannot see whether one does."""
     drawn = [column.sequence for column in spec.columns if spec.cursor and column.name in _stamped(spec, spec.cursor)]
     sequence = next((each for each in drawn if each and each.step > 1 and not each.always), None)
     if sequence is None or of_numbers(spec):
@@ -68,7 +68,7 @@ def numbered_apart(spec: TableSpec) -> str:
 
 
 def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
-    """A role that may write, and whose sessions stamp in another zone than that in which stamps are read."""
+    """A role that may write, and whose sessions stamp in another zone than the one in which stamps are read."""
     cursor = spec.cursor
     if cursor is None or not cursor.is_zoneless:
         return ""
@@ -81,13 +81,13 @@ def of_roles(spec: TableSpec, zone: str, clock: datetime) -> str:
 
 
 def of_zones(spec: TableSpec, zone: str, known: tuple[str, ...], clock: datetime) -> str:
-    """Another zone in which stamps were read before: sessions that began then may go on to stamp in it."""
+    """Another zone in which stamps were read before: sessions that began then may continue to stamp in it."""
     cursor = spec.cursor
     others = [each for each in known if not alike(each, zone, clock)]
     if cursor is None or not cursor.is_zoneless or not others:
         return ""
     return (
-        f"{cursor.column!r} was read in {', '.join(others)} and now is in {zone}: what sessions stamp in any of them is read, until "
+        f"{cursor.column!r} was read in {', '.join(others)} and now is in {zone}: stamps in each of them are read, until "
         f"{reset(spec)} says that none of the old ones is left"
     )
 

@@ -1,4 +1,4 @@
-"""What the checkpoint table keeps of a table: its events, and where they leave it."""
+"""The events that the checkpoint table keeps of a table, and the position they lead to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incremental_assets.core.planning.report import SyncReport
 
 
 class EventKind(StrEnum):
-    """What one row of the checkpoint table records."""
+    """What a row of the checkpoint table records."""
 
     INTENT = "intent"
     STAGED = "staged"
@@ -26,7 +26,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One row of the checkpoint table, appended and never edited. `state` is set where the resumable state changed."""
+    """One row of the checkpoint table, appended and never edited. `state` is set if the resumable state changed."""
 
     table: TableId
     kind: EventKind
@@ -63,7 +63,7 @@ class Checkpoint:
     last_report: SyncReport | None = None
     """The last finished sync, landed or failed."""
     rebuilt: str = ""
-    """How this run has just found it again in the lake, for people; empty where it was remembered."""
+    """How this run has just found it in the lake, for people; empty if the checkpoint table had it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is remembered of a table once a plan has landed. Pure."""
+"""The state of a table after a plan has landed. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the last sync has read already: of the rows above the watermark, those that are as it saw them are not read again. Pure.
+"""Rows above the watermark that the last sync has read already: those unchanged since are not read again. Pure.
 
 A transaction that stays open for days holds the watermark, and every sync would read those days again. Where the source tells which
-transactions a snapshot shows, a row that the last sync's snapshot showed, and that nobody has written since, has landed.
+transactions a snapshot shows, a row that the last sync's snapshot showed, and that was not written since, has landed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from incremental_assets.core.planning.plan import SyncPlan
 
 
 def remembered(plan: SyncPlan, visible: str) -> LastRead | None:
-    """What is kept of a plan's own read; None where the next one could not rely on it."""
+    """What to store about a plan's own read; None if the next sync could not rely on it."""
     if not visible or plan.bound.started is None or plan.bound.identity is None or not _tells_rows_apart(plan):
         return None
     return LastRead(plan.window.lower, visible, plan.bound.started, _shape(plan))
 
 
 def read_already(plan: SyncPlan) -> LastRead | None:
-    """What this plan need not read again; None where it reads all."""
+    """What this plan need not read again; None if it reads all."""
     state = plan.previous
     kept = state.last_read if state else None
     if state is None or kept is None or not plan.goes_on or not _tells_rows_apart(plan):
@@ -56,7 +56,7 @@ def _tells_rows_apart(plan: SyncPlan) -> bool:
 
 
 def _shape(plan: SyncPlan) -> str:
-    """Equal where the same columns of the same table were read on the same terms."""
+    """Equal if the same columns of the same table were read with the same settings."""
     spec, cursor = plan.spec, plan.spec.cursor
     columns = [(column.name, column.identity, column.source_type, column.spark_type) for column in spec.columns]
     terms = cursor and (cursor.column, str(cursor.type), str(cursor.nulls), cursor.fallback)

@@ -1,4 +1,4 @@
-"""An instant as the cursor's own reading: what clocks on the wall of its zone show, through hours that come twice."""
+"""An instant as local times of the cursor's zone, including hours that occur twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incremental_assets.core.planning.bound import Bound
 
 
 def lowest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorValue:
-    """The smallest value that the cursor can show at or after `instant`: in an hour that the zone repeats, that hour's start."""
+    """The smallest value that the cursor can show at or after `instant`: in an hour that the zone repeats, the start of that hour."""
     if cursor.type is CursorType.TIMESTAMP:
         return CursorValue.of(cursor.type, instant)
     readings = [_local(cursor, bound, instant)]
@@ -34,7 +34,7 @@ def highest_reading(cursor: Cursor, bound: Bound, instant: datetime) -> CursorVa
 
 
 def zone_of(cursor: Cursor | None, bound: Bound) -> str:
-    """In which zone stamps without one are read."""
+    """The zone in which stamps without a zone are read."""
     return cursor.zone if cursor is not None and cursor.zone is not None else bound.zone
 
 

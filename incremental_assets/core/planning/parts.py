@@ -1,4 +1,4 @@
-"""The partitions and children in which a table's rows lie: what has joined since the last sync is read whole. Pure."""
+"""The partitions and children that hold a table's rows: those that joined since the last sync are read whole. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def joined(state: State | None, parts: Parts | None) -> tuple[int, ...]:
 def reaching(
     lower: CursorValue | None, start: CursorValue | None, state: State | None, parts: Parts | None
 ) -> CursorValue | None:
-    """Where a sync begins to read that would begin at `lower`: at the smallest cursor of what has joined, but not below `start`."""
+    """Where a sync begins that would begin at `lower`: at the smallest cursor of the new members, but not below `start`."""
     new = joined(state, parts)
     if parts is None or not new or lower is None:
         return lower
     if not set(new) <= set(parts.joined):
-        # Nobody has asked what is in them.
+        # Their content is not known.
         return start
     if parts.lowest is None:
         return lower
@@ -30,7 +30,7 @@ def reaching(
 
 
 def changed_parts(state: State | None, parts: Parts | None) -> tuple[str, ...]:
-    """What people should know of it."""
+    """Warnings for people."""
     if state is None or state.members is None or parts is None:
         return ()
     sentences = []

@@ -1,4 +1,4 @@
-"""What is asked of a sync, what the source said, and what was decided: values alone, `planner.py` decides."""
+"""The request of a sync, the observation of the source, and the plan: values only, `planner.py` decides."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of one table. `window` belongs to a backfill."""
+    """The request to sync one table. `window` is set for a backfill."""
 
     run_id: str
     mode: Mode = Mode.SYNC
     window: Window | None = None
     allow_shrink: bool = False
     connections: int | None = None
-    """At most so many to the source; None: as many as it is configured for."""
+    """The most connections to the source; None: as configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +47,33 @@ class CommitIds:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The partitions and inheritance children in which a table's rows lie, by the source's own numbers."""
+    """The partitions and inheritance children that hold a table's rows, by the source's own numbers."""
 
     members: tuple[int, ...]
     joined: tuple[int, ...] = ()
-    """Those of them that the state did not know."""
+    """Members that the state did not have."""
     lowest: CursorValue | None = None
-    """The smallest cursor in these; None where they are empty."""
+    """The smallest cursor in these; None if they are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the source said of one table, in this order: highest integer, bound, fingerprint over what the next sync would read."""
+    """The answers of the source for one table, taken in this order: highest integer, bound, fingerprint over what the next sync would read."""
 
     bound: Bound
     highest: CursorValue | None = None
     fingerprint: Fingerprint | None = None
     narrowed: Fingerprint | None = None
-    """Of what would be read now, where the kept one reaches further down; asked just before it, so that an equal one vouches for it."""
+    """The fingerprint of what would be read now, if the kept one starts lower; taken just before it, so that an unchanged kept one validates both."""
     parts: Parts | None = None
-    """Members both before all other questions and after them; None where nobody asked."""
+    """Members both before all other queries and after them; None if they were not queried."""
     hides: bool = False
-    """Whether rows are hidden by now from the user who asked; asked last."""
+    """Whether rows are now hidden from this user; queried last."""
 
 
 @dataclass(frozen=True, slots=True)
 class NothingToDo:
-    """Nothing to read. `state` is set when the watermark moved all the same."""
+    """Nothing to read. `state` is set if the watermark moved nevertheless."""
 
     reason: str
     guarantee: Guarantee
@@ -99,15 +99,15 @@ class SyncPlan:
     fingerprint_lower: CursorValue | None
     """The next sync's lower bound, at and above which the snapshot is fingerprinted."""
     late_below: CursorValue | None
-    """What first lands from below this was committed late: an earlier sync had read that far."""
+    """Rows below this that land for the first time were committed late: an earlier sync had read that far."""
     future_above: CursorValue | None
     """Stamps at or above this are past the source's clock; None for integers and for tables without a cursor."""
     members: tuple[int, ...] | None = None
-    """What the snapshot must show at least, and its state then knows."""
+    """The members that the snapshot must show, and that the new state records."""
     zones: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     put_back: PutBack | None = None
-    """What the source's clock shows a second time."""
+    """The time that the source's clock shows a second time."""
     compares_keys: bool = False
     """Whether keys of the copy are looked for in the snapshot, to find those that are gone."""
 
@@ -123,7 +123,7 @@ class SyncPlan:
 
     @property
     def lag(self) -> float | None:
-        """Seconds from the new watermark to the source's clock; None where there is none, or where it is no time."""
+        """Seconds from the new watermark to the source's clock; None without a watermark, or if it is not a time."""
         cursor, mark = self.spec.cursor, self.new_watermark
         if cursor is None or mark is None or not cursor.type.is_time:
             return None

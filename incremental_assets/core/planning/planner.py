@@ -1,4 +1,4 @@
-"""Decide what one sync reads and where its watermark goes: pure, from the configuration, the last state and what the source said."""
+"""Decide what one sync reads and where its watermark goes: pure, from the configuration, the last state and the observation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FEW = 1_000
 def plan(
     spec: TableSpec, request: Request, landed: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
-    """The plan of one sync, or NothingToDo; stops if the source or the terms are not those that landed."""
+    """The plan of one sync, or NothingToDo; stops if the source or the settings are not those of the landed rows."""
     bound, cursor = observation.bound, spec.cursor
     check_identity(spec, request, landed, bound)
     check_terms(spec, request, landed)
@@ -63,7 +63,7 @@ def plan(
     known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
     settled = settle(spec, cursor, bound, observation.highest, known)
     window = reading(spec, request, state, observation)
-    # What is not read yet has not settled, should the highest number have fallen since it was held back.
+    # What has not been read has not settled, even if the highest number has fallen since it was held back.
     settled = replace(settled, value=_at_most(settled.value, window.upper))
     previous = state.position.watermark if state else None
     stands = still_settled(spec, bound, known)
@@ -104,7 +104,7 @@ def plan(
                 or observation.narrowed is not None
             )
             return NothingToDo(
-                "nothing moved",
+                "nothing changed",
                 settled.guarantee,
                 settled.reason,
                 settled.value,
@@ -141,7 +141,7 @@ def _plan_whole(
         request.mode is Mode.SYNC
         and state is not None
         and state.clock is not None
-        # A clock that was put back would have it wait for as long as that, and the interval.
+        # A clock that was put back would make it wait for that long, plus the interval.
         and timedelta() <= bound.clock - state.clock < spec.refresh_every
     ):
         due = state.clock + spec.refresh_every
@@ -175,7 +175,7 @@ def _plan_whole(
 
 
 def _only_the_clock(state: State | None, bound: Bound) -> State | None:
-    """What a full refresh goes on from. It starts from nothing: an exchanged source may lie before the old watermark, and has another clock."""
+    """The state that a full refresh continues from: none, as an exchanged source may be before the old watermark, and has another clock."""
     kept, found = (state.identity if state else None), bound.identity
     if state is None or kept is None or found is None or not found.is_of(kept):
         return None
@@ -196,7 +196,7 @@ def reading(spec: TableSpec, request: Request, state: State | None, observation:
 
 
 def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None:
-    """`start` says what is never asked for; a watermark that was reset below it goes below it."""
+    """Nothing below `start` is ever read, except after a reset of the watermark below it."""
     if watermark is None:
         return spec.start
     moved = watermark.minus(spec.lookback)
@@ -204,7 +204,7 @@ def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None
 
 
 def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
-    """Where a fingerprint may begin since the watermark has moved past the kept one's; None where the kept one counts few rows."""
+    """Where a fingerprint may begin now that the watermark has passed the start of the kept one; None if the kept one counts few rows."""
     kept = state.fingerprint if state else None
     if kept is None or state is None or not spec.is_incremental or kept.rows <= _FEW:
         return None
@@ -226,7 +226,7 @@ def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:
 
 
 def _differs(state: State, window: Window, observation: Observation) -> bool:
-    """Whether the source may show other rows than those that landed. A fingerprint says nothing of rows below where it begins."""
+    """Whether the source may show other rows than those that landed. A fingerprint does not cover rows below its start."""
     kept = state.fingerprint
     if kept is None or observation.fingerprint != kept:
         return True
@@ -243,7 +243,7 @@ def _compares_keys(spec: TableSpec, request: Request, state: State | None, bound
 
 
 def _is_due(state: State, future: CursorValue | None) -> bool:
-    """Whether the time has come of a row that was stamped past the source's clock."""
+    """Whether the clock has reached a row that was stamped ahead of it."""
     return state.position.due is not None and future is not None and state.position.due < future
 
 
@@ -252,7 +252,7 @@ def _at_most(value: CursorValue | None, limit: CursorValue | None) -> CursorValu
 
 
 def _reached(spec: TableSpec, stands: CursorValue | None, settled: CursorValue | None) -> CursorValue | None:
-    """Where the watermark goes. Until the source has settled up to `start` there is none: nothing was read, and `start` may be a slip of the pen."""
+    """Where the watermark goes. It stays None until the source has settled up to `start`: nothing was read, and `start` may be a mistake."""
     if stands is None and settled is not None and spec.start is not None and settled < spec.start:
         return None
     return _later(stands, settled)
@@ -264,7 +264,7 @@ def _later(previous: CursorValue | None, settled: CursorValue | None) -> CursorV
 
 
 def _late_below(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> CursorValue | None:
-    """Up to where an earlier sync had read: its highest row, but not past its clock, and at least its watermark."""
+    """How far an earlier sync had read: its highest row, but not past its clock, and at least its watermark."""
     if request.mode is not Mode.SYNC or state is None or state.clock is None or spec.cursor is None:
         return None
     reached = state.position.max_cursor_read

@@ -1,4 +1,4 @@
-"""Is it still the same source, on the same terms? What stops a sync before it begins, and what only warns."""
+"""Is it still the same source, under the same settings? What stops a sync before it begins, and what only warns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_identity(spec: TableSpec, request: Request, state: State | None, bound
     if compared is Compared.OTHER:
         raise SourceExchanged(
             f"{spec.id}: another database answers than the one synced so far ({found.differences_from(kept)}): {advice}; "
-            "after an upgrade that gives a server another number, as `pg_upgrade` does, go on with "
+            "after an upgrade that gave the server a new identity, continue with "
             f"`incremental-assets reset --select {spec.id} --accept-source --yes`"
         )
     if compared is Compared.OLDER and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
@@ -74,7 +74,7 @@ def lags_behind(state: State | None, bound: Bound) -> str:
 
 
 def check_zone(spec: TableSpec, bound: Bound) -> None:
-    """Stop if stamps are to be read in a zone that only the database knows (by an offset, a rule or a file of its own), or knows otherwise than we."""
+    """Stop if stamps are to be read in a zone that only the database knows (an offset, a rule or its own file), or that it knows with other rules."""
     cursor = spec.cursor
     if cursor is None or not spec.is_incremental or not cursor.is_zoneless:
         return
@@ -89,7 +89,7 @@ def check_zone(spec: TableSpec, bound: Bound) -> None:
 
 
 def check_shown(spec: TableSpec, observation: Observation) -> None:
-    """Stop if rows are hidden since the catalogue was read: what nobody is shown looks as if nothing had moved."""
+    """Stop if rows were hidden since the catalogue was read: hidden rows look like an unchanged table."""
     if observation.hides:
         raise SourceRefused(rows_hidden(spec.id))
 
@@ -119,25 +119,25 @@ def check_terms(spec: TableSpec, request: Request, state: State | None) -> None:
 
 
 def keys_stay_single(was: Terms, now: Terms) -> bool:
-    """Whether rows that landed on the old terms can stay: where one row per key is held, only one of the same key made them so."""
+    """Whether rows that landed under the old settings can stay: with one row per key, only if the same key applied."""
     single_before, single_now = (traits_of(terms.strategy).one_row_per_key for terms in (was, now))
     return not single_now or (single_before and set(was.key) == set(now.key))
 
 
 def timeline_turned(state: State | None, bound: Bound) -> tuple[str, ...]:
-    """Rows that had landed of transactions which it lost stay, and their numbers are given out again."""
+    """Rows of lost transactions that had landed stay, and the source will draw their numbers again."""
     turned = new_timeline(state, bound)
     if not turned:
         return ()
     sentence = (
-        f"{turned}; should it have lost its last transactions, rows that had landed of them stay, and numbers below the watermark that it "
+        f"{turned}; if it lost its last transactions, their rows stay in the copy, and numbers below the watermark that it "
         "gives out again are not read: `incremental-assets check` names both"
     )
     return (sentence,)
 
 
 def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple[str, ...]:
-    """Told once, by the run that notices; the reason of the guarantee says for how long it matters."""
+    """Warned of once, by the run that notices; the reason of the guarantee says how long it matters."""
     back = put_back(state, bound)
     if back is None or back.low is None or (state is not None and back == state.put_back):
         return ()
@@ -146,26 +146,26 @@ def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple
     since = f"rows stamped since {back.low:%Y-%m-%d %H:%M:%S}Z are read again"
     if back.proven:
         return (
-            f"the source's clock was put back: {since}; a clock that is slewed, as NTP does by default, needs no such thing",
+            f"the source's clock was put back: {since}; a clock that is slewed, as NTP does by default, avoids this",
         )
     sentence = f"the source's clock was put back, or the clocks of the machines that sync it disagree: {since}; let NTP keep them"
     return (sentence,)
 
 
 def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
-    """Numbers that are given out again below the watermark are never read, and nothing but the highest one tells of it."""
+    """Numbers that are drawn again below the watermark are never read, and only the highest number reveals it."""
     read = state.position.max_cursor_read if state else None
     if spec.cursor is None or read is None or highest is None or not highest < read:
         return ()
     sentence = (
-        f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: should rows have been deleted, that is all; "
-        f"should the table be another one or count anew, read it again with {reset(spec)}"
+        f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: if rows were deleted, no action is needed; "
+        f"if the table was replaced or counts from the start again, read it again with {reset(spec)}"
     )
     return (sentence,)
 
 
 def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) -> tuple[str, ...]:
-    """Of stamps the same can be told above where the kept fingerprint begins: what had been the latest one is no longer there."""
+    """The same for stamps, above the start of the kept fingerprint: the latest one is no longer there."""
     kept = state.fingerprint if state else None
     if spec.cursor is None or not spec.cursor.type.is_time or kept is None or kept.highest is None:
         return ()
@@ -176,13 +176,13 @@ def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) 
         return ()
     sentence = (
         f"the latest {spec.cursor.column!r} in the source is {seen.highest or f'below {kept.lower}'} where {kept.highest} had been read: should rows "
-        f"have been deleted, that is all; should the table have been restored, or stamped with earlier times, read it again with {reset(spec)}"
+        f"have been deleted, that is all; if the table was restored, or stamped with earlier times, read it again with {reset(spec)}"
     )
     return (sentence,)
 
 
 def identity_hidden(bound: Bound) -> tuple[str, ...]:
-    """Without it a restored or exchanged database looks like the one that was synced."""
+    """Without an identity, a restored or exchanged database looks like the one that was synced."""
     if bound.identity is not None:
         return ()
     sentence = (
@@ -193,7 +193,7 @@ def identity_hidden(bound: Bound) -> tuple[str, ...]:
 
 
 def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """A `start` that was lowered or taken away: the syncs go on from the watermark, and what lies below the old one is nobody's."""
+    """A `start` that was lowered or removed: syncs continue from the watermark, and nothing reads the rows below the old start."""
     if spec.cursor is None or state is None or state.position.watermark is None:
         return ()
     holes = state.unread(spec.start, state.position.watermark)
@@ -212,43 +212,43 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
 
 
 def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """Columns that syncs could not read for a while: renamed and named back, or not granted. What was written meanwhile is below the watermark."""
+    """Columns that syncs could not read for a while: renamed and renamed back, or not granted. What was written meanwhile is below the watermark."""
     absent = {name.lower() for name in state.absent} if state else set()
     names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
     sentence = (
-        f"columns ({names}) are back that the source had not shown for a while; rows that were written meanwhile and do not move again keep "
+        f"columns ({names}) are back after an absence; rows that were written meanwhile and do not change again keep "
         f"what the copy held there before, or NULL: read everything again with {reset(spec)}"
     )
     return (sentence,) if names else ()
 
 
 def start_ahead(spec: TableSpec, window: Window, reached: CursorValue | None) -> tuple[str, ...]:
-    """A `start` that the source has not come to, which may be a slip of the pen. `reached`: its clock, or the highest number."""
+    """A `start` that the source has not reached, which may be a mistake. `reached`: its clock, or the highest number."""
     start = spec.start
     if spec.cursor is None or start is None or window.lower != start or reached is None or start <= reached:
         return ()
     sentence = (
         f"`start` is {start}, and the source is at {reached}: no row is read before its {spec.cursor.column!r} has come to `start`; "
-        "should that be a slip, lower it, and the next sync reads from there"
+        "if that is a mistake, lower it, and the next sync reads from there"
     )
     return (sentence,)
 
 
 def check_same_columns(plan: SyncPlan) -> None:
-    """Stop where a column's name stands for another column than the one that landed, unless everything is read again."""
+    """Stop if a column's name now means another column than the one that landed, unless everything is read again."""
     if plan.previous is not None and not plan.overwrites:
         check_columns_kept(plan.spec, dict(plan.previous.columns))
 
 
 def check_nulls(plan: SyncPlan, nulls: int) -> None:
-    """Stop where rows have no cursor and the configuration says so."""
+    """Stop if rows have no cursor and the configuration says so."""
     cursor = plan.spec.cursor
     if nulls and cursor is not None and plan.spec.is_incremental and cursor.nulls is NullPolicy.FAIL:
         raise CursorIsNull(plan.spec.id, cursor.column, nulls)
 
 
 def check_shrink(plan: SyncPlan, rows: int) -> None:
-    """Stop where half of the rows are gone: that is more likely an accident in the source than the truth."""
+    """Stop if half of the rows are gone: more likely an accident in the source than the truth."""
     before, table = plan.previous.rows if plan.previous else None, plan.spec.id
     if plan.overwrites and before and rows < before / 2 and not plan.request.allow_shrink:
         raise Refused(

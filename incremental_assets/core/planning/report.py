@@ -23,18 +23,18 @@ class Status(StrEnum):
     IDLE = "idle"
     FAILED = "failed"
     REFUSED = "refused"
-    """Destructive, and not asked for: it waits for a person."""
+    """Destructive, and not confirmed: it waits for a person."""
     BUSY = "busy"
 
     @classmethod
     def of(cls, error: BaseException) -> Status:
-        """How a sync ends that met this error."""
+        """The status of a sync that failed with this error."""
         return cls.BUSY if isinstance(error, Busy) else cls.REFUSED if isinstance(error, Refused) else cls.FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """Rows of one sync. `read` is the source's own count of the snapshot; `late` are those of inserted and updated that committed late."""
+    """Rows of one sync. `read` is the source's own count of the snapshot; `late` counts those of inserted and updated that committed late."""
 
     read: int = 0
     inserted: int = 0
@@ -47,7 +47,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """One sync of one table, from request to landed. `seconds` is the whole, `phases` its parts in order."""
+    """One sync of one table, from request to landed. `seconds` is the total, `phases` its parts in order."""
 
     table: TableId
     run_id: str
@@ -64,9 +64,9 @@ class SyncReport:
     rows: RowCounts = field(default_factory=RowCounts)
     target_version: int | None = None
     lag: float | None = None
-    """Seconds that the new watermark lies behind the source's clock at the bound; None for integers and for tables without a cursor."""
+    """Seconds from the new watermark to the source's clock at the bound; None for integers and for tables without a cursor."""
     clock: datetime | None = None
-    """The source's, when the bound was taken."""
+    """The source's clock when the bound was taken."""
     seconds: float = 0.0
     phases: tuple[tuple[str, float], ...] = ()
     warnings: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class SyncReport:
 
     @classmethod
     def of(cls, spec: TableSpec, request: Request, status: Status) -> Self:
-        """Only what was asked for, and how it ended."""
+        """Only the request and the status."""
         return cls(spec.id, request.run_id, spec.strategy, request.mode, status)
 
     @classmethod
@@ -88,7 +88,7 @@ class SyncReport:
         version: int | None,
         warnings: tuple[str, ...],
     ) -> Self:
-        """Of a plan that was carried out; `warnings` are those that came up beside the plan's own."""
+        """For an executed plan; `warnings` are those in addition to the plan's own."""
         return replace(
             cls.of(plan.spec, plan.request, Status.LANDED),
             guarantee=plan.settled.guarantee,
@@ -107,7 +107,7 @@ class SyncReport:
 
     @classmethod
     def idle(cls, spec: TableSpec, request: Request, nothing: NothingToDo) -> Self:
-        """Of a sync that found nothing to read."""
+        """For a sync that found nothing to read."""
         return replace(
             cls.of(spec, request, Status.IDLE),
             guarantee=nothing.guarantee,
@@ -121,11 +121,11 @@ class SyncReport:
 
     @classmethod
     def failed(cls, spec: TableSpec, request: Request, error: BaseException, seconds: float = 0.0) -> Self:
-        """Of a sync that ended in an error."""
+        """For a sync that failed."""
         return replace(cls.of(spec, request, Status.of(error)), seconds=seconds, error=sentence_of(spec.id, error))
 
     def instead_of(self, idle: Self) -> Self:
-        """What a dead run had committed, told by the run that found it, which itself came to `idle`."""
+        """What a dead run had committed, reported by the run that found it and had nothing else to do."""
         return replace(
             self,
             guarantee=idle.guarantee,

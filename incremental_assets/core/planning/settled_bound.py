@@ -1,4 +1,4 @@
-"""How far a source has settled: what its open transactions and running statements allow a watermark to be."""
+"""The settled bound: how far open transactions and running statements allow the watermark to go."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Guarantee(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Below `value` nothing can commit any more; None means that nothing is known to have settled."""
+    """No transaction can commit below `value` any more; None if nothing is known to have settled."""
 
     value: CursorValue | None
     guarantee: Guarantee
@@ -35,7 +35,7 @@ class Settled:
 
 
 def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
-    """The settled bound of one table. `highest` is the largest integer committed before `bound` was asked, None for time cursors."""
+    """The settled bound of one table. `highest` is the largest integer committed before `bound` was taken, None for time cursors."""
     if cursor.type.is_time:
         return _settle_time(spec, cursor, bound, state)
     return _settle_integer(spec, bound, highest, state)
@@ -44,12 +44,12 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
 def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | None) -> Settled:
     back = put_back(state, bound)
     holdback = spec.holdback if isinstance(spec.holdback, timedelta) else timedelta()
-    # How long a transaction lasts says nothing of a clock that is put back.
+    # The duration of transactions does not matter to a clock that is put back.
     holds_back = bool(holdback) and not (back and back.proven)
     guarantee, reason = _guarantee(bound, doubt(spec, bound, state), holds_back=holds_back)
     if bound.prepared is not None or (back is not None and back.low is None):
         return Settled(still_settled(spec, bound, state), guarantee, reason)
-    # A holdback stands for what cannot be seen, and for nothing that can.
+    # A holdback covers what cannot be seen, and only that.
     instant = bound.clock if holdback and bound.blind else bound.reached - GUARD
     instant = min(instant, bound.clock - holdback)
     if back is not None and back.low is not None:
@@ -70,13 +70,13 @@ def still_settled(spec: TableSpec, bound: Bound, state: State | None) -> CursorV
 
 
 def _lowest_of_zones(cursor: Cursor, bound: Bound, state: State | None, instant: datetime) -> CursorValue:
-    """Sessions that began before a change of the zone may go on to stamp in the old one."""
+    """Sessions that began before a change of the zone may continue to stamp in the old one."""
     zones = (zone_of(cursor, bound), *(state.zones if state else ()))
     return min(lowest_reading(replace(cursor, zone=zone), bound, instant) for zone in zones)
 
 
 def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
-    """Whoever drew a number up to `highest` was already to be seen as open when `bound` was asked.
+    """A transaction that drew a number up to `highest` was already visible as open when `bound` was taken.
 
     So it began up to the clock of that time; or, should that have been put back in between, up to the newest begin that was to be seen.
     A number counts once its row and its sequence outlive a crash: commits need not wait for the disk.
@@ -87,7 +87,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     now = Settling(highest, clock, bound.written) if highest is not None else None
     earlier = _outlived(state, bound)
     if earlier is not None and now is not None and earlier.clock > now.clock:
-        # The clock was put back since: to wait until it has caught up would hold nothing that this later look does not hold.
+        # The clock was put back since: waiting until it has caught up would cover nothing more than this later look does.
         earlier = None
     watermark = state.position.watermark if state else None
     if bound.prepared is not None:
@@ -101,7 +101,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
         if pair is not None and (bound.oldest is None or bound.oldest > pair.clock + GUARD) and _on_disk(pair, bound)
     ]
     value = max((_after(spec, pair.highest, holdback) for pair in done), default=watermark)
-    # What would settle no more than has settled is no news: an idle table beside busy ones would else be recorded at every look.
+    # A bound no higher than the settled one changes nothing: an idle table beside busy ones would else be recorded at every look.
     waiting = (
         pair
         for pair in (earlier, now)
@@ -111,7 +111,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
 
 
 def _outlived(state: State | None, bound: Bound) -> Settling | None:
-    """What waits since an earlier look; not what a crash or a failover since may have taken back, and whose numbers may then come again."""
+    """What has waited since an earlier look, except what a crash or a failover may have taken back since: those numbers may come again."""
     earlier = state.position.settling if state else None
     if earlier is None or new_timeline(state, bound) or (bound.started is not None and bound.started > earlier.clock):
         return None
@@ -123,12 +123,12 @@ def _on_disk(pair: Settling, bound: Bound) -> bool:
 
 
 def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
-    """Behind the highest number, and at it where another row may still get that very number."""
+    """Behind the highest number, and at it if another row may still get that very number."""
     return highest.minus(holdback if spec.repeats else holdback - 1)
 
 
 def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
-    """Why a run of this table cannot be `settled`, for people; empty where nothing stands against it."""
+    """Why a run of this table cannot be `settled`, for people; empty if it can."""
     zone = zone_of(spec.cursor, bound)
     return (
         bound.blind
@@ -143,7 +143,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
 
 
 def new_timeline(state: State | None, bound: Bound) -> str:
-    """A server that was promoted, or recovered to a moment: what it lost of the last transactions, only its people know."""
+    """A server that was promoted, or recovered to a moment: which last transactions it lost cannot be seen from here."""
     kept, found = (state.identity if state else None), bound.identity
     if kept is None or found is None or kept.timeline == found.timeline:
         return ""
@@ -151,7 +151,7 @@ def new_timeline(state: State | None, bound: Bound) -> str:
 
 
 def _clock_went_back(spec: TableSpec, bound: Bound, state: State | None) -> str:
-    """Numbers do not come from a clock, and who drew them is told by when it was seen."""
+    """Numbers do not come from a clock: the time at which they were seen says which transactions drew them."""
     back = put_back(state, bound)
     if back is None or not back.proven or spec.cursor is None or not spec.cursor.type.is_time:
         return ""

@@ -1,4 +1,4 @@
-"""A table of the lake, and one commit of ours in it, as its log tells them."""
+"""A table of the lake, and one commit of ours in it, as read from its log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from incremental_assets.core.planning.report import RowCounts
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table of the lake as its log tells it, read without Spark."""
+    """A table of the lake, as read from its log without Spark."""
 
     table_id: str
     app_id: str
@@ -22,7 +22,7 @@ class Target:
     foreign: str = ""
     """The first commit after the version asked about that changed rows and is not ours; empty if there is none."""
     landed: bool = True
-    """Whether a batch of ours ever landed: before that it holds no rows, or those of a load that came to nothing."""
+    """Whether a batch of ours ever landed: before that it holds no rows, or those of an unfinished first load."""
 
 
 @dataclass(frozen=True, slots=True)

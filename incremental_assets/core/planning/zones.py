@@ -1,4 +1,4 @@
-"""Stamps without a zone, read in another zone than so far: how far back new ones can lie. Pure."""
+"""Stamps without a zone that are now read in another zone: how far back new ones can lie. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from incremental_assets.core.planning.local_readings import lowest_reading, zone
 
 
 def zones_of(cursor: Cursor | None, bound: Bound, known: tuple[str, ...]) -> tuple[str, ...]:
-    """The zone in which stamps are read now, and behind it every other in which they were: sessions may still stamp in those."""
+    """The zone in which stamps are read now, followed by earlier ones: sessions may still stamp in those."""
     if cursor is None or not cursor.is_zoneless:
         return ()
     zone = zone_of(cursor, bound)
@@ -24,7 +24,7 @@ def zones_of(cursor: Cursor | None, bound: Bound, known: tuple[str, ...]) -> tup
 
 
 def rezoned(spec: TableSpec, state: State | None, bound: Bound) -> State | None:
-    """The state, rewound below every stamp that the new zone can still give, if it is of another zone."""
+    """The state, moved back below every stamp that the new zone can still produce, if its zone was another."""
     cursor = spec.cursor
     if state is None or cursor is None or not state.zones or not spec.is_incremental:
         return state
@@ -37,20 +37,20 @@ def rezoned(spec: TableSpec, state: State | None, bound: Bound) -> State | None:
 
 
 def rezoned_warning(spec: TableSpec, before: State | None, after: State | None) -> tuple[str, ...]:
-    """What people should know of it."""
+    """Warnings for people."""
     if before is None or after is None or before.zones == after.zones:
         return ()
     was, now = before.zones[0], after.zones[0]
     rewound = f", so that the watermark went from {before.position.watermark} to {after.position.watermark}"
     sentence = (
         f"stamps without a zone were read in {was} and are now in {now}{rewound if after.position.watermark != before.position.watermark else ''}; "
-        f"should {now} have been right all along, {reset(spec)} reads what was missed"
+        f"if {now} was right all along, {reset(spec)} reads what was missed"
     )
     return (sentence,)
 
 
 def _reread(cursor: Cursor, bound: Bound, mark: CursorValue, zones: tuple[str, ...]) -> CursorValue:
-    """The smallest reading in today's zone at or after the first instant at which any of the zones showed the watermark."""
+    """The smallest local time in today's zone at or after the first instant at which any of the zones showed the watermark."""
     lowest = CursorValue(cursor.type, "-infinity")
     try:
         shown = mark.moment()

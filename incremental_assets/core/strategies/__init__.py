@@ -1,4 +1,4 @@
-"""What a table's copy holds, one object for each strategy: it is asked, and compared nowhere but here, in `config` and in the lake's writers."""
+"""The strategies, one object each: they are asked for their traits, and compared only here, in `config` and in the lake's writers."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _TRAITS: Mapping[Strategy, Traits] = MappingProxyType(
 
 
 def traits_of(strategy: Strategy) -> Traits:
-    """What stands behind the word."""
+    """The traits behind the name."""
     return _TRAITS[strategy]

@@ -1,4 +1,4 @@
-"""`append`: rows are added and none is touched again, so that every version that a sync saw stays."""
+"""`append`: rows are added and never changed, so the copy keeps every version that a sync saw."""
 
 from __future__ import annotations
 

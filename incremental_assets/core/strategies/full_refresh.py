@@ -1,4 +1,4 @@
-"""`full_refresh`: the source as it is, read whole and put in the place of what was there."""
+"""`full_refresh`: the whole source is read, and replaces the copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The word that the configuration and every stored document have for a strategy, and what can be asked of what stands behind it."""
+"""The names of the strategies, as configured and stored, and the traits that each has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Strategy(StrEnum):
 
 
 class Traits(Protocol):
-    """What a strategy makes of a copy. Whoever acts on a strategy asks this, so that another one is a file beside these and a writer."""
+    """The traits of a strategy. Code asks for these instead of comparing strategies, so that a new one is a file here and a writer."""
 
     @property
     def overwrites(self) -> bool:
@@ -23,11 +23,11 @@ class Traits(Protocol):
 
     @property
     def one_row_per_key(self) -> bool:
-        """Whether a row takes the place of the row with its key: it then needs a key, which is one of the terms, and which must be whole."""
+        """Whether a row replaces the row with its key: it then needs a complete key, which is one of the settings that rows land under."""
 
     @property
     def keeps_versions(self) -> bool:
-        """Whether a key stands in the copy once for each version of its row: of these, some are nowhere else."""
+        """Whether the copy holds several versions of one key's row, some of which exist nowhere else."""
 
     @property
     def holds(self) -> str:

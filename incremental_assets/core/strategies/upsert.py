@@ -1,4 +1,4 @@
-"""`upsert`: a row replaces the one with its key, so that the copy shows each as the latest snapshot did."""
+"""`upsert`: a row replaces the one with its key, so the copy shows each row as in the latest snapshot."""
 
 from __future__ import annotations
 

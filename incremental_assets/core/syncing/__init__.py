@@ -1,1 +1,1 @@
-"""The story of a sync and what stands around it: recovery, reset, what has moved, compaction."""
+"""One sync from start to end, and what belongs to it: recovery, reset, pending tables, compaction."""

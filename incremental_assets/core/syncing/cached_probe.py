@@ -1,4 +1,4 @@
-"""A probe that has just looked at many tables: what it saw then answers for each of them that still stands where it stood."""
+"""A caching probe: answers from one look at many tables, for each table whose state is unchanged since."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from incremental_assets.core.ports import Probe, SourceKeys
 
 
 class CachedProbe:
-    """Implements `core.ports.Probe`. A table whose state has changed since the look is asked about anew."""
+    """Implements `core.ports.Probe`. A table whose state has changed since the look is queried again."""
 
     def __init__(self, probe: Probe, looks: Sequence[ObserveRequest], seen: Sequence[Observation]) -> None:
         self._probe = probe
         self._seen = {look.spec.id: (look, observation) for look, observation in zip(looks, seen, strict=True)}
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
-        """What was seen, if that is about all of these looks."""
+        """The cached answers, if they cover all of these looks."""
         known = [self._seen[look.spec.id] for look in looks if look.spec.id in self._seen]
         if [before for before, _ in known] != list(looks):
             return self._probe.observe(looks)
         return tuple(observation for _, observation in known)
 
     def catalogue(self) -> tuple[TableShape, ...]:
-        """Asked."""
+        """Not cached."""
         return self._probe.catalogue()
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
-        """Asked."""
+        """Not cached."""
         return self._probe.missing_schemas(schemas)
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
-        """Asked."""
+        """Not cached."""
         return self._probe.lag(looks)
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
-        """Asked."""
+        """Not cached."""
         return self._probe.lowest(specs)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
-        """Asked."""
+        """Not cached."""
         return self._probe.measure(spec, windows)
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:

@@ -1,4 +1,4 @@
-"""After the syncs: files of copies are put together where that pays, under the table's lease. No sync waits for it or fails by it."""
+"""Compaction after the syncs, where it pays, under the table's lease. No sync waits for it or fails because of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 def compact_all(
     specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float
 ) -> Iterator[Compacted | NotCompacted]:
-    """The most urgent first, and as many as begin within so many seconds, but one at least: however long syncs take, each has its turn."""
+    """The most urgent first, as many as can begin within so many seconds, but at least one: however long syncs take, each table gets its turn."""
     for done in _compacted(specs, run_id, ports, seconds):
         ports.observer.on_compaction(done)
         yield done
@@ -43,7 +43,7 @@ def _compacted(
             done = compact_table(spec, run_id, ports)
         except Busy:
             continue
-        except Exception as error:  # noqa: BLE001 - its sync has landed and been told: whatever this is, it is no failure of that
+        except Exception as error:  # noqa: BLE001 - its sync has landed and been reported; no error here may fail it
             yield _not_compacted(spec, error)
         else:
             if done is not None:
@@ -51,7 +51,7 @@ def _compacted(
 
 
 def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | None:
-    """Put one copy's files together. None where that does not pay, and where the next sync has to look at the table first. Raises Busy."""
+    """Compact one copy. None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
     begun = time.monotonic()
     with ports.checkpoints.lease(spec.id, run_id):
         position = ports.checkpoints.position(spec.id)
@@ -71,13 +71,13 @@ def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | Non
 
 
 def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
-    """Without the lease. A copy that is overwritten whole has other files the next time."""
+    """Checked without the lease. A copy that is overwritten completely has new files after its next sync anyway."""
     return compaction(ports.reader.layout(spec)) if spec.is_incremental else None
 
 
 def _not_compacted(spec: TableSpec, error: Exception) -> NotCompacted:
-    _log.debug("%s: its files were not put together", spec.id, exc_info=error)
+    _log.debug("%s: its files were not compacted", spec.id, exc_info=error)
     return NotCompacted(
         spec.id,
-        f"{spec.id}: its small files were not put together, which is tried again after the next sync: {sentence(error)}",
+        f"{spec.id}: its small files were not compacted, which is tried again after the next sync: {sentence(error)}",
     )

@@ -1,4 +1,4 @@
-"""What one sync will read: decided from the checkpoint table, and once more where the lake knows more."""
+"""Make the plan of one sync: from the checkpoint table, and a second time if the lake knows more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from incremental_assets.core.syncing.recovery import agree, as_the_lake_knows, c
 def decide(
     spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
-    """The plan, and the target that it was made for; the lake is not asked for one where nothing moved and the copy is as it was."""
+    """The plan, and the target that it was made for; the lake is not read if nothing changed and the copy is as it was."""
     (observation,) = ports.probe.observe((ObserveRequest(spec, position.state),))
     decision = _planned(spec, request, position, None, observation)
     if isinstance(decision, NothingToDo) and stands(spec, position, ports.reader):
@@ -28,7 +28,7 @@ def decide(
     agreed, target = agree(spec, request, position, lease, ports)
     if agreed is position and target is None:
         return decision, None
-    # A fingerprint that was compared with another position's says nothing of this one.
+    # A fingerprint that was compared with another position's does not apply to this one.
     seen = observation if agreed is position else replace(observation, fingerprint=None)
     return _planned(spec, request, agreed, target, seen), target
 
@@ -54,7 +54,7 @@ def foresee(
 def _planned(
     spec: TableSpec, request: Request, position: Checkpoint, target: Target | None, observation: Observation
 ) -> SyncPlan | NothingToDo:
-    """The plan from where the table stands, which is said where it had to be found again."""
+    """The plan for the position, with a warning if the position had to be rebuilt."""
     decision = plan(spec, request, position.state, _ticket(spec, request, position, target), observation)
     return replace(decision, warnings=(*decision.warnings, position.rebuilt)) if position.rebuilt else decision
 

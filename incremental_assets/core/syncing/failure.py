@@ -1,6 +1,6 @@
-"""What a sync that fails leaves behind: a row of the checkpoint table that says why, and no staged rows.
+"""After a failed sync: records the reason in the checkpoint table, and removes staged rows.
 
-An attempt is a sync that was asked for, by hand or by a run. A look of a sensor is none: a source that is away for a weekend leaves no rows.
+Only requested syncs are recorded, not looks of a sensor: a source that is down for a weekend adds no rows.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from incremental_assets.core.syncing.phases import Phases
 
 @contextmanager
 def recorded_on_failure(spec: TableSpec, request: Request, lease: Lease, phases: Phases) -> Iterator[None]:
-    """Record why the block failed and raise it on; Interrupted in its place where this process is told to end."""
+    """Record why the block failed and raise it again, as Interrupted if this process is interrupted."""
     try:
         yield
     except BaseException as met:
-        # Of what was cancelled, any port may say anything.
+        # A cancelled operation may raise anything.
         error = Interrupted(spec.id) if this_process.asked else met
         report = SyncReport.failed(spec, request, error, phases.seconds)
-        # A staged intent stays open: its commit may be on its way, and the next run looks.
+        # A staged intent stays open: its commit may be on its way, and the next run checks.
         with suppress(IncrementalAssetsError):
             lease.record(
                 Event(spec.id, EventKind.FAILED, request.run_id, report=report, detail=sentence_of(spec.id, error))
@@ -43,13 +43,13 @@ def discarded_on_failure(plan: SyncPlan, stage: Stage) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # What is left, the next run sweeps away; why this one ends is the news.
+        # The next run removes what is left; the error that matters is the first one.
         with suppress(Exception):
             stage.discard(plan.spec.id, plan.commit_ids.batch_id)
         raise
 
 
 def record_failure(report: SyncReport, checkpoints: Checkpoints) -> None:
-    """Append a failure of before the sync began. Nothing of a table that another run is syncing, nor where the checkpoint table does not answer."""
+    """Append a failure from before the sync began; not if another run is syncing the table, or if the checkpoint table does not answer."""
     with suppress(IncrementalAssetsError), checkpoints.lease(report.table, report.run_id) as lease:
         lease.record(Event(report.table, EventKind.FAILED, report.run_id, report=report, detail=report.error or ""))

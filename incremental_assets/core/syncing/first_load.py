@@ -13,10 +13,10 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.target import Target
 
 WORTH_IT = 64 * 2**20
-"""Bytes in the source. For a few rows a second commit costs more than writing them twice; where the two meet is estimated, not measured."""
+"""Bytes in the source. For a few rows a second commit costs more than writing them twice; the break-even is estimated, not measured."""
 
 
 def loads_directly(spec: TableSpec, request: Request, state: State | None, target: Target | None) -> bool:
-    """Whether it may, as far as is known before the read: nothing has landed, and no row needs another one to be told whether it lands."""
+    """Whether it may, as far as is known before the read: nothing has landed, and each row can land without a look at others."""
     is_first = state is None and (target is None or not target.landed) and request.mode is not Mode.BACKFILL
     return is_first and not (spec.trusts_key or spec.deletes.drops_marked) and spec.shape.bytes >= WORTH_IT

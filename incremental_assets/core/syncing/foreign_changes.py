@@ -1,4 +1,4 @@
-"""Has another hand changed a copy since its last sync? What stops a sync, and what a look says before one is asked for: decided here for all."""
+"""Has another writer changed a copy since its last sync? Decided here for syncs, which stop at it, and for looks, which report it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader
 
 NO_TABLE = -1
-"""What `Lake.version` says where there is none."""
+"""The answer of `Lake.version` if there is no table."""
 
 
 def knows_less(position: Checkpoint, target: Target) -> bool:
@@ -26,13 +26,13 @@ def knows_less(position: Checkpoint, target: Target) -> bool:
 
 
 def other_hand(position: Checkpoint, target: Target | None) -> str:
-    """What another hand did to the copy; empty where it is as our commits left it, and where nothing is remembered of it."""
+    """What another writer did to the copy; empty if it is as our commits left it, or if nothing is recorded of it."""
     relied = position.target
     if target is None:
         return "" if relied is None else "the table is gone from the lake"
     if relied is not None:
         if position.app_id not in ("", target.app_id):
-            return "another table lies in its place"
+            return "another table has taken its place"
         replaced = "" if knows_less(position, target) else other_version(relied, target)
         if replaced:
             return replaced
@@ -43,7 +43,7 @@ def other_version(relied: tuple[str, int], target: Target) -> str:
     """Whether the table has been replaced: by a new one, or by an older copy of itself."""
     table_id, version = relied
     if target.table_id != table_id:
-        return "the table was made anew"
+        return "the table was recreated"
     if target.version < version:
         return f"the table is at version {target.version}, before the {version} of the last sync: it was restored from an older copy"
     return ""
@@ -51,17 +51,17 @@ def other_version(relied: tuple[str, int], target: Target) -> str:
 
 def rows_changed(target: Target) -> str:
     """The first commit that changed rows and is not ours."""
-    return f"the rows were changed by another hand ({target.foreign})" if target.foreign else ""
+    return f"the rows were changed by another writer ({target.foreign})" if target.foreign else ""
 
 
 def stands(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> bool:
-    """Whether the copy is surely as the last sync left it, by the log's last version alone; a store is not asked, as that takes long."""
+    """Whether the copy is certainly as the last sync left it, by the log's last version alone; a store is not queried, as that takes long."""
     found = lake.version(spec)
     return position.target is None or found is None or found == position.target[1]
 
 
 def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
-    """What the next sync of a table will stop at, in one sentence; empty where its copy stands, and while a run is at it."""
+    """What the next sync of a table will stop at, in one sentence; empty if the copy is unchanged, or while a run is syncing it."""
     if position.open is not None or position.target is None:
         return ""
     try:
@@ -85,7 +85,7 @@ def look_for(
     vouched: Mapping[TableId, int],
     seconds: float,
 ) -> Iterator[tuple[TableSpec, int, str]]:
-    """Tables whose log went on without a sync: its version, and what another hand did there, if one did.
+    """Tables whose log grew without a sync: its version, and what another writer did there, if anything.
 
     Upkeep moves a version as well, and a log takes a while to read: one that was found in order up to a version (`vouched`) is not read
     again, and what does not fit into so many seconds is left to the next look.

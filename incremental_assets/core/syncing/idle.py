@@ -43,7 +43,7 @@ class IdleTable:
 
 
 def is_news(spec: TableSpec, seen: Observation, found: NothingToDo) -> bool:
-    """Whether what was found is worth a row of the checkpoint table."""
+    """Whether the finding deserves a row of the checkpoint table."""
     if found.state is None:
         return False
     numbers = spec.cursor is not None and not spec.cursor.type.is_time

@@ -1,4 +1,4 @@
-"""Many rows of progress -> where the table stands. What every checkpoint table must answer, however it finds it."""
+"""Folds the events of a table into its position. Every checkpoint table must give this answer, however it computes it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, OpenIntent
 
 TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT)
-"""Events that say which target is ours. After a RESET none is: whatever lies there is taken as it is found."""
+"""Events that say which target is ours. After a RESET none is: the table at that path is accepted as it is."""
 
 FINISHED_KINDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
-"""Events with which a sync ends."""
+"""Events that end a sync."""
 
 CLOSING_KINDS = (EventKind.LANDED, EventKind.ABANDONED)
 """Events that close the intent of their own sequence."""
@@ -53,7 +53,7 @@ def _target(position: Checkpoint, event: Event) -> tuple[str, int] | None:
 
 
 def _follow(announced: _Announced | None, event: Event) -> _Announced | None:
-    """The intent that is open after `event`. One at most: whatever was open is closed before the next is announced."""
+    """The intent that is open after `event`: at most one, because an open one is closed before the next is announced."""
     if event.kind is EventKind.INTENT and event.seq is not None:
         return _Announced(event.seq, event.batch_id, event.run_id)
     if announced is None:

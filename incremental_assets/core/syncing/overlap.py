@@ -19,14 +19,14 @@ class Overlap:
 
 
 def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
-    """None where no staged row can equal one of the target, or all are written. `landed`: whether any sequence of ours ever committed there.
+    """None if no staged row can equal one of the target, or if all are written. `landed`: whether any sequence of ours ever committed there.
 
     An equal row has an equal cursor, and no cursor of the target is above the highest that any landed sync has read.
     """
     if plan.overwrites or not landed or batch.landable == 0:
         return None
     if plan.spec.traits.one_row_per_key and (plan.previous is None or plan.previous.clock is None):
-        # After a reset, the way on from what another hand did, the copy may hold several rows of a key: one that is written takes them along.
+        # After a reset, the way to continue after another writer's changes, the copy may hold several rows of a key: one that is written replaces them.
         return None
     if not plan.spec.is_incremental or batch.lower is None:
         return Overlap(None)
@@ -36,7 +36,7 @@ def overlap(plan: SyncPlan, batch: Batch, *, landed: bool) -> Overlap | None:
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """Rows of the target that landed from sequence `first` up to, not including, `end` (None: open), and the columns that they had then."""
+    """Rows of the target that landed from sequence `first` up to, not including, `end` (None: open), and the columns of that time."""
 
     columns: tuple[str, ...]
     first: int | None
@@ -44,7 +44,7 @@ class Era:
 
 
 def eras(plan: SyncPlan, found: Overlap, target: Sequence[TargetColumn]) -> tuple[Era, ...]:
-    """Newest first. A column that came later takes no part in comparing rows that landed before it, else one new column would land them all again.
+    """Newest first. A later column takes no part in comparing rows that landed before it; otherwise one new column would land them all again.
 
     An era whose rows all lie below the overlap is left out.
     """

@@ -1,4 +1,4 @@
-"""Which tables a sync would have to read now, and the partitions that it would touch: pure, from one look at the source."""
+"""Which tables need a sync now, and the partitions that it would touch: pure, from one look at the source."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _REQUEST = Request(run_id="")
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A table with something to read, and the window in which it lies."""
+    """A table with something to read, and the window to read."""
 
     spec: TableSpec
     window: Window
     observation: Observation
     begins: CursorValue | None = None
-    """The table's smallest cursor, where the window is open below and somebody has asked."""
+    """The table's smallest cursor, if the window is open below and the cursor was queried."""
     reached: CursorValue | None = None
-    """The highest cursor read so far. What lies between it and the window passed while the table stood still, and nobody was told."""
+    """The highest cursor read so far. Partitions between it and the window passed while the table was idle, and were never announced."""
 
     @property
     def announced(self) -> Window:
@@ -59,7 +59,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A table that would refuse to sync, and why: asking for a run would not help."""
+    """A table that would refuse to sync, and why: requesting a run would not help."""
 
     table: TableId
     sentence: str
@@ -73,7 +73,7 @@ def look_over(
 ) -> tuple[tuple[Pending, ...], tuple[Blocked, ...], tuple[IdleTable, ...]]:
     """The tables that have moved, those that may not go on, and those that stand still; one that moved can have news to keep beside them.
 
-    One whose copy another hand has `changed` counts as moved: its sync stops, and says so where people look.
+    One that another writer has `changed` counts as pending: its sync stops, and says so where people look.
     """
     moved, stopped, still = [], [], []
     for spec, seen in zip(specs, observations, strict=True):
@@ -82,7 +82,7 @@ def look_over(
             found, idle = _looked(spec, position, seen, is_changed=spec.id in changed)
         except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
             if not isinstance(error, IncrementalAssetsError):
-                _log.exception("%s: the look ended in an error that is not of this program's own", spec.id)
+                _log.exception("%s: the look failed with an unexpected error", spec.id)
             stopped.append(Blocked(spec.id, sentence_of(spec.id, error)))
             continue
         moved += [found] if found else []
@@ -100,14 +100,14 @@ def _looked(
         news = None if decision.noticed is None else IdleTable(spec, position, _put_back(decision), is_news=True)
         return Pending(spec, decision.window, seen, reached=_reached(state)), news
     if position.open is not None or is_changed:
-        # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
+        # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed.
         window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
         return Pending(spec, window, seen, reached=_reached(state)), None
     return None, IdleTable(spec, position, decision, is_news(spec, seen, decision))
 
 
 def _put_back(decision: SyncPlan) -> NothingToDo:
-    """What is known before the run that was asked for begins: by then the clock may have been put forward again."""
+    """What is known before the requested run begins: by then the clock may have been put forward again."""
     settled = decision.settled
     return NothingToDo(
         "the source's clock was put back",
@@ -125,7 +125,7 @@ def _reached(state: State | None) -> CursorValue | None:
 
 
 def located(moved: Sequence[Pending], probe: Probe) -> tuple[Pending, ...]:
-    """The same tables; those that are read from their beginning know now where that is, so that no empty partition is announced."""
+    """The same tables; for those that are read from their beginning the beginning is now known, so that no empty partition is announced."""
     open_below = [each for each in moved if each.window.lower is None and each.spec.is_incremental]
     if not open_below:
         return tuple(moved)
@@ -136,7 +136,7 @@ def located(moved: Sequence[Pending], probe: Probe) -> tuple[Pending, ...]:
 
 
 def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """The keys that the table's next sync touches, ascending; empty where the grid has none yet.
+    """The keys that the table's next sync touches, ascending; empty if the grid has none yet.
 
     `now` is the orchestrator's clock: a source that is ahead must not name a key that does not exist yet. `known` are the keys of an
     integer grid so far.
@@ -145,7 +145,7 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
         return (CURRENT,)
     if isinstance(grid, TimeGrid):
         until = min(found.observation.bound.clock, now)
-        # A window that lies beyond the clock, or below the grid, is loaded all the same and announced by the open key.
+        # A window beyond the clock, or below the grid, is loaded nevertheless and announced by the open key.
         return touched(grid, found.announced, until) or keys(grid, until)[-1:]
     highest = found.observation.highest
     if highest is None:
@@ -156,7 +156,7 @@ def partition_keys(grid: Grid | None, found: Pending, now: datetime, known: Sequ
 
 
 def later_keys(grid: Grid | None, last: str, spec: TableSpec, report: SyncReport, now: datetime) -> tuple[str, ...]:
-    """The keys above `last`, the last that was asked for, that a landed sync touched because they began before it read."""
+    """The keys above `last`, the last requested one, that a landed sync touched because they began before it read."""
     if not isinstance(grid, TimeGrid) or spec.cursor is None or report.window is None or report.clock is None:
         return ()
     begins, upper = window_of(grid, last, spec.cursor.type).upper, report.window.upper
@@ -180,7 +180,7 @@ def _first(grid: IntegerGrid, lower: CursorValue | None, last: int, known: Seque
     if lower is not None:
         if begin is None:
             return int(lower.text)
-        # Keys above the last one were read by a run that was asked for before their rows came, and are announced by nobody else.
+        # Keys above the last one were read by a run that was requested before their rows came, and are announced nowhere else.
         return min(max(begin, int(lower.text)), _bounds(known[-1])[1])
     if begin is not None:
         return begin

@@ -11,7 +11,7 @@ from incremental_assets.core.planning.report import SyncReport
 
 
 class Phases:
-    """Plan, read, apply: told to the observer as they begin, timed until the next one does."""
+    """Plan, read, apply: reported to the observer when they begin, timed until the next one does."""
 
     def __init__(self, table: TableId, observer: Observer) -> None:
         self._table, self._observer = table, observer

@@ -1,4 +1,4 @@
-"""Before a sync: take over what a dead run left, and make the checkpoint table and the lake tell the same."""
+"""Before a sync: finish what a dead run left, and make the checkpoint table and the lake agree."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less, other_hand, other_version, rows_changed
 
 FORGOTTEN = 1000
-"""More sequences than were ever announced in a row without one that the lake saw."""
+"""More sequences than were ever announced in a row without a commit."""
 
 
 def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Checkpoint:
-    """Where the table stands once an intent left open is closed, and a lost checkpoint table rebuilt from the lake."""
+    """The position of the table after an open intent was closed, and a lost checkpoint table rebuilt from the lake."""
     position = ports.checkpoints.position(spec.id)
     if position.open is not None:
         return _take_over(spec, request, position, lease, ports)
@@ -30,7 +30,7 @@ def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Ch
 
 
 def unreported(request: Request, position: Checkpoint) -> SyncReport | None:
-    """The landing of a dead run that this one has found and nobody was told of yet; what this run lands itself is told in its place."""
+    """The unreported landing of a dead run that this one has found; what this run lands itself is reported in its place."""
     found = position.last_report
     if request.mode is not Mode.SYNC or found is None:
         return None
@@ -40,14 +40,14 @@ def unreported(request: Request, position: Checkpoint) -> SyncReport | None:
 def agree(
     spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports
 ) -> tuple[Checkpoint, Target | None]:
-    """The position, rebuilt from the lake where the lake knows more, and the target. Raises TargetChanged where somebody else changed it.
+    """The position, rebuilt from the lake if the lake knows more, and the target. Raises TargetChanged if another writer changed it.
 
     After a reset there is no `position.target`: the table is then taken as it is found.
     """
     target = ports.reader.inspect(spec, position.target[1] if position.target else None)
     check_ours(spec, request, position, target)
     if target is None:
-        # Nothing can have landed in a table that is not there, whatever is remembered of one.
+        # Nothing can have landed in a table that does not exist, whatever is recorded of one.
         return (position if position.state is None else replace(position, state=None)), None
     if not knows_less(position, target):
         return position, target
@@ -80,7 +80,7 @@ def as_the_lake_knows(position: Checkpoint, target: Target) -> Checkpoint:
 
 
 def check_untouched(spec: TableSpec, request: Request, before: Target | None, now: Target | None) -> None:
-    """Raises TargetChanged if another hand was in the table while the batch was read. `now` is asked about the commits since `before`."""
+    """Raises TargetChanged if another writer committed while the batch was read. `now` is asked about the commits since `before`."""
     if before is None or request.mode is Mode.FULL_REFRESH:
         return
     if now is None:
@@ -91,31 +91,31 @@ def check_untouched(spec: TableSpec, request: Request, before: Target | None, no
 
 
 def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports) -> Checkpoint:
-    """Fence first, then look whether the batch landed. What never landed is read anew: later rows are then seen as well."""
+    """Fence first, then check whether the batch landed. A batch that never landed is read again: later rows are then seen as well."""
     left = position.open
     if left is None:
         return position
     target = ports.reader.inspect(spec, position.target[1] if position.target else None)
     if target is not None and target.seq > position.last_seq:
-        # An older copy of the checkpoint table. The lake has gone on since, and what landed there fences.
+        # An older copy of the checkpoint table. The lake has newer commits, and what landed there fences.
         position, _ = agree(spec, request, position, lease, ports)
     elif left.staged:
         _fence(spec, request, position, lease, ports)
     commit = ports.reader.find(spec, left.batch_id)
-    # Discarded first: once the sequence is closed, nobody would look for its batch again.
+    # Discarded first: once the sequence is closed, no run would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))
     return replace(ports.checkpoints.position(spec.id), rebuilt=position.rebuilt)
 
 
 def _fence(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports) -> None:
-    """What the dead run has not committed, it never will. An engine may still be at its last operation, whose commit can come first, once."""
+    """Prevents the dead run from committing later. An engine may still be at its last operation, whose commit can come first, once."""
     for seq in (1 + position.last_seq, 2 + position.last_seq):
         fence = CommitIds(position.app_id, seq, uuid.uuid4().hex)
-        # Only while the lease is ours: else it is no dead run that commits.
+        # Only while the lease is ours: otherwise the other writer is not a dead run.
         lease.record(Event(spec.id, EventKind.FENCE, request.run_id, fence.seq, fence.batch_id, fence.app_id))
         try:
-            # It carries no state: the newest in the log is the one in force, and the sleeping run may write that at this moment.
+            # It carries no state: the newest one in the log is in force, and the sleeping run may write that at this moment.
             ports.writer.fence(spec, fence, None)
         except Overtaken:
             if seq > 1 + position.last_seq:
@@ -125,7 +125,7 @@ def _fence(spec: TableSpec, request: Request, position: Checkpoint, lease: Lease
 
 
 def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: OpenIntent, commit: Commit | None) -> Event:
-    """What closes a sequence that was left open: abandoned, or landed with its own numbers."""
+    """The event that closes an open sequence: abandoned, or landed with its own numbers."""
     names = Event(spec.id, EventKind.ABANDONED, request.run_id, left.seq, left.batch_id, position.app_id)
     if commit is None or commit.state is None:
         return replace(names, detail="its run ended before it landed")
@@ -140,7 +140,7 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
     )
     if position.state is not None and commit.state.seq <= position.state.seq:
         return replace(names, kind=EventKind.LANDED, report=report)
-    # At its own version, not at the fence's: what another hand did in between is still to be seen.
+    # At its own version, not at the fence's: changes by another writer in between must still be noticed.
     return replace(
         names, kind=EventKind.LANDED, state=commit.state, report=report, target=(commit.table_id, commit.version)
     )
@@ -149,18 +149,18 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
 def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports) -> Target:
     """The target behind a fence above every number that a checkpoint table may have announced and then forgotten.
 
-    It is not announced itself: the lake goes on to know more until the position is rebuilt.
+    It is not announced itself: the lake still knows more until the position is rebuilt.
     """
     commit_ids = CommitIds(target.app_id, 1 + FORGOTTEN + max(position.last_seq, target.seq), uuid.uuid4().hex)
     ports.writer.fence(spec, commit_ids, None)
     fenced = ports.reader.inspect(spec, target.version)
     if fenced is None or fenced.foreign:
-        raise _changed(spec, "the rows were changed by another hand at this moment")
+        raise _changed(spec, "the rows were changed by another writer at this moment")
     return fenced
 
 
 def _rebuild(spec: TableSpec, request: Request, position: Checkpoint, target: Target, lease: Lease) -> Checkpoint:
-    """Without a state in the lake's log (it was cleaned) the table is read again from the start, under sequences above all that were used."""
+    """Without a state in the lake's log (it was cleaned), the table is read again from the start, with sequences above all used ones."""
     known = as_the_lake_knows(position, target)
     lease.record(
         Event(

@@ -1,4 +1,4 @@
-"""Rewind a table: one audited step under its lease."""
+"""Move a table's watermark back: one audited step under its lease."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def reset_table(
         if position.state is None:
             raise SelectionError(
                 f"{spec.id}: no sync of this table is recorded, so there is nothing to reset; "
-                "where its first sync begins is said with `start` in the configuration"
+                "`start` in the configuration says where its first sync begins"
             )
         if not keys_stay_single(position.state.terms, spec.terms):
             raise TermsChanged(
-                f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several of one: "
+                f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several rows of one key: "
                 f"read everything again with {full_refresh(spec)}"
             )
         if not force:
@@ -44,15 +44,15 @@ def reset_table(
 
 
 def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> State:
-    """Record that another source holds the same rows: the next sync goes on from the watermark, whichever answers. Raises Busy, SelectionError."""
+    """Record that another source holds the same rows: the next sync continues from the watermark with it. Raises Busy, SelectionError."""
     with checkpoints.lease(spec.id, run_id) as lease:
         position = checkpoints.position(spec.id)
         if position.state is None:
-            raise SelectionError(f"{spec.id}: no sync of this table is recorded, so that it takes any source as it is")
+            raise SelectionError(f"{spec.id}: no sync of this table is recorded, so it accepts any source")
         state = position.state.moved_to_another_cluster()
         kept = position.state.identity
         detail = f"the source was accepted in place of {kept}" if kept else ""
-        # What the lake held stays known, so that another hand is still noticed there.
+        # The last known target stays, so that changes by another writer are still noticed.
         lease.record(
             Event(
                 spec.id,
@@ -68,13 +68,13 @@ def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> 
 
 
 def reset_state(spec: TableSpec, state: State, to: CursorValue | None, left: OpenIntent | None = None) -> State:
-    """The state from which the next sync reads again, on the terms of today, even if a sync that died should still turn out to have landed."""
+    """The state from which the next sync reads again, with today's settings, even if a sync that died turns out to have landed."""
     rewound = state.rewound(spec.terms, to)
     return rewound if left is None or not left.staged else _outliving(rewound, left)
 
 
 def _outliving(state: State, left: OpenIntent) -> State:
-    """The next sync closes `left` and takes over its state only where that is of a later sequence than the one in force.
+    """The next sync closes `left` and takes over its state only if that has a later sequence than the one in force.
 
     How far `left` has read is not known here, so nothing may be appended unchecked.
     """
@@ -96,5 +96,5 @@ def _check_harmless(spec: TableSpec, state: State, to: CursorValue | None) -> No
     if to is not None and not state.position.reaches(to):
         raise Refused(
             f"{spec.id}: {to} is past the watermark ({state.position.watermark or 'none yet'}), so the rows between would never be read; "
-            f"if that is meant, run `incremental-assets reset --select {spec.id} --to {to} --yes`"
+            f"to confirm, run `incremental-assets reset --select {spec.id} --to {to} --yes`"
         )

@@ -1,4 +1,4 @@
-"""What is begun again when the engine goes away, or another writer was first."""
+"""Retry once if the engine is lost, or another writer committed first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 
 
 def retry_once(work: Callable[[], Answer], table: TableId, observer: Observer) -> Answer:
-    """Do it, and once more should the engine be lost on the way, or another commit come between: work that died half done is found.
+    """Call it, and call it again if the engine is lost, or another commit comes between: half-finished work of a dead attempt is found.
 
     Once is enough. An engine ends once. And a run that was killed leaves an engine one operation of a table to end, which commits once.
     """

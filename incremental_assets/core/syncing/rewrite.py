@@ -1,4 +1,4 @@
-"""Decide whether an upsert writes its whole target anew, rows that stay included: pure.
+"""Decide whether an upsert rewrites the whole target, including the rows that stay: pure.
 
 Delta finds each row that a batch replaces, keeps the batch meanwhile, and marks those rows in the files that hold them. Where most of a
 target is replaced, to read it once, leave those rows out and write the others along with the batch takes two thirds of the time.
@@ -11,11 +11,11 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.syncing.overlap import Overlap
 
 MUCH = 1 / 2
-"""Of a target's rows in one batch: from there on what is written is at most twice the batch, however large the target."""
+"""Share of a target's rows in one batch: above it, what is written is at most twice the batch, however large the target."""
 
 
 def lands_whole(plan: SyncPlan, found: Overlap | None) -> bool:
-    """Whether an upsert writes each row of its batch, and each takes the place of one row at the most: only then is all counted by one number.
+    """Whether an upsert writes each row of its batch, and each replaces at most one row: only then one number counts everything.
 
     After a reset the target may hold several rows of a key.
     """
@@ -25,5 +25,5 @@ def lands_whole(plan: SyncPlan, found: Overlap | None) -> bool:
 
 
 def replaces_most(batch: Batch, rows: int) -> bool:
-    """Whether a batch is large beside the rows of its target."""
+    """Whether a batch is large compared with its target."""
     return 0 < rows * MUCH <= batch.landable

@@ -45,8 +45,8 @@ def sync_many(
 def as_they_land(
     specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
 ) -> Generator[SyncReport]:
-    """One report per table, in the order in which they finish. Whoever stops listening lets the begun ones finish and begins no other."""
-    # A big table begun last would run alone at the end.
+    """One report per table, in the order in which they finish. If the caller stops iterating, running syncs finish and no other begins."""
+    # A big table that begins last would run alone at the end.
     ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
     small = [spec for spec in ordered if parallel > 1 and spec.shape.bytes < _SMALL]
     large, many = ordered[: len(ordered) - len(small)], parallel * _SMALL_FOR_ONE
@@ -57,7 +57,7 @@ def as_they_land(
     def begun(spec: TableSpec) -> Callable[[], SyncReport]:
         return partial(attempt, spec, request_for(spec), seen if spec.id in there else ports)
 
-    # Not in a pool: a process that is told to end would wait for its threads, whatever they wait for.
+    # Not in a pool: an interrupted process would wait for its threads.
     yield from in_lanes([(map(begun, large), parallel), (map(begun, small), many)], this_process.see_out)
 
 
@@ -77,7 +77,7 @@ def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
 
 @contextmanager
 def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
-    """Until the end of the block. A run that is ended from outside meanwhile cancels what is at work."""
+    """Until the end of the block. If the run is interrupted meanwhile, running syncs are cancelled."""
     with closing(reports):
         try:
             yield reports
@@ -91,13 +91,13 @@ def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
 
 
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
-    """`sync_table`, with a report whatever happens: an error that nobody foresaw is one sentence there, and its traceback is in the log."""
+    """`sync_table`, always with a report: an unexpected error is one sentence there, and its traceback is in the log."""
     begun = time.monotonic()
     try:
         report = retry_once(lambda: sync_table(spec, request, ports), spec.id, ports.observer)
-    except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
+    except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
         if not isinstance(error, IncrementalAssetsError):
-            _log.exception("%s: the sync ended in an error that is not of this program's own", spec.id)
+            _log.exception("%s: the sync failed with an unexpected error", spec.id)
         report = SyncReport.failed(spec, request, error, time.monotonic() - begun)
     ports.observer.on_report(report)
     return report

@@ -1,4 +1,4 @@
-"""Questions that are answered by one row: one alone, or many in few statements."""
+"""Queries that return one row per table: one alone, or many in few statements."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How far PostgreSQL has settled: the clock, then sessions with a stamp that they do not show yet, then open transactions, then prepared ones, each in
-a statement of its own.
+"""PostgreSQL's settled bound: the clock, then sessions with a stamp that they do not show yet, then open transactions, then prepared ones, each in
+its own statement.
 
-The order carries the proof. Whoever begins after the clock was read stamps later than it; whoever began before stands still in the second
-statement, or is open or running in the third, or prepared in the fourth, or over, and then every later snapshot shows its rows.
+The proof rests on this order. A transaction that begins after the clock was read has later stamps. One that began before is suspended in the
+second statement, open or running in the third, prepared in the fourth, or over; and if it is over, every later snapshot shows its rows.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from incremental_assets.core.planning.local_readings import zone_of
 
 _CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
 
-# A stamp may be older than the transaction that writes it: a procedure that commits and goes on keeps the statement_timestamp() of its CALL,
+# A stamp may be older than the transaction that writes it: a procedure that commits and continues keeps the statement_timestamp() of its CALL,
 # and the transactions of one message share its now(), with nothing open between two of them. So a session that runs a statement counts from
 # the statement's start. A parallel worker is shown by its leader; a stream of changes runs one statement for ever and writes nothing.
-# Whoever is in another database cannot write our tables, nor can a walsender without one. An idle session shows an older start than that only
+# A session of another database cannot write our tables, nor can a walsender without one. An idle session shows an older start than that only
 # while it processes notifications and the like; see `_UNSHOWN`. Our own readers have written nothing, so they have no transaction id.
 #
 # Of a session of another user nothing is shown without pg_read_all_stats, and of one with track_activities=off only what it waits for: a
@@ -163,7 +163,7 @@ def _without_start(asked: psycopg.RawCursor[Any], unstarted: list[str]) -> str:
         unstarted, pid = one_row(asked, _STILL_THERE, (unstarted, pids or []))
     if not unstarted:
         return ""
-    return f"the transaction of pid {pid} began before its session was tracked, so that its start is not known; end it, or set a `holdback`"
+    return f"the transaction of pid {pid} began before its session was tracked, so its start is not known; end it, or set a `holdback`"
 
 
 def _identity(asked: psycopg.RawCursor[Any]) -> SourceIdentity | None:
@@ -190,7 +190,7 @@ def local_times(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec], bound
     moments = [bound.clock - _A_DAY_AND_MORE, bound.reached, bound.clock, bound.clock + _A_DAY_AND_MORE]
     found: list[LocalTime] = []
     for zone in sorted(zones):
-        # One that this machine knows and the source does not: nobody there stamps in it by that name.
+        # A zone that this machine knows and the source does not: no session there stamps in it by that name.
         with suppress(psycopg.errors.InvalidParameterValue):
             rows = asked.execute(_LOCAL, (zone, moments)).fetchall()
             found += (LocalTime(zone, moment.astimezone(UTC), wall) for moment, wall in rows)

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue says of the tables that this user may read."""
+"""PostgreSQL's catalogue: the tables that this user may read."""
 
 from __future__ import annotations
 

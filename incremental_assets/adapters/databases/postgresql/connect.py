@@ -1,4 +1,4 @@
-"""How both drivers connect: deadlines, TLS, and the session settings under which a value always prints the same."""
+"""Connection settings of both drivers: timeouts, TLS, and the session settings under which a value always prints the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SETTINGS = {
     "default_transaction_read_only": "on",
     # A snapshot is held idle while Spark reads by it.
     "idle_in_transaction_session_timeout": "0",
-    # Compiling the expressions of a thousand light questions takes longer than answering them.
+    # Compiling the expressions of a thousand light queries takes longer than answering them.
     "jit": "off",
 }
 # Looked up, as the first exists since PostgreSQL 17, and a server that does not run on Linux may refuse the second, by which a count whose
@@ -64,7 +64,7 @@ def import_snapshot(snapshot_id: str) -> str:
 
 def _shared(snapshot_id: str) -> str:
     if not _SNAPSHOT.fullmatch(snapshot_id):
-        raise ValueError(f"{snapshot_id!r} is no name of a snapshot")
+        raise ValueError(f"{snapshot_id!r} is not the name of a snapshot")
     return f"SET TRANSACTION SNAPSHOT '{snapshot_id}'"
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL 14 and later. What needs a driver is imported when it is asked for."""
+"""PostgreSQL 14 and later. Drivers are imported only when they are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` asks PostgreSQL, and the SQL that an administrator runs to mend what is missing."""
+"""The queries of `doctor` to PostgreSQL, and the SQL by which an administrator fixes what is missing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import psycopg
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.bound import LOGIN_TRIGGER, database_zone
+from incremental_assets.adapters.databases.postgresql.cures import CURES
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
 
@@ -76,6 +77,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
         clock=clock,
         login_trigger=login_trigger or "",
         tables=tuple(tables),
+        cures=CURES,
     )
 
 
@@ -84,7 +86,7 @@ def missing_sql(
 ) -> str:
     """Statements for an administrator, without any password; empty when nothing is missing. Without facts, everything that a new role needs.
 
-    `whole` are the schemas of which unlisted tables are wanted too: nobody knows their names before the role is let in.
+    `whole` are the schemas of which unlisted tables are wanted too: their names are unknown before the role has access.
     """
     user, database = identifier(address.user), identifier(address.database)
     lines: list[str] = []

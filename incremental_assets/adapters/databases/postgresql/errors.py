@@ -1,4 +1,4 @@
-"""PostgreSQL's refusals as sentences: what, where, and the cure. The server's own words follow where they say more."""
+"""PostgreSQL's errors as sentences with the subject, the place and the cure; the server's message follows where it adds something."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
         return TableMissing(table)
     if isinstance(error, errors.UndefinedColumn):
         return SourceRefused(
-            f"{table or place}: a column went away while the table was asked ({words}); run the sync again, it reads the catalogue anew"
+            f"{table or place}: a column disappeared while the table was queried ({words}); run the sync again, it reads the catalogue again"
         )
     if isinstance(error, errors.InsufficientPrivilege):
         return SourceRefused(f"{table or place}: {_grant(address, table)} ({words})")
     if isinstance(error, errors.QueryCanceled):
         cure = "add an index on the cursor, `doctor --sql` prints it, or raise `options: {statement_timeout: …}`"
         return SourceRefused(
-            f"{table or place}: the source gave up on the question after {address.statement_timeout} ({words}); {cure}"
+            f"{table or place}: the source cancelled the query after {address.statement_timeout} ({words}); {cure}"
         )
     if isinstance(error, errors.TooManyConnections):
         return SourceUnreachable(
@@ -62,9 +62,9 @@ def explain(error: Exception, address: Address, table: TableId | None) -> Increm
         )
     if state.startswith(("08", "57P")):
         return SourceUnreachable(
-            f"{place}: the connection was lost ({words}); the next sync goes on where this one stopped"
+            f"{place}: the connection was lost ({words}); the next sync resumes where this one stopped"
         )
-    return SourceRefused(f"{table or place}: the source refused the question: {words}")
+    return SourceRefused(f"{table or place}: the source refused the query: {words}")
 
 
 def explain_read(text: str, address: Address, table: TableId) -> IncrementalAssetsError | None:
@@ -104,15 +104,15 @@ def _read_refused(table: TableId, words: str) -> IncrementalAssetsError:
 def _read_lost(address: Address, table: TableId, words: str) -> IncrementalAssetsError:
     return SourceUnreachable(
         f"{table}: the connection to {address.host}:{address.port} was lost while the table was read ({words}); "
-        "the next sync goes on where this one stopped"
+        "the next sync resumes where this one stopped"
     )
 
 
 def _silent(address: Address, table: TableId) -> IncrementalAssetsError:
     return SourceUnreachable(
-        f"{table}: {address.host}:{address.port} said nothing for {address.socket_timeout.total_seconds():.0f} s while the table was read; "
-        "the next sync goes on where this one stopped. Should it need that long to find the first row, give the cursor an index "
-        "(`incremental-assets doctor` tells), or raise `options: {socket_timeout: …}`"
+        f"{table}: {address.host}:{address.port} sent nothing for {address.socket_timeout.total_seconds():.0f} s while the table was read; "
+        "the next sync resumes where this one stopped. If it needs that long to find the first row, give the cursor an index "
+        "(see `incremental-assets doctor`), or raise `options: {socket_timeout: …}`"
     )
 
 
@@ -139,7 +139,7 @@ def _not_connected(address: Address, place: str, words: str) -> IncrementalAsset
         )
     if "pg_hba.conf" in low:
         return SourceUnreachable(
-            f"{place}: the server admits no such connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
+            f"{place}: the server rejects this connection ({words}); add a line for it to pg_hba.conf, or change `tls`"
         )
     if "ssl" in low or "certificate" in low:
         return SourceUnreachable(f"{place}: no connection under `tls: {address.tls}` ({words}); {_tls_cure(low)}")

@@ -1,4 +1,4 @@
-"""How far PostgreSQL has written its log, and how far that is on disk: what is beyond is lost by a crash, though all may see it already."""
+"""The positions to which PostgreSQL has written and flushed its log: what is beyond the flushed one is visible, but lost by a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts and hashes of windows, asked of PostgreSQL in the words of adapters/databases/measure.py."""
+"""Counts and hashes of windows, computed by PostgreSQL in the format of adapters/databases/measure.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partitions and children a table has, and where the rows of some of them begin."""
+"""The partitions and children of a table, and the lowest cursor of chosen ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source's own numbers: what a read must return, and the fingerprint that tells whether anything has moved since."""
+"""The source's own counts: what a read must return, and the fingerprint that shows whether anything has changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection that does not wait for ever: behind a router that has forgotten it, it is open and acknowledged and silent."""
+"""A connection with a read timeout: one that a router has forgotten stays open, and is silent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Patient(psycopg.Connection[Any]):
     """None: for ever, as the driver does by default."""
 
     def abort(self) -> None:
-        """From another thread: end the question on the server, then the connection, so that nobody waits for a silent line."""
+        """From another thread: cancel the query on the server, then close the connection, so that no caller waits for a silent line."""
         with suppress(psycopg.Error):
             self.cancel_safe(timeout=_CANCELLED_WITHIN)
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.fileno())) as line:

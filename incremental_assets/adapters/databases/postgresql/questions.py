@@ -1,4 +1,4 @@
-"""Light questions of one column each, asked of many tables in few statements."""
+"""Light queries of one column each, for many tables in few statements."""
 
 from __future__ import annotations
 

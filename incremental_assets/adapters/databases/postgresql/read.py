@@ -1,4 +1,4 @@
-"""The one SELECT that reads a plan's window: transports, flags, and the ranges of blocks that split it.
+"""The SELECT that reads a plan's window: transports, flags, and the ranges of blocks that split it.
 
 It stays a flat SELECT: PostgreSQL then puts a predicate on `_sync_ctid` straight to the table as a TID range scan.
 """

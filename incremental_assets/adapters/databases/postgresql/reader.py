@@ -32,7 +32,7 @@ class JdbcReader:
 
     @contextmanager
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
-        """The plan's window in disjoint parts; the snapshot is held by whoever counted the numbers."""
+        """The plan's window in disjoint parts; the connection that counted holds the snapshot."""
         query = self._query(plan, numbers)
         read = self._jdbc(numbers.handle.snapshot_id).read(session, query.sql, query.parts)
         yield arrived(read, query.transports)

@@ -1,4 +1,4 @@
-"""A small pool of our own driver's connections, and the questions that one of them answers."""
+"""A small pool of connections, and the light queries that one of them runs."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class Connections:
                 with this_process.cancelling(driver.abort):
                     yield Session(asked)
             finally:
-                # A signal may have come in the middle of a question, whose answer nobody waits for any more.
+                # A signal may have interrupted a query whose answer is no longer wanted.
                 if driver.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
                     driver.close()
                 if driver.closed:

@@ -1,4 +1,4 @@
-"""PostgreSQL's words: identifiers, literals and values, and the WHERE of a window on a cursor.
+"""PostgreSQL's syntax: identifiers, literals and values, and the WHERE of a window on a cursor.
 
 Identifiers come from the catalogue and are quoted here. Values are bound wherever a driver binds; Spark's JDBC reader cannot, so there a
 cursor's canonical text, which cannot hold a quote, is cast in the source.
@@ -22,7 +22,7 @@ _BIGINT = range(-(2**63), 2**63)
 def identifier(name: str) -> str:
     """A name in double quotes; PostgreSQL's names hold no NUL."""
     if "\x00" in name or not name:
-        raise ValueError(f"{name!r} is no name in PostgreSQL")
+        raise ValueError(f"{name!r} is not a name in PostgreSQL")
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's type table: what Spark type holds a source type, how a value travels there, and which values cannot.
+"""PostgreSQL's type table: the Spark type of each source type, how a value is transferred, and which values are rejected.
 
 Spark's JDBC reader sees nothing but smallint, int, bigint, real, double, boolean, text, bytea and numeric(p,s); everything else is
 turned into one of these in the source, where it is exact.
@@ -29,7 +29,7 @@ _NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
 _TIMESTAMP = re.compile(r"timestamp(\(\d\))? (with|without) time zone")
 
 _LAST_MICROSECOND = "294247-01-10 04:00:54.775807"
-"""The largest signed 64-bit count of microseconds; PostgreSQL goes on for 29 years, and rounds extract() from this one on."""
+"""The largest signed 64-bit count of microseconds; PostgreSQL's range is 29 years longer, and it rounds extract() from this one on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ def unholdable(found: Column) -> Unholdable | None:
     """The values of a column that Spark cannot hold, None where it holds them all."""
     value = column(found.name)
     if found.spark_type.startswith("decimal"):
-        return Unholdable(f"{value} = 'NaN'", f"NaN has no place in {found.spark_type}")
+        return Unholdable(f"{value} = 'NaN'", f"NaN does not fit into {found.spark_type}")
     if found.spark_type == "date":
-        return Unholdable(f"NOT isfinite({value})", "infinity has no place in a date of Spark")
+        return Unholdable(f"NOT isfinite({value})", "infinity does not fit into a date of Spark")
     if found.spark_type in ("timestamp", "timestamp_ntz"):
         last = (
             f"timestamptz '{_LAST_MICROSECOND}+00'"
@@ -98,7 +98,7 @@ def unholdable(found: Column) -> Unholdable | None:
         )
         return Unholdable(
             f"({value} >= {last} OR {value} = '-infinity')",
-            "infinity, or a moment after the year 294246, has no place in a timestamp of Spark",
+            "infinity, or a moment after the year 294246, does not fit into a timestamp of Spark",
         )
     return None
 

@@ -1,7 +1,7 @@
-"""Is the table that a snapshot shows still the one that was planned for? Asked when the snapshot's own lock keeps it so.
+"""Is the table in the snapshot still the planned one? Checked while the snapshot's own lock prevents changes.
 
-PostgreSQL finds a table as it is now, whatever the snapshot: columns that were retyped since are cast without a word, a key that was
-dropped enforces nothing, and a table that was rewritten or made anew since shows no row at all to whoever looked before.
+PostgreSQL uses the current definition of a table, whatever the snapshot: columns that were retyped since are cast silently, a dropped key
+enforces nothing, and a table that was rewritten or recreated since shows no rows to an older snapshot.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_unaltered(asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
     """In the transaction of the snapshot, after its first question. Raises SourceRefused."""
     (rewritten,) = one_row(asked, _REWRITTEN)
     if rewritten:
-        raise _altered(spec, "it was rewritten or made anew")
+        raise _altered(spec, "it was rewritten or recreated")
     found = read_catalogue(asked, spec.id.source, (spec.id.schema,), spec.id.name)
     differences = _difference(spec.shape, found[0]) if found else "it is gone"
     if differences:
@@ -81,5 +81,5 @@ def _keys(shape: TableShape) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]
 def _altered(spec: TableSpec, what: str) -> SourceRefused:
     return SourceRefused(
         f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-        "run the sync again, it reads the catalogue anew"
+        "run the sync again, it reads the catalogue again"
     )

@@ -1,4 +1,4 @@
-"""What PostgreSQL has and this user may not read: tables without a grant, and schemas that are not there at all."""
+"""Tables without a grant and missing schemas: what exists in PostgreSQL, or is configured, and cannot be read by this user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psycopg
 
 from incremental_assets.core.model.table import TableId, TableShape
 
-# Everybody may read the names in pg_class, whatever is granted on the tables.
+# Every user may read the names in pg_class, whatever is granted on the tables.
 _UNREADABLE = """
 SELECT n.nspname, c.relname
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace

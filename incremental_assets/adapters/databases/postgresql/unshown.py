@@ -1,4 +1,4 @@
-"""Which sessions may have taken a stamp that nothing shows yet: those that stand still between a message and the publication of its start.
+"""Sessions that may have taken a stamp which no view shows yet: stopped between a message and the publication of its start.
 
 A backend reads a message whole, takes the statement's stamp, and only then reports what it runs. Stopped in between, by a signal, a frozen
 container, swap, or a long message that is converted to the server's encoding, it still shows that it is idle. But it no longer waits for its client.

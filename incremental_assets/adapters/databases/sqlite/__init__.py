@@ -1,1 +1,1 @@
-"""SQLite: a file, one writer at a time, and values that need not be of the type which their column declares."""
+"""SQLite: a file, one writer at a time, and values that may differ from the declared type of their column."""

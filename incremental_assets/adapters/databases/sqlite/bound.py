@@ -1,8 +1,8 @@
-"""How far a SQLite file has settled: the clock, and then whether anybody holds the one lock under which rows are written.
+"""The settled bound of a SQLite file: the clock, then whether any process holds the one lock under which rows are written.
 
-Whoever writes holds that lock from before its first stamp to its commit. So where nobody holds it after the clock was read, every row with an older
-stamp is committed; and whoever takes it later stamps later. The lock is looked at and never taken: a writer without patience would fail. A look from
-this very process would not see it, and would give up what this process holds itself, as locks of a file belong to a process: another one looks.
+A writer holds that lock from before its first stamp to its commit. So if the lock is free after the clock was read, every row with an older stamp
+is committed, and later writers stamp later. The lock is queried and never taken, because a writer without a timeout would fail. A separate process
+queries it: locks of a file belong to a process, so this process would not see its own, and would release them by closing the file.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def take_bound(path: Path) -> Bound:
 
 def _blind(writer: int) -> str:
     if not sys.platform.startswith("linux"):
-        return "whether somebody is writing the file can be seen on Linux only; set a `holdback`"
+        return "whether another process is writing the file can be seen on Linux only; set a `holdback`"
     return (
-        f"process {writer} has held the file's write lock for longer than {sum(PATIENCE):.1f} s, and nothing tells since when; "
+        f"process {writer} has held the file's write lock for longer than {sum(PATIENCE):.1f} s, and it is not known since when; "
         "end its transaction, or set a `holdback`"
     )
 

@@ -1,4 +1,4 @@
-"""What a SQLite file says of its tables: columns as declared, and the keys that hold for every row."""
+"""The catalogue of a SQLite file: columns as declared, and the keys that hold for every row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite 3, as Python's own library reads it: of the JDBC driver a text in a column of numbers is 0, and a long number loses digits."""
+"""SQLite 3, read by Python's own library: the JDBC driver turns a text in a numeric column into 0, and rounds long numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` asks a SQLite file."""
+"""The queries of `doctor` to a SQLite file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SQLite refuses, as sentences: what, where, and the cure."""
+"""SQLite's errors as sentences with the subject, the place and the cure."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
             "One with a write-ahead log is read by a user who may write to its folder, or where an application has it open"
         )
     if "not a database" in words or "encrypted" in words:
-        return SourceUnreachable(f"{place}: this is no SQLite file, or it is encrypted ({words}); check `database`")
+        return SourceUnreachable(f"{place}: this is not a SQLite file, or it is encrypted ({words}); check `database`")
     if "locked" in words or "busy" in words:
         return SourceUnreachable(
-            f"{place}: another process has locked the file for longer than {address.socket_timeout.total_seconds():.0f} s; the next sync goes on "
+            f"{place}: another process has locked the file for longer than {address.socket_timeout.total_seconds():.0f} s; the next sync resumes "
             "where this one stopped"
         )
     if table is not None and "no such table" in words:
         return TableMissing(table)
     if table is not None and "no such column" in words:
         return SourceRefused(
-            f"{table}: a column went away while the table was asked ({words}); run the sync again, it reads the catalogue anew"
+            f"{table}: a column disappeared while the table was queried ({words}); run the sync again, it reads the catalogue again"
         )
     if "interrupted" in words:
         return SourceRefused(
-            f"{table or place}: the question was ended ({words}); the next sync goes on where this one stopped"
+            f"{table or place}: the query was cancelled ({words}); the next sync resumes where this one stopped"
         )
-    return SourceRefused(f"{table or place}: the source refused the question: {words}")
+    return SourceRefused(f"{table or place}: the source refused the query: {words}")

@@ -1,4 +1,4 @@
-"""The rows of a SQLite file for Spark: read by Python in one transaction, and handed over in files or, where a comparison asks, in memory."""
+"""The rows of a SQLite file for Spark: read by Python in one transaction, handed over in files or, for a comparison, in memory."""
 
 from __future__ import annotations
 

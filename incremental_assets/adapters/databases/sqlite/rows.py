@@ -1,4 +1,4 @@
-"""The rows of a table as Spark is to hold them, with the flags of a read, and their canonical texts for hashes."""
+"""The rows of a table as Spark will hold them, with the flags of a read, and their canonical texts for hashes."""
 
 from __future__ import annotations
 

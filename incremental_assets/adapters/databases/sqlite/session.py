@@ -1,4 +1,4 @@
-"""Connections to a SQLite file, which are opened when they are asked for and only ever read."""
+"""Read-only connections to a SQLite file, opened on demand."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Connections:
 
 
 def open_file(address: Address) -> sqlite3.Connection:
-    """The file, to be read; in autocommit, and with patience for whoever writes a rollback journal."""
+    """The file, read-only; in autocommit, and waiting for a writer of a rollback journal."""
     connection = sqlite3.connect(
         f"file:{quote(address.database)}?mode=ro",
         uri=True,
@@ -185,7 +185,7 @@ def open_file(address: Address) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
-        # A text that is not UTF-8 stands in a row that goes to quarantine, beside others that land.
+        # A text that is not UTF-8 is in a row that goes to quarantine; others land.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
         connection.execute("PRAGMA query_only = ON")
         install(connection)

@@ -1,4 +1,4 @@
-"""One read transaction: the rows of a plan's window, written to a file of ours, and counted on the way."""
+"""One read transaction: writes the rows of a plan's window to a local file, and counts them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _check_unaltered(connection: sqlite3.Connection, spec: TableSpec) -> None:
         what = "its columns or keys" if found else "it is gone"
         raise SourceRefused(
             f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-            "run the sync again, it reads the catalogue anew"
+            "run the sync again, it reads the catalogue again"
         )
 
 

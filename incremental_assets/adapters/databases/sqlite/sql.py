@@ -1,4 +1,4 @@
-"""SQLite's words: identifiers, and the WHERE of a window on a cursor.
+"""SQLite's syntax: identifiers, and the WHERE of a window on a cursor.
 
 A cursor is compared by a function of ours, which gives whole numbers as they are and moments in one canonical text, and NULL for a stored value
 that is neither: so a row whose stamp is not one is a row without a cursor. Before it stands a condition that an index answers.

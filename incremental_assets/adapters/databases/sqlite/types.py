@@ -1,4 +1,4 @@
-"""What a column declares, what holds it in Spark, and which stored values are not of that kind: those go to quarantine, and none is altered.
+"""SQLite's type table: the Spark type of a declared type, and which stored values do not fit it; those are quarantined, never altered.
 
 SQLite takes any value in any column. So a value is looked at as it is stored: a text in a column of numbers is a text.
 """

@@ -1,4 +1,4 @@
-"""What is asked of the rows of a window: how many, the highest, a digest of what they hold, and hashes to compare with the lake's."""
+"""Queries on the rows of a window: count, highest cursor, fingerprint, and the hashes that are compared with the lake's."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How a batch lands: one file for each way, one commit each, chosen in `choice.py`."""
+"""How a batch lands: one file per way, one commit each, chosen in `choice.py`."""

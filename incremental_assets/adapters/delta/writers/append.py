@@ -1,4 +1,4 @@
-"""Rows are added: those that the target does not hold yet."""
+"""Append: adds the rows that the target does not hold yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decide how a batch becomes rows of its target: pure."""
+"""Decide in which way a batch is written to its target: pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One batch, one way, one commit."""
+"""Land one batch: choose the way, run its writer, make one commit."""
 
 from __future__ import annotations
 

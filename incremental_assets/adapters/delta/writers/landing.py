@@ -1,4 +1,4 @@
-"""What a writer is given, and what it says of its commit before the log has confirmed it."""
+"""The input of a writer, and its result before the log has confirmed the commit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Landing:
         """A default fills a new column at once and stamps no row, so that no cursor can tell."""
         names = ", ".join(column.name for column in self.changes.added)
         sentence = (
-            f"new columns ({names}) came with this sync; rows that do not move show NULL there, which is wrong should the source have given them "
+            f"new columns ({names}) came with this sync; rows that do not change show NULL there, which is wrong if the source gave them "
             f"a value: then read everything again with {reset(self.plan.spec)}"
         )
         return (sentence,) if names else ()

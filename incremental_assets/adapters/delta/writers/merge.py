@@ -1,6 +1,6 @@
-"""Rows take the place of those with their keys, and others go: of keys that are gone, or whose row can no longer land and lies in quarantine.
+"""Merge (upsert with deletes): rows replace those with their keys, and rows are deleted whose key is gone or whose new version is quarantined.
 
-`replaceOn` deletes no row without putting one in its place; a MERGE does. It costs more, so that only such a batch lands by one.
+`replaceOn` cannot delete a row without replacing it; a MERGE can. It costs more, so only such a batch uses it.
 """
 
 from __future__ import annotations

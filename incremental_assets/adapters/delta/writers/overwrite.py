@@ -1,4 +1,4 @@
-"""A batch in the place of all that is there: each time that a table is read whole, and the first batch that lands."""
+"""Overwrite: the batch replaces the whole target, for each full refresh and for the first batch that lands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first load: the rows are in the target already, and this commit gives them their position."""
+"""Commit a first load: the rows are already in the target, and this commit records their position."""
 
 from __future__ import annotations
 

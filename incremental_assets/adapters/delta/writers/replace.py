@@ -1,4 +1,4 @@
-"""Rows take the place of those with their keys: Delta finds these, marks them in their files and leaves the others where they lie."""
+"""Upsert: rows replace those with their keys; Delta marks the old ones as deleted in their files and does not rewrite the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch that replaces most of its target is written along with the rows that stay; `core.syncing.rewrite` says why."""
+"""Upsert of most of the target: it is written again together with the rows that stay; `core.syncing.rewrite` says why."""
 
 from __future__ import annotations
 

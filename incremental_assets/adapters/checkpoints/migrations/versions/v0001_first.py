@@ -1,4 +1,4 @@
-"""Version 1: events, leases, the catalogue last seen, and the two views that people query."""
+"""Version 1: events, leases, the last seen catalogue, and the two views that people query."""
 
 from __future__ import annotations
 

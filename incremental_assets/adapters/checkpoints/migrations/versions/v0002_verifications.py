@@ -1,4 +1,4 @@
-"""Version 2: up to where each copy was found equal to its source."""
+"""Version 2: the value up to which each copy was verified against its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Version 3: where the rows lie that differ, so that what has been read again since is forgotten."""
+"""Version 3: the windows with drift, so that drift is forgotten once its window is read again."""
 
 from __future__ import annotations
 
