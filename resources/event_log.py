@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dagster import EventLogEntry
+from dagster import EventLogEntry, StringSource
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine
@@ -38,11 +38,11 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
     @classmethod
     def config_type(cls) -> dict[str, Any]:
         """`home`: where the instance stores."""
-        return {"home": super().config_type()["base_dir"]}
+        return {"home": StringSource}
 
     @classmethod
-    def from_config_value(
-        cls, inst_data: ConfigurableClassData | None, config_value: dict[str, Any]
+    def from_config_value(  # type: ignore[override]  # Dagster's own narrows it to the keys of its storage
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> KeptSqliteEventLogStorage:
         """Dagster's way to open it."""
         return cls(os.path.join(config_value["home"], *_FOLDER), inst_data)  # noqa: PTH118 - Dagster takes text

@@ -19,7 +19,7 @@ from dagster import (
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from incremental_assets.defs.event_log import KeptSqliteEventLogStorage
+from resources.event_log import KeptSqliteEventLogStorage
 
 SHIPPED = Path(__file__).parents[2] / "dagster.yaml"
 MANY = 30
