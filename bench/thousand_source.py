@@ -18,7 +18,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.target import Commit, Target
-from incremental_assets.core.ports import Ports, Snapshot
+from incremental_assets.core.ports import GoneRows, Ports, Snapshot
 from incremental_assets.core.syncing.sync_many import attempt
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from resources.runtime import Runtime
@@ -122,7 +122,7 @@ class Unread:
 class Uncounted:
     """Implements `core.ports.Stage`: a batch of as many rows as the source says."""
 
-    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Believed."""
         return Batch(plan.commit_ids.batch_id, snapshot.rows, "")
 

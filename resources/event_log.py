@@ -41,7 +41,7 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
         return {"home": StringSource}
 
     @classmethod
-    def from_config_value(  # type: ignore[override]  # Dagster's own narrows it to the keys of its storage
+    def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> KeptSqliteEventLogStorage:
         """Dagster's way to open it."""

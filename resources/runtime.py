@@ -34,10 +34,15 @@ for loads, while first loads of as much took as long in either."""
 
 
 class Runtime:
-    """Opens nothing when it is made. A session begins when rows are first read, measured or written; everything is kept until `close`."""
+    """Opens nothing when it is made. A session begins when rows are first read, measured or written; everything is kept until `close`.
 
-    def __init__(self, configuration: Configuration, spark: SparkResource | None = None) -> None:
-        self.configuration = configuration
+    Without `writes` the checkpoint table is only read, and no catalogue is remembered.
+    """
+
+    def __init__(
+        self, configuration: Configuration, spark: SparkResource | None = None, *, writes: bool = True
+    ) -> None:
+        self.configuration, self._writes = configuration, writes
         self.observer = Observers()
         self._spark = spark
         self._lock = threading.RLock()
@@ -66,7 +71,7 @@ class Runtime:
         """The memory of what has landed."""
         with self._lock:
             if self._checkpoints is None:
-                self._checkpoints = open_checkpoints(self.configuration.checkpoints)
+                self._checkpoints = open_checkpoints(self.configuration.checkpoints, writes=self._writes)
             return self._checkpoints
 
     @property
@@ -111,7 +116,7 @@ class Runtime:
         shapes = self.probe(source).catalogue()
         # A sensor looks every minute, and the database's estimates of rows and bytes are no news.
         lasting = tuple(replace(shape, rows=0, bytes=0, pages=0) for shape in shapes)
-        if self._remembered.get(source) != lasting:
+        if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, shapes)
             self._remembered[source] = lasting
         return resolve_all(self.configuration.source(source), shapes)

@@ -32,7 +32,7 @@ COMMANDS = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf
 COPIES = (ROOT / "docs" / "reference" / "copies.md").read_text(encoding="utf-8")
 CHECKPOINTS = (ROOT / "docs" / "reference" / "checkpoints.md").read_text(encoding="utf-8")
 BENCHMARKS = ROOT / "docs" / "benchmarks.json"
-KEYS, _ = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8"), re.DOTALL)
+KEYS, *_ = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 def blocks(language: str, *pages: str) -> list[str]:
@@ -47,7 +47,7 @@ def test_every_verb_of_the_product_is_on_its_page_and_none_that_it_lacks() -> No
 
 
 def test_the_configuration_to_copy_is_without_a_mistake(tmp_path: Path) -> None:
-    (text,) = re.findall(r"<<'YAML'\n(.*?)\nYAML", README, re.DOTALL)
+    (text,) = blocks("yaml", README)
     (tmp_path / "shop.yaml").write_text(text)
     orders, events = load(tmp_path / "shop.yaml").source("shop").tables
     assert (orders.strategy, events.strategy) == (Strategy.UPSERT, Strategy.APPEND)

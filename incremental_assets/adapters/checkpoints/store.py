@@ -52,8 +52,8 @@ class SqlCheckpoints:
     makes nothing. One object serves all threads of a process.
     """
 
-    def __init__(self, url: str, *, pace: Pace = PACE, keep_idle: timedelta = KEEP_IDLE) -> None:
-        self._database = Database(url)
+    def __init__(self, url: str, *, pace: Pace = PACE, keep_idle: timedelta = KEEP_IDLE, writes: bool = True) -> None:
+        self._database = Database(url, writes=writes)
         self._writes = GroupCommit(self._database)
         self._leases = Leases(self._database, self._writes, pace)
         self._keep_idle = keep_idle

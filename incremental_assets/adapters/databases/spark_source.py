@@ -18,6 +18,7 @@ from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +37,7 @@ class SparkSnapshot:
     fingerprint: Fingerprint | None
     parts: tuple[ReadPart, ...] | None
     opened: Callable[[], DataFrame]
+    keys: SourceKeys | None = None
 
     @property
     def frame(self) -> DataFrame:
@@ -65,6 +67,7 @@ class SparkSource:
                 fingerprint=held.fingerprint,
                 parts=self._reader.parts(plan, held),
                 opened=lambda: opened.enter_context(self._reader.frame(self._session(), plan, held)),
+                keys=held.keys,
             )
 
 

@@ -13,6 +13,7 @@ from incremental_assets.adapters.spark.staged import FLAGS, STAGED, positions, r
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import KeyRange, Operation
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -43,6 +44,18 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
             if found[own(f"lowest{place}")] is not None
         ),
     )
+
+
+def with_gone(spec: TableSpec, frame: DataFrame, gone: DataFrame) -> DataFrame:
+    """The read's rows, and behind them one for each key that is gone, of which nothing else is known."""
+    unknown = [
+        (column(each.name) if each.name in spec.key else sf.lit(None).cast(each.spark_type)).alias(each.name)
+        for each in spec.columns
+    ]
+    flags = [sf.lit(None).cast("string").alias(name) for name in FLAGS[:-1]]
+    flags += [sf.lit("false").cast("boolean").alias(FLAGS[-1])]
+    keys = gone.select(*unknown, *flags, sf.lit(Operation.GONE.value).alias(OPERATION))
+    return frame.withColumn(OPERATION, sf.lit(Operation.PUT.value)).unionByName(keys)
 
 
 def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
@@ -121,8 +134,16 @@ def _with_operation(spec: TableSpec, frame: DataFrame) -> DataFrame:
     goes = column(REJECT_REASON).isNotNull()
     if OPERATION in frame.columns:
         goes = goes | column(OPERATION).eqNullSafe(Operation.GONE.value)
+    if spec.deletes.drops_marked:
+        goes = goes | _is_marked(spec.deletes)
     operation = sf.when(goes, sf.lit(Operation.GONE.value)).otherwise(sf.lit(Operation.PUT.value))
     return frame.select(*(column(name) for name in (*spec.shape.names, *FLAGS)), operation.alias(OPERATION))
+
+
+def _is_marked(deletes: Deletes) -> Column:
+    """Whether the source says in a column of the row that it is gone."""
+    mark = column(deletes.column)
+    return mark.isNotNull() if deletes.value is None else mark.cast("string").eqNullSafe(deletes.value)
 
 
 def _as_json(spec: TableSpec) -> Column:

@@ -71,9 +71,9 @@ def apply(unit: StageUnit) -> StagedPart:
     counted = StagedPart(ends=(None,) * len(unit.counting.ends))
     schema = _schema(unit.types)
     with pq.ParquetWriter(unit.file, schema, compression="snappy") as writer:
-        for rows in _grouped(unit.part.batches()):
-            staged = _with_operation(_flag_null_keys(rows, unit.counting)).cast(schema)
-            _count(counted, staged, unit.counting)
+        for rows in grouped(unit.part.batches()):
+            staged = with_operation(_flag_null_keys(rows, unit.counting)).cast(schema)
+            count_rows(counted, staged, unit.counting)
             writer.write_table(staged, row_group_size=max(1, staged.num_rows))
     counted.digest = _digest(Path(unit.file))
     return counted
@@ -90,7 +90,7 @@ def _schema(types: Sequence[str]) -> pa.Schema:
     )
 
 
-def _grouped(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def grouped(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Together, so that a row group is worth its place; never more than fits."""
     held: list[pa.Table] = []
     size = 0
@@ -134,13 +134,14 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _with_operation(rows: pa.Table) -> pa.Table:
+def with_operation(rows: pa.Table) -> pa.Table:
     """A row that cannot land leaves no older one of its key behind."""
     goes = pc.is_valid(rows.column(REJECT_REASON))
     return rows.append_column(OPERATION, pc.if_else(goes, Operation.GONE.value, Operation.PUT.value))
 
 
-def _count(counted: StagedPart, rows: pa.Table, counting: Counting) -> None:
+def count_rows(counted: StagedPart, rows: pa.Table, counting: Counting) -> None:
+    """Add rows, which say what they do to the copy, to what was counted so far."""
     lands = rows.filter(pc.equal(rows.column(OPERATION), Operation.PUT.value))
     counted.rows += rows.num_rows
     counted.rejected += rows.num_rows - lands.num_rows

@@ -29,6 +29,8 @@ SEQ = own("seq")
 """Of a target: in which sequence."""
 AT = own("at")
 """Of a target: when."""
+DELETED_AT = own("deleted_at")
+"""Of a target whose deletes are marked: when a row was found gone from the source; NULL while it is there."""
 REJECT_COLUMN = own("column")
 """Of a read and of the quarantine: the first source column whose value Spark cannot hold, or NULL."""
 REJECT_REASON = own("reason")

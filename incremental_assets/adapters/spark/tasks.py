@@ -38,7 +38,8 @@ class Tasks:
     """One job at a time: whatever comes while it runs goes into the next one."""
 
     def __init__(self, session: Callable[[], SparkSession]) -> None:
-        self._session = session
+        self.session = session
+        """The session, which is opened where it is first needed."""
         self._together = Combining[tuple[str, Unit], Any](self._play)
 
     def run(self, module: str, unit: Unit) -> Any:
@@ -51,7 +52,7 @@ class Tasks:
         return self._together.ask([(module, unit) for unit in units])
 
     def _play(self, taken: Round[tuple[str, Unit], Any]) -> None:
-        answers = _job(self._session(), [unit for unit, _ in taken])
+        answers = _job(self.session(), [unit for unit, _ in taken])
         for (_, answer), (fine, found) in zip(taken, answers, strict=True):
             if fine:
                 answer.set_result(found)

@@ -12,6 +12,8 @@ FILES = ("sqlite",)
 """Those whose `database` is a file: they have no host, no user and no password."""
 PLANNED = ("mysql", "mariadb", "sqlserver", "oracle")
 
+_ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite"}
+"""Other beginnings of a URL that people know."""
 _KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
 """Where Dagster's word for a database, and so its picture, is another one than ours."""
 
@@ -33,6 +35,12 @@ def checked_dialect(name: str) -> str:
     if near := get_close_matches(name, BUILT_IN, n=1):
         raise ValueError(f"did you mean `{near[0]}`?")
     raise ValueError(f"there is no dialect {name!r}; use {known}, or install the package that brings it")
+
+
+def dialect_of_scheme(scheme: str) -> str:
+    """The dialect that the beginning of a URL means; a driver after a `+` is another program's. ValueError says what to write."""
+    name = scheme.partition("+")[0].lower()
+    return checked_dialect(_ALIASES.get(name, name))
 
 
 def kind_of(name: str) -> str:

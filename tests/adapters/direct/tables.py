@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
+from incremental_assets.adapters.delta.direct import log_cache
 from incremental_assets.adapters.delta.direct.apply_task import apply
-from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
-from incremental_assets.adapters.delta.direct.log_state import LogState, replay
+from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.unit import (
     Adding,
     Applied,
@@ -26,6 +26,7 @@ from incremental_assets.adapters.delta.direct.unit import (
     Replacing,
     Stored,
 )
+from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import delta_type
 
@@ -81,7 +82,7 @@ class Table:
     @property
     def state(self) -> LogState:
         """Replayed from the log."""
-        return replay(str(self.path), self.version)
+        return log_cache.at(str(self.path), self.version)
 
     def stage(self, rows: Sequence[Row], gone: Sequence[Row] = (), unfit: Sequence[Row] = ()) -> Path:
         """A staged batch as Spark would have written it; `gone` and `unfit` are rows whose keys leave."""

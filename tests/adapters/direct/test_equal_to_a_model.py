@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -20,10 +20,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incremental_assets.adapters.delta.direct import data_file, deletion_vector
-from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.delta.direct.log_state import file_path
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
+from incremental_assets.adapters.spark.arrow_types import arrow_type
 from tests.adapters.direct.tables import Row, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DDL = (
     "id bigint, part string, v double, d decimal(38,10), t timestamp, n timestamp_ntz, day date, b binary, x.`y string"
@@ -35,7 +38,7 @@ VALUES = (
     (None, math.nan, -0.0, 0.0, math.inf, 5e-324),
     (None, Decimal("9" * 28 + ".0000000001"), Decimal(0), Decimal("-0.5")),
     (None, datetime(1582, 10, 4, 0, 0, 0, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
-    (None, datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999)),
+    (None, datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999)),  # noqa: DTZ001 - as a database gives it
     (None, date(1, 1, 1), date(9999, 12, 31)),
     (None, b"", b"\x00\xff"),
     (None, "", "z" * 40, "\U0010ffff" * 33, '"tightBounds":true,'),
@@ -46,7 +49,13 @@ ROWS = st.tuples(st.integers(0, 6), st.sampled_from(PARTS), *(st.sampled_from(va
 
 def told(row: Iterable[Any]) -> Row:
     """A row as one value that equals another one where the source would say so."""
-    return tuple(value.isoformat() if isinstance(value, date) else repr(value) for value in row)
+    return tuple(_text(value) for value in row)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    return format(value, ".10f") if isinstance(value, Decimal) else repr(value)
 
 
 def key(row: Row) -> Row:
@@ -122,6 +131,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletion_vector, "_INLINE_BYTES", 40)
 
 
+BY_SPARK = {
+    "update": "UPDATE {table} SET `x.``y` = 'u' WHERE id = {number}",
+    "delete": "DELETE FROM {table} WHERE id = {number}",
+    "optimize": "OPTIMIZE {table}",
+    "purge": "REORG TABLE {table} APPLY (PURGE)",
+    "checkpoint": "ALTER TABLE {table} SET TBLPROPERTIES (delta.checkpointInterval = 1)",
+}
 BATCH = st.lists(ROWS, max_size=8)
 MEDDLING = st.tuples(
     st.sampled_from(["nothing", "append", "delete", "compact", "checkpoint"]), st.lists(ROWS, max_size=3)
@@ -170,6 +186,41 @@ def test_appends_with_a_key_add_versions(steps: list[tuple[list[Row], str]]) -> 
             table.land(Adding(compares=True, version_key=(0, 1)), rows)
             meddle(table, model, (meddling, []))
             check(table, model)
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(BATCH, st.booleans(), MEDDLING), min_size=1, max_size=6))
+def test_upserts_that_write_along_what_stays(steps: list[tuple[list[Row], bool, tuple[str, list[Row]]]]) -> None:
+    with TemporaryDirectory() as folder:
+        table, model = Table(Path(folder), DDL), Model()
+        for batch, whole, meddling in steps:
+            rows = one_per_key(batch)
+            model.upsert(rows, (), table.seq + 1, compares=False)
+            done = table.land(Replacing((0, 1), compares=False, whole=whole), rows)
+            assert not whole or done.kept + done.written == len(model.rows)
+            check(table, model)
+            meddle(table, model, meddling)
+
+
+@pytest.mark.acceptance
+@settings(EXAMPLES, max_examples=40 if os.environ.get("TESTS") == "all" else 4)
+@given(steps=st.lists(st.tuples(BATCH, st.sampled_from(sorted(BY_SPARK)), st.integers(0, 6)), min_size=2, max_size=5))
+def test_upserts_between_what_spark_does(spark: SparkSession, steps: list[tuple[list[Row], str, int]]) -> None:
+    with TemporaryDirectory() as folder:
+        table, model = Table(Path(folder), DDL), Model()
+        for batch, what, number in steps:
+            rows = one_per_key(batch)
+            model.upsert(rows, (), table.seq + 1, compares=True)
+            table.land(Replacing((0, 1), compares=True), rows)
+            spark.sql(BY_SPARK[what].format(table=f"delta.`{table.path}`", number=number)).collect()
+            if what == "update":
+                model.rows = [((*row[:-1], "u") if row[0] == number else row, seq) for row, seq in model.rows]
+            if what == "delete":
+                model.rows = [(row, seq) for row, seq in model.rows if row[0] != number]
+            check(table, model)
+            names = [each.name for each in table.columns]
+            read = spark.read.format("delta").load(str(table.path)).toArrow().select(names).to_pylist()
+            assert sorted(told(row.values()) for row in read) == sorted(told(row) for row, _ in model.rows)
 
 
 @EXAMPLES

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from incremental_assets.adapters.delta.direct import log_cache
 from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
-from incremental_assets.adapters.delta.direct.log_state import commit_path, replay
+from incremental_assets.adapters.delta.direct.log_state import commit_path
 from incremental_assets.adapters.delta.direct.unit import Replacing
 from tests.adapters.direct.tables import Table
 
@@ -83,8 +84,10 @@ def test_a_version_that_is_there_stays_as_it_is(table: Table) -> None:
 
 
 def test_a_link_that_was_made_though_it_was_refused_is_ours(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
     def twice(source: Path, target: Path) -> None:
-        target.hardlink_to(source)
+        link(source, target)
         raise FileExistsError(17, "File exists", str(target))
 
     monkeypatch.setattr(os, "link", twice)
@@ -111,4 +114,4 @@ def test_what_a_killed_writer_leaves_is_no_part_of_the_table(table: Table, left:
         (table.path / ("part-1.parquet" if left == "a data file" else "deletion_vector_1.bin")).write_bytes(b"PAR")
     table.land(Replacing((0,), compares=True), [(2, "B")])
     assert table.rows() == [(1, "a"), (2, "B")]
-    assert DeltaTable(table.path).version() == replay(str(table.path), 2).version == 2
+    assert DeltaTable(table.path).version() == log_cache.at(str(table.path), 2).version == 2

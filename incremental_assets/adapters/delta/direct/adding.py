@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.staged_rows import staged_name
-from incremental_assets.adapters.delta.direct.stored_rows import row_groups
+from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit
 from incremental_assets.adapters.spark.arrow_types import required_type
 
@@ -19,7 +19,7 @@ def new(unit: ApplyUnit, how: Adding, batch: pa.Table) -> pa.Table:
     """Of a key only its newest version counts; rows without one count as often as they are there."""
     if not how.compares:
         return batch
-    held = pa.concat_tables([*_held(unit), _nothing(unit)])
+    held = pa.concat_tables([*bounded(_held(unit)), _nothing(unit)])
     ours = numbered([batch[staged_name(place)] for place in range(len(unit.columns))])
     found = asked(_newest_only(unit, how) if how.version_key else _counted(unit), held=held, ours=ours)
     return batch.take(pa.array(found["n"], pa.int64()))

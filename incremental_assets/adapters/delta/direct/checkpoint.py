@@ -25,6 +25,7 @@ _OF_ANOTHER_KIND = ("checkpointMetadata", "sidecar")
 _INTERVAL = "delta.checkpointInterval"
 _EVERY = 10
 """Delta's own."""
+_CLEANS = "delta.enableExpiredLogCleanup"
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +60,8 @@ def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[st
         table.create_checkpoint()
         as_ours(log / f"{version:020d}.checkpoint.parquet")
         as_ours(log / _LAST)
-        table.cleanup_metadata()
+        if properties.get(_CLEANS, "true").lower() == "true":
+            table.cleanup_metadata()
     except Exception:  # noqa: BLE001 - the next one will do
         _log.warning("%s: no checkpoint of version %s could be written", path, version, exc_info=True)
 

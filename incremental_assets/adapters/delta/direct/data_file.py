@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ import pyspark.version
 from incremental_assets.adapters.delta.direct.file_statistics import statistics
 from incremental_assets.adapters.delta.direct.new_file import new_file
 from incremental_assets.adapters.delta.direct.staged_rows import staged_name
-from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Stored
+from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Marks, Stored
 from incremental_assets.adapters.spark.arrow_types import required_type
 
 _ROWS_PER_GROUP = 256 * 1024
@@ -23,34 +25,57 @@ _OF_SPARK = {"org.apache.spark.version": pyspark.version.__version__}
 _NUMBER = "PARQUET:field_id"
 
 
+WRITTEN: Mapping[str, Any] = MappingProxyType({"store_decimal_as_integer": True})
+"""As Spark writes decimals: of one that fits, as a whole number, whose ends are told of each row group."""
+
+
+class Writes(Protocol):
+    """A unit that writes files of a table."""
+
+    @property
+    def columns(self) -> tuple[Stored, ...]:
+        """The source's, as the table's files have them."""
+
+    @property
+    def marks(self) -> Marks:
+        """What every row of the commit carries."""
+
+
 def write(unit: ApplyUnit, rows: pa.Table, now: int) -> dict[str, Any] | None:
-    """The `add` action of a new file with these rows; None where there are none. `now` in milliseconds since 1970."""
+    """The `add` action of a new file with these rows, given by `shaped`; None where there are none. `now` in milliseconds since 1970."""
     if not rows.num_rows:
         return None
-    shaped = _shaped(unit, rows)
-    name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
-    path = Path(unit.table) / name
+    path = Path(unit.table) / file_name()
     with new_file(path) as file:
-        # As Spark writes decimals: of one that fits, as a whole number, whose ends are told of each row group.
-        pq.write_table(shaped, file, row_group_size=_ROWS_PER_GROUP, store_decimal_as_integer=True)
+        pq.write_table(rows, file, row_group_size=_ROWS_PER_GROUP, **WRITTEN)
     return {
-        "path": name,
+        "path": path.name,
         "partitionValues": {},
         "size": path.stat().st_size,
         "modificationTime": now,
         "dataChange": True,
-        "stats": statistics(shaped, unit.statistics),
+        "stats": statistics(rows, unit.statistics),
     }
 
 
-def _shaped(unit: ApplyUnit, rows: pa.Table) -> pa.Table:
-    """Under the names that the target's files have, with what every row of a commit carries."""
+def file_name() -> str:
+    """Of a new data file."""
+    return f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+
+
+def shaped(unit: Writes, rows: pa.Table) -> pa.Table:
+    """Rows of the batch under the names that the target's files have, with what every row of a commit carries."""
     marks, count = unit.marks, rows.num_rows
     columns = [rows[staged_name(place)] for place in range(len(unit.columns))]
     for value, each in zip((marks.run_id, marks.seq, marks.at), marks.columns, strict=True):
         columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, required_type(each.type)), count)]))
-    fields = [_field(each) for each in (*unit.columns, *marks.columns)]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=_OF_SPARK))
+    return pa.Table.from_arrays(columns, schema=schema(unit))
+
+
+def schema(unit: Writes) -> pa.Schema:
+    """Of the files that are written."""
+    fields = [_field(each) for each in (*unit.columns, *unit.marks.columns)]
+    return pa.schema(fields, metadata=_OF_SPARK)
 
 
 def _field(column: Stored) -> pa.Field:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -38,21 +39,55 @@ def statistics_columns(properties: Mapping[str, str], columns: Sequence[str]) ->
 
 def statistics(rows: pa.Table, names: Iterable[str]) -> str:
     """The JSON text of a file that holds these rows. A column with an end that JSON cannot hold is told without both."""
-    lows, highs, nulls = {}, {}, {}
-    for name in names:
-        values = rows.column(name)
-        nulls[name] = str(values.null_count)
-        ends = _ends(values)
-        if ends is not None:
-            lows[name], highs[name] = ends
-    parts = (
-        f'"numRecords":{rows.num_rows}',
-        f'"minValues":{_object(lows)}',
-        f'"maxValues":{_object(highs)}',
-        f'"nullCount":{_object(nulls)}',
-        '"tightBounds":true',
-    )
-    return "{" + ",".join(parts) + "}"
+    told = Told(tuple(names))
+    told.add(rows)
+    return told.text()
+
+
+@dataclass(slots=True)
+class Told:
+    """The same of a file that is written in pieces."""
+
+    names: tuple[str, ...]
+    rows: int = 0
+    _nulls: dict[str, int] = field(default_factory=dict)
+    _ends: dict[str, list[pa.Array]] = field(default_factory=dict)
+
+    def add(self, rows: pa.Table) -> None:
+        """One more piece."""
+        self.rows += rows.num_rows
+        for name in self.names:
+            values = rows.column(name)
+            self._nulls[name] = self._nulls.get(name, 0) + values.null_count
+            self._ends.setdefault(name, []).append(_least_and_most(values))
+
+    def text(self) -> str:
+        """As the log has it."""
+        lows, highs = {}, {}
+        for name, pieces in self._ends.items():
+            ends = _ends(pa.chunked_array(pieces))
+            if ends is not None:
+                lows[name], highs[name] = ends
+        parts = (
+            f'"numRecords":{self.rows}',
+            f'"minValues":{_object(lows)}',
+            f'"maxValues":{_object(highs)}',
+            f'"nullCount":{_object({name: str(count) for name, count in self._nulls.items()})}',
+            '"tightBounds":true',
+        )
+        return "{" + ",".join(parts) + "}"
+
+
+def _least_and_most(values: pa.ChunkedArray) -> pa.Array:
+    """Two of the values, which have their ends, and a third one where a float is not finite."""
+    kind = values.type
+    if values.null_count == len(values) or pa.types.is_binary(kind) or pa.types.is_boolean(kind):
+        return pa.nulls(1, kind)
+    ends = pc.min_max(values)
+    found = [ends["min"], ends["max"]]
+    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(values)).as_py():
+        found.append(pa.scalar(math.nan, kind))
+    return pa.array(found, kind)
 
 
 def _object(members: dict[str, str]) -> str:

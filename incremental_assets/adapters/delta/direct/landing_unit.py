@@ -6,10 +6,8 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.eligible import refused_by_size
 from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
@@ -27,13 +25,13 @@ _CURSORS = {CursorType.DATE: ("date",), CursorType.DATETIME: ("timestamp_ntz",),
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Columns:
     """The table's columns, as its schema names them and as its files do."""
 
     fields: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, state: LogState) -> _Table:
+    def of(cls, state: LogState) -> Columns:
         return cls(tuple(json.loads(state.metadata["schemaString"])["fields"]))
 
     def stored(self, name: str, kind: str, *, exactly: bool = False) -> Stored:
@@ -42,6 +40,11 @@ class _Table:
             if field["name"] == name or (not exactly and field["name"].lower() == name.lower()):
                 return Stored(self._physical(field), kind, field["metadata"].get(_ID))
         raise NotDirect(f"the table has no column {name!r}")
+
+    def marks(self, run_id: str, seq: int) -> Marks:
+        """What every row of a commit carries, as of now."""
+        own = (self.stored(RUN_ID, "string"), self.stored(SEQ, "bigint"), self.stored(AT, "timestamp"))
+        return Marks(run_id, seq, time.time_ns() // 1000, own)
 
     def statistics(self, properties: Mapping[str, str]) -> set[str]:
         """Names in the files of the columns whose ends the log keeps."""
@@ -55,26 +58,25 @@ class _Table:
 
 def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     """The task's. Raises NotDirect where that is more than one task takes, or where columns came after rows that are compared."""
-    plan, table = landing.plan, _Table.of(state)
+    plan, table = landing.plan, Columns.of(state)
     # What overwrites a table brings the source's spelling.
     columns = tuple(table.stored(each.name, each.spark_type, exactly=plan.overwrites) for each in plan.spec.columns)
-    own = (table.stored(RUN_ID, "string"), table.stored(SEQ, "bigint"), table.stored(AT, "timestamp"))
+    marks = table.marks(plan.request.run_id, plan.commit_ids.seq)
     how, within = _how(landing, way, columns)
+    if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.columns):
+        raise NotDirect("rows that stay have columns of another hand")
     files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
     if isinstance(how, Adding) and not how.compares:
         files = ()
-    why = refused_by_size(_bytes_in(landing.staged), files if isinstance(how, Adding) else ())
-    if why:
-        raise NotDirect(why)
     kept = table.statistics(state.properties)
     return ApplyUnit(
         table=landing.path,
         staged=landing.staged,
         columns=columns,
-        marks=Marks(plan.request.run_id, plan.commit_ids.seq, time.time_ns() // 1000, own),
+        marks=marks,
         how=how,
         files=files,
-        statistics=tuple(each.name for each in (*columns, *own) if each.name in kept),
+        statistics=tuple(each.name for each in (*columns, *marks.columns) if each.name in kept),
         within=within,
     )
 
@@ -95,13 +97,15 @@ def _how(
             raise NotDirect("columns came after rows that it is compared with")
         lowest = _lowest(plan.spec, overlap.lower, columns)
         return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
-    if way is Way.MERGE:
-        # Of keys that leave, nothing is told beforehand.
-        return Replacing(key, compares=overlap is not None, leaves=True), ()
+    cursor = plan.spec.shape.names.index(plan.spec.cursor.column) if plan.spec.cursor else None
+    how = Replacing(key, overlap is not None, leaves=way is Way.MERGE, whole=way is Way.REWRITE, cursor=cursor)
+    if way is not Way.REPLACE:
+        # Of keys that leave nothing is told beforehand, and rows that stay are anywhere.
+        return how, ()
     ranges = {each.column: each for each in landing.delivery.batch.keys}
     stored = [(columns[place], ranges.get(name)) for place, name in zip(key, plan.spec.key, strict=True)]
     within = tuple(Reach(column.name, column.type, of.lowest, of.highest) for column, of in stored if of is not None)
-    return Replacing(key, compares=overlap is not None), within
+    return how, within
 
 
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
@@ -122,7 +126,3 @@ def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, .
 def _ordinal(lower: CursorValue) -> int:
     moment = lower.moment()
     return ordinal(moment.date() if lower.type is CursorType.DATE else moment)
-
-
-def _bytes_in(folder: str) -> int:
-    return sum(each.stat().st_size for each in Path(folder).glob("*.parquet"))

@@ -77,7 +77,7 @@ def at(path: str, version: int) -> LogState:
         known = _begun(path, version)
     found = _advanced(path, known, version).state
     if found.version != version:
-        raise NotDirect(f"version {version} is not in the log")
+        raise NotDirect(f"version {found.version + 1} is not in the log")
     return found
 
 

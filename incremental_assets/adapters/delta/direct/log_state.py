@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import urllib.parse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from incremental_assets.adapters.delta.direct.checkpoint import LOG, NO_CHECKPOINT, Action, checkpointed
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.direct.checkpoint import LOG, NO_CHECKPOINT, Action
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 
 
 @dataclass(slots=True)
@@ -44,23 +43,6 @@ class LogState:
             elif (protocol := action.get("protocol")) is not None:
                 self.protocol = protocol
         self.files |= added
-
-
-def replay(path: str, version: int) -> LogState:
-    """The table at a version that is there. Raises NotDirect where the log before it is not whole, or of a kind that is not known here."""
-    number, actions = checkpointed(Path(path) / LOG, version)
-    state = LogState(number, number)
-    state.apply(actions)
-    for following in range(number + 1, version + 1):
-        with readable(f"version {following} of the log"):
-            text = commit_path(path, following).read_text(encoding="utf-8")
-        try:
-            # By line feeds alone: a text may hold other signs that end a line.
-            state.apply(json.loads(line) for line in text.split("\n") if line.strip())
-        except ValueError:
-            raise NotDirect(f"version {following} of the log is not written as JSON") from None
-        state.version = following
-    return state
 
 
 def commit_path(path: str, version: int) -> Path:

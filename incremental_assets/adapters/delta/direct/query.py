@@ -9,6 +9,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+
 _SETTINGS: dict[str, Any] = {
     # The cores are Spark's to share out.
     "threads": 1,
@@ -21,7 +23,7 @@ _kept: list[duckdb.DuckDBPyConnection] = []
 
 
 def asked(sql: str, **tables: pa.Table) -> dict[str, np.ndarray[Any, Any]]:
-    """A query's columns. One connection per worker."""
+    """A query's columns. One connection per worker. Raises NotDirect where memory does not do: Spark spills to disk."""
     if not _kept:
         _kept.append(duckdb.connect(":memory:", config=_SETTINGS))
     (connection,) = _kept
@@ -29,6 +31,8 @@ def asked(sql: str, **tables: pa.Table) -> dict[str, np.ndarray[Any, Any]]:
         connection.register(name, rows)
     try:
         return connection.execute(sql).fetchnumpy()
+    except duckdb.OutOfMemoryException as error:
+        raise NotDirect("a join needs more memory than there is") from error
     finally:
         for name in tables:
             connection.unregister(name)

@@ -67,4 +67,6 @@ def _read(unit: ApplyUnit, names: list[str], *, put: bool) -> pa.Table:
             coerce_int96_timestamp_unit="us",
         )
     is_put = pc.equal(rows[OPERATION], Operation.PUT.value)
-    return rows.filter(is_put if put else pc.invert(is_put)).select(names)
+    rows = rows.select(names)
+    # A filter copies, and most batches have nothing else.
+    return rows if put and pc.all(is_put).as_py() else rows.filter(is_put if put else pc.invert(is_put))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
+_MOST_HELD = 512 * 1024**2
+"""Bytes in memory of the target's rows that are compared, or written along, in one task."""
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """What Spark writes of a file whose dates are not those of the calendar that is used today."""
 
@@ -67,6 +69,16 @@ def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach]) -> I
                     mine = dead[np.searchsorted(dead, first) : np.searchsorted(dead, end)]
                     yield RowGroup(file, place, first, mine - first)
                 first = end
+
+
+def bounded(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same tables, all of which are to be held at once. Raises NotDirect where that is too much for a task."""
+    held = 0
+    for part in parts:
+        held += part.nbytes
+        if held > _MOST_HELD:
+            raise NotDirect(f"more than {_MOST_HELD} bytes of the table would have to be held at once")
+        yield part
 
 
 def _typed(values: pa.ChunkedArray | None, column: Stored, group: RowGroup) -> pa.ChunkedArray:

@@ -32,13 +32,15 @@ class Marks:
 class Replacing:
     """Rows take the place of those with their keys.
 
-    `key`: places of its columns. `compares`: rows that are there as they are stay untouched. `leaves`: keys of which the batch only says
-    that they are gone leave the target.
+    `key`: places of its columns. `compares`: rows that are there as they are stay untouched; `cursor`: the place of the column in which
+    those that have changed most likely differ. `leaves`: keys of which the batch only says that they are gone leave the target. `whole`: rows that stay are written along, so that no file has marks.
     """
 
     key: tuple[int, ...]
     compares: bool
     leaves: bool = False
+    whole: bool = False
+    cursor: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +89,12 @@ class Applied:
     actions: tuple[Mapping[str, Any], ...] = ()
     files: tuple[str, ...] = field(default=(), repr=False)
     written: int = 0
+    """Rows of the batch."""
+    kept: int = 0
+    """Rows of the target that were written along."""
     bytes: int = 0
     late: int = 0
-    """Of the rows written."""
+    """Of the batch's rows that were written."""
     marked: int = 0
     """Rows of the target that are no more, those that left included."""
     left: int = 0

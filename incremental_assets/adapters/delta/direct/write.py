@@ -16,16 +16,18 @@ from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_
 from incremental_assets.adapters.delta.direct.landing_unit import unit_of
 from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
-from incremental_assets.adapters.delta.direct.unit import Applied
+from incremental_assets.adapters.delta.direct.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.delta.writers.merge import withdrawn
+from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.paths import is_local
 
 _TASK = "incremental_assets.adapters.delta.direct.apply_task"
-_OURS = (Way.PLACE, Way.OVERWRITE, Way.APPEND, Way.REPLACE, Way.MERGE)
+_DIED = "Python worker exited unexpectedly"
+"""In Spark's words, where the system has killed it."""
 _log = logging.getLogger(__name__)
 
 
@@ -35,23 +37,25 @@ def written(landing: Landing, way: Way, tasks: Tasks) -> Written | None:
     A MERGE may be asked for where it is not known whether any row leaves.
     """
     try:
-        # A file that loses all of its rows goes, whatever is chosen.
-        return _written(landing, Way.REPLACE if way is Way.REWRITE else way, tasks)
+        return _written(landing, way, tasks)
     except NotDirect as why:
         _log.debug("%s: this commit is Spark's: %s", landing.plan.spec.id, why)
         return None
 
 
 def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
-    if way not in _OURS or not is_local(landing.path):
-        raise NotDirect(f"{way} is not written here, or not to a place like this")
-    _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way))
+    if not is_local(landing.path):
+        raise NotDirect("its lake is in a store")
+    staged = sum(each.stat().st_size for each in Path(landing.staged).glob("*.parquet"))
+    _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
     state = log_cache.at(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
+    if way is Way.REWRITE and not eligible.fits_whole(state):
+        way = Way.REPLACE
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
-    done = Applied() if way is Way.PLACE else tasks.run(_TASK, unit_of(landing, way, state))
-    note = replace(landing.note(), withdrawn=done.left)
+    done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state))
+    note = replace(landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left)
     info = _info(way, note, done) | {"readVersion": state.version, "isBlindAppend": _is_blind(landing, way)}
     _commit(landing, state, note, info, done)
     return Written(
@@ -59,8 +63,19 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
         late=lambda: done.late,
         deleted=before,
         into_nothing=way is Way.OVERWRITE,
+        landed=(lambda: done.written) if way is Way.REWRITE else None,
         warnings=(*landing.warnings(), *withdrawn(done.unfit)),
     )
+
+
+def _applied(tasks: Tasks, unit: ApplyUnit) -> Applied:
+    try:
+        return tasks.run(_TASK, unit)
+    except Exception as error:
+        if _DIED in words(error):
+            # Most likely of what it had to hold: the next sync would end like this one, and the one after it.
+            raise NotDirect("its task died") from error
+        raise
 
 
 def _refused(why: str) -> None:
@@ -91,7 +106,7 @@ def _discard(path: str, done: Applied) -> None:
 
 def _info(way: Way, note: CommitMetadata, done: Applied) -> dict[str, Any]:
     """What the history shows, in the words that Spark's writer has for it, by which `counts` reads either."""
-    metrics = {"numOutputRows": done.written, "numDeletedRows": done.marked, "numCopiedRows": 0}
+    metrics = {"numOutputRows": done.written + done.kept, "numDeletedRows": done.marked, "numCopiedRows": 0}
     if done.left:
         metrics = {"numTargetRowsInserted": done.written, "numTargetRowsDeleted": done.marked}
     metrics |= {"numFiles": sum("add" in each for each in done.actions), "numOutputBytes": done.bytes}

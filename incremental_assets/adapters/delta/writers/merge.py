@@ -29,8 +29,9 @@ def write(landing: Landing) -> Written:
         rows = dedup.changed_rows(session, plan, landing.rows(session), landing.present)
         # Counted beforehand, as a MERGE reads what it writes more than once.
         late = rows.where(column(LATE)).count()
-        shaped = commit.shaped(plan, rows, landing.present, changes)
-        leaving = dedup.leaving(session, plan, landing.staged, landing.path)
+        shaped = landing.shaped(session, rows)
+        unfit = plan.spec.deletes.marks
+        leaving = dedup.leaving(session, plan, landing.staged, landing.path, unfit=unfit)
         _merge(session, plan.spec, shaped, leaving, commit.Write(landing.path, note, evolves=bool(changes)))
     return Written(note, late=lambda: late, warnings=(*landing.warnings(), *withdrawn(landing.found.unfit)))
 
