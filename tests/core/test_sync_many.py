@@ -15,7 +15,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.ports import Snapshot
+from incremental_assets.core.ports import GoneRows, Snapshot
 from incremental_assets.core.syncing.sync_many import as_they_land, sync_many
 from tests.fakes import FakeStage, Process, World
 from tests.scenario import ORDERS_SHAPE, orders
@@ -142,14 +142,14 @@ def test_small_tables_are_at_work_all_together_beside_as_many_large_ones_as_were
     class Meeting(FakeStage):
         """All small tables and two large ones are there at the same time, or nobody gets any further."""
 
-        def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+        def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
             kind = "large" if plan.spec.shape.bytes == large else "small"
             with lock:
                 at_work[kind] += 1
                 most[kind] = max(most[kind], at_work[kind])
             if kind == "small" or plan.spec.id.name != "t2":
                 together.wait()
-            batch = super().write(plan, snapshot)
+            batch = super().write(plan, snapshot, gone)
             with lock:
                 at_work[kind] -= 1
             return batch
