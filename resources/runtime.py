@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from incremental_assets.core.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
 from resources.lake import open_lake, open_stage
+from resources.session import session_of
 from resources.source import address, open_probe, open_reader
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
     from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.adapters.spark.session import Work
+    from incremental_assets.adapters.spark.session_provider import Session
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.load import Configuration
     from incremental_assets.core.model.table import TableId, TableShape
@@ -46,6 +49,7 @@ class Runtime:
         self._checkpoints: SqlCheckpoints | None = None
         self._probes: dict[str, SqlProbe] = {}
         self._ports: dict[str, Ports] = {}
+        self._begun: Session | None = None
         self._tasks: Tasks | None = None
         self._remembered: dict[str, tuple[TableShape, ...]] = {}
         self._foreseen: set[TableId] = set()
@@ -121,6 +125,18 @@ class Runtime:
         """These tables will be read whole, landed or not: a session that is opened after this is made for as much."""
         self._foreseen.update(whole)
 
+    def begin_session(self) -> None:
+        """Open the session beside whatever else is done until it is needed. If that fails, whoever needs it meets the error."""
+        from incremental_assets.adapters.spark.session import SparkSettings
+
+        if self._spark is not None:
+            return  # somebody else's, who knows when to open it
+        spark = self.configuration.spark
+        own = not self.configuration.shares_engine
+        begun = session_of(SparkSettings(spark.remote, spark.master), own=own)
+        self._begun = begun
+        in_background(lambda: begun(self._work()))
+
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""
         with self._lock:
@@ -135,6 +151,8 @@ class Runtime:
             self._foreseen.clear()
             if self._spark is not None:
                 self._spark.close()
+            if self._begun is not None:
+                self._begun.close()
 
     def _open_tasks(self) -> Tasks:
         """One for all sources, so that work of concurrent syncs becomes one job."""

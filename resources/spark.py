@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource
 from pydantic import Field
 
-from resources.home import engine_folder
+from resources.session import session_of
 
 if TYPE_CHECKING:
     from dagster_pyspark import LazyPySparkResource
     from pyspark.sql import SparkSession
 
-    from incremental_assets.adapters.spark.session import SparkSettings, Work
+    from incremental_assets.adapters.spark.session import Work
     from incremental_assets.adapters.spark.session_provider import Session
 
 
@@ -59,13 +57,4 @@ class SparkResource(ConfigurableResource):
         from incremental_assets.adapters.spark.session import SparkSettings
 
         given = SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items())))
-        alone = self.own or given != SparkSettings()
-        return _session(given, None if alone else engine_folder())
-
-
-@cache
-def _session(settings: SparkSettings, engines: Path | None) -> Session:
-    """Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
-    from incremental_assets.adapters.spark.session_provider import Session
-
-    return Session(settings, engines)
+        return session_of(given, own=self.own)

@@ -107,6 +107,9 @@ class FakeRuntime:
         """Noted: there is no session to be made for it."""
         self._outside.expected_full_reads.update(whole)
 
+    def begin_session(self) -> None:
+        """There is none to begin."""
+
     def close(self) -> None:
         """The memory is a file, and stays."""
         self.checkpoints.close()

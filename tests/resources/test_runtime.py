@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -119,3 +120,42 @@ def landed(checkpoints: SqlCheckpoints) -> None:
     for event in sync(0, table=ORDERS_SHAPE.id):
         with checkpoints.lease(event.table, event.run_id) as lease:
             lease.record(event)
+
+
+BEGUN = """
+import sys, threading
+from pathlib import Path
+import incremental_assets.adapters.spark.session as own
+from incremental_assets import load
+from resources.runtime import Runtime
+
+class FakeSession:
+    def stop(self):
+        print("stopped")
+
+opened = threading.Event()
+
+def open_session(_):
+    print("dagster" in sys.modules)
+    opened.set()
+    return FakeSession()
+
+own.open_session = open_session
+runtime = Runtime(load(Path(sys.argv[1])))
+runtime.begin_session()
+assert opened.wait(60)
+print(type(runtime._session()).__name__)
+runtime.close()
+"""
+
+
+def test_a_session_that_is_begun_ahead_does_not_wait_for_dagster_and_is_the_one_that_is_used(tmp_path: Path) -> None:
+    configured(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", BEGUN, str(tmp_path / "sources.yaml")],
+        env={**os.environ, "DAGSTER_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", "FakeSession", "stopped"]

@@ -15,6 +15,7 @@ from incremental_assets.cli.answer import Answer
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import Board, board
 from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -116,10 +117,13 @@ def _sync_source(runtime: Runtime, source: str, found: Survey, request: Request,
     # The look is good for them too: they are not asked about one by one again.
     done += sync_many(left, lambda _: request, replace(ports, probe=seen.probe), parallel)
     if moving:
-        # Dagster costs a second to import: only when rows move.
-        from incremental_assets.cli.dagster_runs import DagsterRuns
+        runtime.expect_full_reads(each.spec.id for each in moving if not each.spec.is_incremental)
+        with left_to_dagster():
+            runtime.begin_session()
+            # Dagster costs a second to import: only when rows move, and while the session begins.
+            from incremental_assets.cli.dagster_runs import DagsterRuns
 
-        done += DagsterRuns(runtime, source).sync(moving, request)
+            done += DagsterRuns(runtime, source).sync(moving, request)
     return done
 
 

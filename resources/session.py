@@ -1,0 +1,30 @@
+"""The session of this process, by what the configuration or a resource says of it; Dagster is not imported for it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from resources.home import engine_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from incremental_assets.adapters.spark.session import SparkSettings
+    from incremental_assets.adapters.spark.session_provider import Session
+
+
+def session_of(given: SparkSettings, *, own: bool) -> Session:
+    """Not opened yet. With settings of one's own, or `own`, an engine that runs is left alone."""
+    from incremental_assets.adapters.spark.session import SparkSettings
+
+    alone = own or given != SparkSettings()
+    return _session(given, None if alone else engine_folder())
+
+
+@cache
+def _session(settings: SparkSettings, engines: Path | None) -> Session:
+    """Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
+    from incremental_assets.adapters.spark.session_provider import Session
+
+    return Session(settings, engines)
