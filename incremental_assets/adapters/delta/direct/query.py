@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 
@@ -19,11 +21,14 @@ _SETTINGS: dict[str, Any] = {
     "autoload_known_extensions": "false",
     "temp_directory": "",
 }
-_kept: list[duckdb.DuckDBPyConnection] = []
+_kept: list[DuckDBPyConnection] = []
 
 
 def asked(sql: str, **tables: pa.Table) -> dict[str, np.ndarray[Any, Any]]:
     """A query's columns. One connection per worker. Raises NotDirect where memory does not do: Spark spills to disk."""
+    # Only a task joins: the process that hands tasks out does not load it, whose end would be noisy.
+    import duckdb
+
     if not _kept:
         _kept.append(duckdb.connect(":memory:", config=_SETTINGS))
     (connection,) = _kept
