@@ -34,7 +34,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """Rows of one sync. `read` is the source's own count of the snapshot; `late` are those of inserted and updated that committed late."""
+    """Rows of one sync. `read` is the source's own count of the snapshot, and the keys that were found gone in it; `late` are those of inserted and updated that committed late."""
 
     read: int = 0
     inserted: int = 0
