@@ -10,14 +10,7 @@ import pytest
 PROGRAM = """
 import sys
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.databases.spark_source import SparkSource
-from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.delta.stage import ParquetStage
-from contextlib import nullcontext
-from types import SimpleNamespace
-
-probe = SimpleNamespace(snapshot=lambda plan: nullcontext())
-plan = SimpleNamespace(spec=SimpleNamespace(id=None, columns=()))
+from incremental_assets.adapters.spark.tasks import Tasks
 
 def session():
     sys.exit(f"asked first: {{'pyspark' not in sys.modules}}")
@@ -30,8 +23,7 @@ def session():
     "call",
     [
         "DeltaLake('/nowhere', session).fence(None, None, None)",
-        "ParquetStage('/nowhere', session).write(None, None)",
-        "SparkSource(probe, Address('postgresql', '', 0, '', '', ''), session).snapshot(plan).__enter__()",
+        "Tasks(session).run('math', None)",
     ],
 )
 def test_the_session_is_asked_for_before_spark_is_imported(call: str) -> None:
