@@ -10,7 +10,7 @@ import pytest
 
 from incremental_assets.adapters.delta import compaction as upkeep
 from incremental_assets.adapters.delta.commit_metadata import Kind
-from incremental_assets.adapters.delta.transaction_log import Committed, open_log
+from incremental_assets.adapters.delta.log.transaction_log import Committed, open_log
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.compaction import How, compaction

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.delta.transaction_log import open_log
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import CommitMissing, NameRefused, SchemaChanged, TargetChanged
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.cursor import CursorType, CursorValue

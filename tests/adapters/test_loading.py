@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from incremental_assets.adapters.delta import loading
+from incremental_assets.adapters.delta import file_size
 from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -119,7 +119,7 @@ def test_rows_that_another_hand_changed_before_they_had_a_position_get_none(desk
 
 
 def test_a_load_is_cut_into_files_by_the_bytes_of_the_source(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "FILE_BYTES", 1_000)
+    monkeypatch.setattr(file_size, "FILE_BYTES", 1_000)
     spec = replace(ORDERS, shape=replace(ORDERS.shape, rows=100, bytes=5_000))
     plan, shown = desk.loading(spec), desk.show(spec, [(number, "a", number) for number in range(100)])
     desk.lake.load(plan, replace(shown, frame=shown.frame.coalesce(1)))

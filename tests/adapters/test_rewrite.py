@@ -12,7 +12,7 @@ import pytest
 
 from incremental_assets.adapters.delta import commit
 from incremental_assets.adapters.delta.direct import write as direct
-from incremental_assets.adapters.delta.transaction_log import open_log
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import Desk, Row, table

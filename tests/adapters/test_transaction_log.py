@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind, read_commit_metadata
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
-from incremental_assets.adapters.delta.transaction_log import HARMLESS, Committed, TableLog, open_log
+from incremental_assets.adapters.delta.log.transaction_log import HARMLESS, Committed, TableLog, open_log
 from incremental_assets.core.errors import CommitMissing, TargetChanged
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.model.table import TableId

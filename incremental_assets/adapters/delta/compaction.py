@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.transaction_log import open_log
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.expressions import quoted
 from incremental_assets.adapters.spark.session import second_session
 from incremental_assets.core.errors import CommitMissing

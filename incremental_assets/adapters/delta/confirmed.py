@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental_assets.adapters.delta.transaction_log import Committed, TableLog, open_log
+from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, open_log
 from incremental_assets.core.errors import CommitMissing, TargetChanged
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.table import TableSpec

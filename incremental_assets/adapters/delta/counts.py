@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
-from incremental_assets.adapters.delta.transaction_log import Committed
+from incremental_assets.adapters.delta.log.transaction_log import Committed
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.report import RowCounts

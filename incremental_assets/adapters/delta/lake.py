@@ -17,9 +17,9 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
-from incremental_assets.adapters.delta.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.model.batch import Batch
@@ -136,7 +136,7 @@ class DeltaLake:
 
     def _land(self, log: TableLog, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
-        from incremental_assets.adapters.delta.writers.land import land
+        from incremental_assets.adapters.delta.land import land
         from incremental_assets.adapters.delta.writers.landing import Delivery
 
         written = land(session, self._tasks, self._lake, log, Delivery(plan, batch, state))

@@ -13,24 +13,21 @@ from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.counts import rows_written
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.direct import load as direct
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.file_size import rows_per_file
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.stage import warnings
 from incremental_assets.adapters.delta.staging import check_types, count_future
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
-from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.spark.own_names import own
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import Difference, check_columns, difference
-from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Snapshot
 
 _log = logging.getLogger(__name__)
-
-FILE_BYTES = 256 * 2**20
-"""Of the source's, per file: less of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""
 
 
 def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: str) -> tuple[Batch, int]:
@@ -67,8 +64,3 @@ def _written(tasks: Tasks, of: direct.Load, present: Present, changes: Differenc
     to = Write(present.path, of.note, overwrites=True, evolves=bool(changes), rows_per_file=of.rows_per_file)
     write(rows, to)
     return int(counted.get[own("future")])
-
-
-def rows_per_file(spec: TableSpec) -> int | None:
-    """None where the source has not counted its rows yet."""
-    return max(1, spec.shape.rows * FILE_BYTES // spec.shape.bytes) if spec.shape.rows > 0 else None

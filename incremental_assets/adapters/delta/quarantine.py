@@ -10,8 +10,8 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit import Write, write
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
+from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.target_table import opened, prepare
-from incremental_assets.adapters.delta.transaction_log import TableLog, open_log
 from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import (
     AT,

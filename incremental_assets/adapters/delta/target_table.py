@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.live import marks_deletes
+from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
-from incremental_assets.adapters.delta.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.schema_drift import Difference, sql_type

@@ -13,10 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
-from incremental_assets.adapters.delta.direct import log_cache
 from incremental_assets.adapters.delta.direct.apply_task import apply
 from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
-from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.unit import (
     Adding,
     Applied,
@@ -26,6 +24,8 @@ from incremental_assets.adapters.delta.direct.unit import (
     Replacing,
     Stored,
 )
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import delta_type

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.delta.direct.eligible import fits_whole, refused_by_batch, refused_by_table
-from incremental_assets.adapters.delta.direct.log_state import LogState
+from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import Difference

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incremental_assets.adapters.delta.direct import data_file, deletion_vector
-from incremental_assets.adapters.delta.direct.log_state import file_path
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
+from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from tests.adapters.direct.tables import Row, Table
 

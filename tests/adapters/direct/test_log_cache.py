@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.delta.direct import log_cache
-from incremental_assets.adapters.delta.direct.log_state import commit_path
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import commit_path
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from tests.adapters.direct.tables import Table
 
 BY_ID = Replacing((0,), compares=True)

@@ -13,11 +13,12 @@ import pytest
 from deltalake import DeltaTable
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct import deletion_vector, log_cache, z85
-from incremental_assets.adapters.delta.direct.checkpoint import checkpoint_if_due
-from incremental_assets.adapters.delta.direct.log_state import file_path
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.direct import deletion_vector, z85
 from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.log.log_state import file_path
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from tests.adapters.direct.tables import Table
 
 UPSERT = Replacing((0,), compares=True)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from incremental_assets.adapters.delta.direct import log_cache
 from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
-from incremental_assets.adapters.delta.direct.log_state import commit_path
 from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import commit_path
 from tests.adapters.direct.tables import Table
 
 VERSIONS = 1000

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from incremental_assets.adapters.delta.direct import data_file, replacing, stored_rows
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold, group_may_hold, ordinal
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.unit import Adding, Replacing
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from tests.adapters.direct.tables import Table
 

@@ -11,10 +11,10 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.checkpoint import LOG
-from incremental_assets.adapters.delta.direct.log_state import commit_path
-from incremental_assets.adapters.delta.direct.new_file import new_file, sync_folder
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.checkpoint import LOG
+from incremental_assets.adapters.delta.log.log_state import commit_path
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.new_file import new_file, sync_folder
 
 ENGINE = f"incremental-assets/{version_of('incremental-assets')}"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)

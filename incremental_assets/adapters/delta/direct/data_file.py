@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pyspark.version
 
 from incremental_assets.adapters.delta.direct.file_statistics import statistics
-from incremental_assets.adapters.delta.direct.new_file import new_file
 from incremental_assets.adapters.delta.direct.staged_rows import staged_name
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Marks, Stored
+from incremental_assets.adapters.delta.new_file import new_file
 from incremental_assets.adapters.spark.arrow_types import required_type
 
 _ROWS_PER_GROUP = 256 * 1024

@@ -12,8 +12,8 @@ from typing import Any
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct import z85
-from incremental_assets.adapters.delta.direct.new_file import new_file
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.new_file import new_file
 
 _MAGIC = struct.pack("<i", 1681511377)
 """Of a RoaringBitmapArray in its portable form, of which a 64-bit bitmap's is the rest."""

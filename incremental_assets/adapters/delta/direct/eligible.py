@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.log_state import LogState
-from incremental_assets.adapters.delta.transaction_log import SINCE, SINCE_CURSOR
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.transaction_log import SINCE, SINCE_CURSOR
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.core.model.batch import Batch

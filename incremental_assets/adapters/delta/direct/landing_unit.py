@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
-from incremental_assets.adapters.delta.direct.log_state import LogState
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.skipping import WHOLE, Reach, file_may_hold, ordinal
 from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit, Marks, Overwriting, Replacing, Stored
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ

@@ -11,14 +11,15 @@ from typing import Any
 from incremental_assets.adapters.delta.arrow_staging import counting_of
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import too_late
-from incremental_assets.adapters.delta.direct import eligible, log_cache
-from incremental_assets.adapters.delta.direct.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.direct.landing_unit import Columns
 from incremental_assets.adapters.delta.direct.load_task import Loaded, LoadUnit
-from incremental_assets.adapters.delta.direct.log_state import LogState
 from incremental_assets.adapters.delta.direct.marked_file import removed
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import Overtaken, StageBroken

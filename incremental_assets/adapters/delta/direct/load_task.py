@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.delta.direct.data_file import WRITTEN, file_name, schema, shaped
 from incremental_assets.adapters.delta.direct.file_statistics import Told
-from incremental_assets.adapters.delta.direct.new_file import new_file
 from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.new_file import new_file
 from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, count_rows, grouped, with_operation
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct import deletion_vector
-from incremental_assets.adapters.delta.direct.log_state import file_path
+from incremental_assets.adapters.delta.log.log_state import file_path
 
 _KEPT = ("path", "size", "modificationTime", "tags")
 _BOUNDS = re.compile(r'"tightBounds"\s*:\s*(?:true|false)\s*,\s*|\s*,?\s*"tightBounds"\s*:\s*(?:true|false)')

@@ -11,7 +11,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 
 _SETTINGS: dict[str, Any] = {
     # The cores are Spark's to share out.

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct.not_direct import readable
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit
+from incremental_assets.adapters.delta.log.not_direct import readable
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, REJECT_REASON
 from incremental_assets.core.model.batch import Operation

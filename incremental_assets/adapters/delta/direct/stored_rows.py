@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.direct import deletion_vector
-from incremental_assets.adapters.delta.direct.log_state import file_path
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect, readable
 from incremental_assets.adapters.delta.direct.skipping import Reach, group_may_hold
 from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.log.log_state import file_path
+from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.spark.arrow_types import required_type
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]

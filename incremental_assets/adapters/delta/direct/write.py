@@ -10,13 +10,14 @@ from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import too_late
-from incremental_assets.adapters.delta.direct import eligible, log_cache
-from incremental_assets.adapters.delta.direct.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.direct.landing_unit import unit_of
-from incremental_assets.adapters.delta.direct.log_state import LogState
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.direct.unit import Applied, ApplyUnit
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.delta.writers.merge import withdrawn

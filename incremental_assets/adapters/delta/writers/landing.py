@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from incremental_assets.adapters.delta import commit, dedup
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.dedup import Present, landable
-from incremental_assets.adapters.delta.transaction_log import TableLog
+from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.writers.choice import Found
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cures import reset

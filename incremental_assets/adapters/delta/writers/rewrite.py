@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.delta import commit, dedup
-from incremental_assets.adapters.delta.loading import rows_per_file
+from incremental_assets.adapters.delta.file_size import rows_per_file
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 
 

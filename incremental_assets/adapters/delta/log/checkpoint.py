@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct.new_file import as_ours
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.new_file import as_ours
 
 Action = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from incremental_assets.adapters.delta.direct.checkpoint import LOG, NO_CHECKPOINT, Action
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.checkpoint import LOG, NO_CHECKPOINT, Action
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ from itertools import count, takewhile
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, read_commit_metadata
-from incremental_assets.adapters.delta.direct import log_cache
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect
-from incremental_assets.adapters.delta.logged_table import DeltaRsTable, Info, LocalTable, LoggedTable
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.logged_table import DeltaRsTable, Info, LocalTable, LoggedTable
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.paths import is_local

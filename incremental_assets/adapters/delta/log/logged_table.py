@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from incremental_assets.adapters.delta.direct import log_cache
+from incremental_assets.adapters.delta.log import log_cache
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -10,9 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.checkpoint import LOG, checkpointed
-from incremental_assets.adapters.delta.direct.log_state import LogState, commit_path
-from incremental_assets.adapters.delta.direct.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.checkpoint import LOG, checkpointed
+from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
+from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 
 _TABLES = 1024
 """Kept at the most; the one that was looked at longest ago goes first."""

@@ -12,8 +12,8 @@ from incremental_assets.adapters.delta import dedup, quarantine
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.adapters.delta.live import marks_deletes
+from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
-from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
 from incremental_assets.adapters.delta.writers import replace as replacing
 from incremental_assets.adapters.delta.writers.choice import Found, Way, marks, takes_away, way

@@ -1,0 +1,13 @@
+"""How large a file of a copy becomes."""
+
+from __future__ import annotations
+
+from incremental_assets.core.model.table import TableSpec
+
+FILE_BYTES = 256 * 2**20
+"""Of the source's, per file: less of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""
+
+
+def rows_per_file(spec: TableSpec) -> int | None:
+    """None where the source has not counted its rows yet."""
+    return max(1, spec.shape.rows * FILE_BYTES // spec.shape.bytes) if spec.shape.rows > 0 else None
