@@ -296,3 +296,30 @@ def test_parallel_readers_have_their_settings_in_the_shared_snapshot_without_plp
         source.execute("INSERT INTO orders VALUES (1, 1)")
         (row,) = loaded(spark, source, sql, snapshot_id=snapshot.handle.snapshot_id).collect()
         assert tuple(row) == ("5s", 0)
+
+
+def test_a_first_load_goes_straight_into_files_of_the_target_in_parts_of_one_snapshot(
+    copy: Copy, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, n int, price numeric(12,2), at timestamptz, note text)",
+        "INSERT INTO orders SELECT g, g, g * 1.25, '2026-01-01+00'::timestamptz + g * interval '1 second', repeat('x', 400) FROM generate_series(1, 30000) g",
+        "ANALYZE orders",
+    )
+    # Three parts of a table of some twelve megabytes.
+    monkeypatch.setattr("incremental_assets.adapters.databases.jdbc.PART_BYTES", 4 * 2**20)
+    spec = source.spec("orders", NUMBER, key=("id",), strategy=Strategy.UPSERT, key_enforced=True)
+    plan = copy.plan(spec)
+    plan = replace(plan, commit_ids=replace(plan.commit_ids, seq=2, load_seq=1))
+    with copy.reader.snapshot(plan) as snapshot:
+        source.execute("INSERT INTO orders VALUES (0, 0)")
+        shown = snapshot if copy.by == "task" else replace(snapshot, parts=None)
+        batch = copy.lake.load(plan, shown)
+        state = landed_state(plan, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
+    assert (batch.rows, batch.in_target) == (30_000, True)
+    assert copy.lake.apply(plan, batch, state).rows.inserted == 30_000
+    whole = (Window(None, None),)
+    source.execute("DELETE FROM orders WHERE id = 0")
+    assert copy.lake.measure(spec, whole)() == copy.probe.measure(spec, whole)
+    files = list(Path(copy.lake._lake, "shop", "public", "orders").glob("*.parquet"))
+    assert len(files) == 3
