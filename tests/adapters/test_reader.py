@@ -12,7 +12,7 @@ import pytest
 
 from incremental_assets.adapters.databases.jdbc import PART_BYTES, parts_for
 from incremental_assets.adapters.databases.postgresql.reader import JdbcReader
-from incremental_assets.adapters.databases.spark_source import SparkSource
+from incremental_assets.adapters.databases.spark_source import SparkSnapshot, SparkSource
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.stage import ParquetStage
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
@@ -82,8 +82,20 @@ def test_a_database_that_takes_no_connection_of_sparks_is_one_sentence(source: S
             read()
 
 
+BY = pytest.mark.parametrize("by", ["task", "Spark"])
+
+
+def rows_read(snapshot: SparkSnapshot, by: str) -> list[tuple[object, ...]]:
+    """All columns of all rows, by whoever reads them."""
+    if by == "Spark":
+        return [tuple(row) for row in snapshot.frame.collect()]
+    read = [rows.to_pylist() for part in snapshot.parts or () for rows in part.batches()]
+    return [tuple(row.values()) for rows in read for row in rows]
+
+
+@BY
 def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
-    source: Source, spark: SparkSession
+    source: Source, spark: SparkSession, by: str
 ) -> None:
     source.execute(
         "CREATE VIEW slow AS SELECT n AS id FROM generate_series(1, 3) AS n WHERE pg_sleep(1) IS NOT NULL",
@@ -95,7 +107,7 @@ def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
 
     def read() -> None:
         with reader.snapshot(plan) as snapshot:
-            snapshot.frame.count()
+            rows_read(snapshot, by)
 
     with pytest.raises(
         SourceUnreachable, match=r"slow: .* sent nothing for 1 s while .* raise `options: \{socket_timeout"
@@ -103,15 +115,17 @@ def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(
         read()
 
 
-def test_the_server_sees_who_reads_and_that_it_only_reads(source: Source, spark: SparkSession) -> None:
+@BY
+def test_the_server_sees_who_reads_and_that_it_only_reads(source: Source, spark: SparkSession, by: str) -> None:
     source.execute(
         "CREATE VIEW seen AS SELECT current_setting('application_name') AS name, current_setting('transaction_read_only') AS reads"
     )
     plan = planned(source.open(), source.spec("seen", strategy=Strategy.FULL_REFRESH))
     with SparkSource(source.open(), source.address(), lambda: spark).snapshot(plan) as snapshot:
-        assert [tuple(row)[:2] for row in snapshot.frame.collect()] == [("incremental-assets", "on")]
+        assert [row[:2] for row in rows_read(snapshot, by)] == [("incremental-assets", "on")]
 
 
+@BY
 @pytest.mark.parametrize(
     ("fault", "kind", "told"),
     [
@@ -123,8 +137,8 @@ def test_the_server_sees_who_reads_and_that_it_only_reads(source: Source, spark:
         ),
     ],
 )
-def test_a_fault_of_the_source_in_the_middle_of_sparks_read_is_one_sentence(
-    source: Source, spark: SparkSession, fault: str, kind: type[Exception], told: str
+def test_a_fault_of_the_source_in_the_middle_of_a_read_is_one_sentence(
+    source: Source, spark: SparkSession, fault: str, kind: type[Exception], told: str, by: str
 ) -> None:
     source.execute(
         "CREATE TABLE orders AS SELECT n AS id FROM generate_series(1, 10) AS n", f"GRANT SELECT ON orders TO {READER}"
@@ -136,7 +150,7 @@ def test_a_fault_of_the_source_in_the_middle_of_sparks_read_is_one_sentence(
     def read() -> None:
         with reader.snapshot(plan) as snapshot:
             source.execute(fault)
-            snapshot.frame.count()
+            rows_read(snapshot, by)
 
     with pytest.raises(kind, match=rf"shop\.public\.orders: .*{told}") as caught:
         read()
