@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1]
 OWN = {
     "incremental_assets/adapters/databases/postgresql",
     "incremental_assets/adapters/databases/sqlite",
+    "incremental_assets/adapters/databases/mysql",
     # The demo's source is a PostgreSQL, and the checkpoints lie in either of the two.
     "incremental_assets/demo",
     "incremental_assets/adapters/checkpoints",
@@ -23,8 +24,9 @@ WORDS = {
     "incremental_assets/core/planning/preflight.py": "pg_upgrade in the cure of an exchanged source",
     "incremental_assets/cli/main.py": "the help of the demo",
     "incremental_assets/cli/findings.py": "the name of a privilege in a cure",
+    "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
-NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|oracle", re.IGNORECASE)
+NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|mariadb|oracle", re.IGNORECASE)
 
 
 def code(text: str) -> str:

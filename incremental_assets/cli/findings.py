@@ -58,7 +58,7 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
             name,
             "guarantee",
             "other users' transactions cannot be seen, so that runs are best_effort",
-            f"grant pg_read_all_stats; {_SQL}",
+            f"grant {facts.privilege}; {_SQL}",
         )
     elif not facts.tracks_activities:
         yield _warn(

@@ -56,6 +56,8 @@ class SourceFacts:
     zone: str
     """The database's own time zone."""
     clock: datetime
+    privilege: str = ""
+    """Which one shows the transactions of other users."""
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty where there is none."""
     tables: tuple[TableFacts, ...] = ()

@@ -41,6 +41,7 @@ class Arrival(StrEnum):
     FOREIGN = "foreign"
     MATERIALIZED = "materialized"
     VIEW = "view"
+    UNTRACKED = "untracked"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -74,6 +74,7 @@ def read_facts(asked: psycopg.RawCursor[Any], wanted: Sequence[Wanted]) -> Sourc
         is_replica=is_replica,
         zone=database_zone(asked),
         clock=clock,
+        privilege="pg_read_all_stats",
         login_trigger=login_trigger or "",
         tables=tuple(tables),
     )
