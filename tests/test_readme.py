@@ -32,7 +32,7 @@ COMMANDS = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf
 COPIES = (ROOT / "docs" / "reference" / "copies.md").read_text(encoding="utf-8")
 CHECKPOINTS = (ROOT / "docs" / "reference" / "checkpoints.md").read_text(encoding="utf-8")
 BENCHMARKS = ROOT / "docs" / "benchmarks.json"
-KEYS, _ = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8"), re.DOTALL)
+KEYS, *_ = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 def blocks(language: str, *pages: str) -> list[str]:

@@ -163,6 +163,37 @@ def test_a_statement_that_only_reads_does_not_hold_the_bound(shop: Shop) -> None
     reader.close()
 
 
+def test_a_function_that_writes_in_a_select_holds_the_bound(shop: Shop) -> None:
+    spec, probe, reader = orders(shop), SqlProbe(shop.address, "shop"), shop.connect()
+    shop.execute(
+        "CREATE TABLE two (n int)",
+        "INSERT INTO two VALUES (1), (2)",
+        "CREATE FUNCTION written() RETURNS int BEGIN DECLARE x int; SET x = SLEEP(1.5); INSERT INTO orders (note) VALUES ('by a SELECT'); RETURN x; END",
+    )
+    with elsewhere(lambda: reader.cursor().execute("SELECT written(), n FROM two")):
+        time.sleep(2.5)
+        found = probe.bound()
+        _, state = synced(probe, spec)
+    reader.close()
+    assert found.oldest is not None
+    assert (found.clock - found.oldest).total_seconds() > 2
+    assert synced(probe, spec, state)[0] >= 2
+
+
+def test_a_list_of_transactions_that_was_read_a_moment_ago_is_read_anew(shop: Shop) -> None:
+    """Else it would show our last question, and not the transaction that began since."""
+    orders(shop)
+    connections, writer = contract.dialect_of("mariadb").connections(shop.address), shop.connect()
+    with connections.session() as session:
+        assert session.bound(()).oldest is None
+        writer.begin()
+        writer.cursor().execute("INSERT INTO orders (note) VALUES ('since')")
+        found = session.bound(())
+    writer.close()
+    assert found.oldest is not None
+    assert found.blind == ""
+
+
 def test_a_list_of_transactions_that_others_keep_old_is_not_trusted(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
