@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,15 +10,15 @@ from pathlib import Path
 import psycopg
 
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.adapters.databases.spark_source import SparkSnapshot
 from incremental_assets.core.config.load import load
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.target import Commit, Target
-from incremental_assets.core.ports import Ports, Snapshot
+from incremental_assets.core.ports import GoneRows, Ports, Snapshot
 from incremental_assets.core.syncing.sync_many import attempt
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from resources.runtime import Runtime
@@ -92,7 +93,7 @@ def remember(config: Path) -> int:
     try:
         (source,) = runtime.configuration.sources
         specs, probe = runtime.specs(source.name).specs, runtime.probe(source.name)
-        ports = Ports(probe, Unread(probe), Uncounted(), Nowhere(), runtime.checkpoints)
+        ports = Ports(probe, Unread(probe), Uncounted(), Rowless(runtime.configuration.lake), runtime.checkpoints)
         for _ in range(
             2
         ):  # the second one settles: its fingerprint begins at the watermark, as in a source that stands still
@@ -112,16 +113,16 @@ class Unread:
         self._probe = probe
 
     @contextmanager
-    def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
+    def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
         """As the real one, without a frame."""
         with self._probe.snapshot(plan) as held:
-            yield SparkSnapshot(held.rows, held.rejected, held.nulls, held.highest, held.fingerprint, frame=None)
+            yield held
 
 
 class Uncounted:
     """Implements `core.ports.Stage`: a batch of as many rows as the source says."""
 
-    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Believed."""
         return Batch(plan.commit_ids.batch_id, snapshot.rows, "")
 
@@ -129,22 +130,45 @@ class Uncounted:
         """Nothing was kept."""
 
 
-class Nowhere:
-    """Implements what a sync needs of `core.ports.Lake`: a table whose only version is the last commit."""
+class Rowless:
+    """Implements what a sync needs of `core.ports.Lake`: every commit is in the table's log, as a look lists it, and adds no file."""
 
-    def __init__(self) -> None:
+    def __init__(self, lake: str) -> None:
+        self._lake = lake
         self._targets: dict[TableId, Target] = {}
 
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The last commit, untouched by others."""
         return self._targets.get(spec.id)
 
+    def version(self, spec: TableSpec) -> int | None:
+        """Of the last commit; -1 before the first."""
+        target = self._targets.get(spec.id)
+        return -1 if target is None else target.version
+
     def find(self, spec: TableSpec, batch_id: str) -> Commit | None:
         """Nothing was ever left open."""
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
-        """Committed, in a manner of speaking."""
-        table, commit_ids = plan.spec.id, plan.commit_ids
-        version = self._targets[table].version + 1 if table in self._targets else 1
+        """Committed, without its rows."""
+        table, commit_ids, version = plan.spec.id, plan.commit_ids, self.version(plan.spec) + 1
+        log = Path(table_path(self._lake, table)) / "_delta_log"
+        log.mkdir(parents=True, exist_ok=True)
+        actions = (_TABLE if version == 0 else ()) + ({"commitInfo": {"operation": "WRITE"}},)
+        (log / f"{version:020}.json").write_text("\n".join(map(json.dumps, actions)), encoding="utf-8")
         self._targets[table] = Target(f"id of {table}", commit_ids.app_id, version, commit_ids.seq, state)
         return Commit(f"id of {table}", version, RowCounts(read=batch.rows, inserted=batch.rows), state)
+
+
+_TABLE: tuple[dict[str, object], ...] = (
+    {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+    {
+        "metaData": {
+            "id": "rowless",
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": '{"type": "struct", "fields": []}',
+            "partitionColumns": [],
+            "configuration": {},
+        }
+    },
+)

@@ -22,7 +22,7 @@ BEGUN, SPANS = "BENCH_BEGUN", "BENCH_SPANS"
 
 PARTS = (
     ("incremental_assets.cli.commands.sync", "survey", "catalogue: which tables are there, and what has landed"),
-    ("incremental_assets.cli.commands.sync", "moving_of", "probe: has anything moved"),
+    ("incremental_assets.cli.commands.sync", "look", "probe: has anything moved"),
     ("incremental_assets.cli.dagster_runs", "DagsterRuns.__init__", "Dagster: definitions"),
     ("incremental_assets.cli.dagster_runs", "DagsterRuns.sync", "Dagster: the run and its events"),
     ("incremental_assets.adapters.databases.probe", "SqlProbe.observe", "probe: bound and fingerprint"),

@@ -9,21 +9,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from incremental_assets.adapters.databases.dialect import Address
+    from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.ports import Lake, Stage
 
 Session = Callable[[], "SparkSession"]
 
 
-def open_lake(root: str, session: Session, address: Address) -> Lake:
+def open_lake(root: str, session: Session, address: Address, tasks: Tasks) -> Lake:
     """Delta tables below `root`, and where the source is that they are compared with."""
     from incremental_assets.adapters.databases.registry import dialect_of
     from incremental_assets.adapters.delta.lake import DeltaLake
 
-    return DeltaLake(root, session, dialect_of(address.dialect).reader(address))
+    return DeltaLake(root, session, dialect_of(address.dialect).reader(address), tasks)
 
 
-def open_stage(root: str, session: Session) -> Stage:
+def open_stage(root: str, session: Session, tasks: Tasks) -> Stage:
     """Staged batches below `root`."""
     from incremental_assets.adapters.delta.stage import ParquetStage
 
-    return ParquetStage(root, session)
+    return ParquetStage(root, session, tasks)

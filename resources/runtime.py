@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
     from incremental_assets.adapters.databases.probe import SqlProbe
     from incremental_assets.adapters.spark.session import Work
+    from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.load import Configuration
     from incremental_assets.core.model.table import TableId, TableShape
     from resources.spark import SparkResource
@@ -30,16 +31,22 @@ for loads, while first loads of as much took as long in either."""
 
 
 class Runtime:
-    """Opens nothing when it is made. A session begins when rows are first read, measured or written; everything is kept until `close`."""
+    """Opens nothing when it is made. A session begins when rows are first read, measured or written; everything is kept until `close`.
 
-    def __init__(self, configuration: Configuration, spark: SparkResource | None = None) -> None:
-        self.configuration = configuration
+    Without `writes` the checkpoint table is only read, and no catalogue is remembered.
+    """
+
+    def __init__(
+        self, configuration: Configuration, spark: SparkResource | None = None, *, writes: bool = True
+    ) -> None:
+        self.configuration, self._writes = configuration, writes
         self.observer = Observers()
         self._spark = spark
         self._lock = threading.RLock()
         self._checkpoints: SqlCheckpoints | None = None
         self._probes: dict[str, SqlProbe] = {}
         self._ports: dict[str, Ports] = {}
+        self._tasks: Tasks | None = None
         self._remembered: dict[str, tuple[TableShape, ...]] = {}
         self._foreseen: set[TableId] = set()
 
@@ -60,7 +67,7 @@ class Runtime:
         """The memory of what has landed."""
         with self._lock:
             if self._checkpoints is None:
-                self._checkpoints = open_checkpoints(self.configuration.checkpoints)
+                self._checkpoints = open_checkpoints(self.configuration.checkpoints, writes=self._writes)
             return self._checkpoints
 
     @property
@@ -88,12 +95,13 @@ class Runtime:
         with self._lock:
             if source not in self._ports:
                 probe, root, session = self.probe(source), self.configuration.lake, self._session
+                tasks = self._open_tasks()
                 where = address(self.configuration.source(source), self.configuration.path)
                 self._ports[source] = Ports(
                     probe=probe,
                     source=open_reader(probe, where, session),
-                    stage=open_stage(root, session),
-                    lake=open_lake(root, session, where),
+                    stage=open_stage(root, session, tasks),
+                    lake=open_lake(root, session, where, tasks),
                     checkpoints=self.checkpoints,
                     observer=self.observer,
                 )
@@ -104,7 +112,7 @@ class Runtime:
         shapes = self.probe(source).catalogue()
         # A sensor looks every minute, and the database's estimates of rows and bytes are no news.
         lasting = tuple(replace(shape, rows=0, bytes=0, pages=0) for shape in shapes)
-        if self._remembered.get(source) != lasting:
+        if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, shapes)
             self._remembered[source] = lasting
         return resolve_all(self.configuration.source(source), shapes)
@@ -127,6 +135,14 @@ class Runtime:
             self._foreseen.clear()
             if self._spark is not None:
                 self._spark.close()
+
+    def _open_tasks(self) -> Tasks:
+        """One for all sources, so that what their syncs bring at the same time is one job."""
+        from incremental_assets.adapters.spark.tasks import Tasks
+
+        if self._tasks is None:
+            self._tasks = Tasks(self._session)
+        return self._tasks
 
     def _session(self) -> SparkSession:
         return self.spark.session() if self.spark.is_open else self.spark.session(self._work())

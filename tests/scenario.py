@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.table import (
     Column,
     Cursor,
@@ -63,6 +64,7 @@ def orders(
     start: str | None = None,
     zone: str | None = None,
     size: int = 0,
+    deletes: Deletes = IGNORED,
 ) -> TableSpec:
     """The table on its usual terms: by `updated_at`, or by its sequence with `cursor="id"`; `size` in bytes, as the source's catalogue tells it."""
     kind = CursorType.INTEGER if cursor == "id" else CursorType.TIMESTAMP
@@ -76,6 +78,7 @@ def orders(
         holdback=holdback,
         future=future,
         start=None if start is None else CursorValue.parse(kind, start),
+        deletes=deletes,
     )
 
 

@@ -47,7 +47,7 @@ def test_every_verb_of_the_product_is_on_its_page_and_none_that_it_lacks() -> No
 
 
 def test_the_configuration_to_copy_is_without_a_mistake(tmp_path: Path) -> None:
-    (text,) = re.findall(r"<<'YAML'\n(.*?)\nYAML", README, re.DOTALL)
+    (text,) = blocks("yaml", README)
     (tmp_path / "shop.yaml").write_text(text)
     orders, events = load(tmp_path / "shop.yaml").source("shop").tables
     assert (orders.strategy, events.strategy) == (Strategy.UPSERT, Strategy.APPEND)

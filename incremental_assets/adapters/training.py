@@ -117,7 +117,7 @@ class Table:
         flags = f"{FLAGS[0]} string, {FLAGS[1]} string, {FLAGS[2]} string, {FLAGS[3]} boolean"
         frame = self.session.createDataFrame([(*row, None, None, None, False) for row in rows], f"{schema}, {flags}")
         highest = CursorValue(CursorType.INTEGER, str(max(row[1] for row in rows)))
-        return SparkSnapshot(len(rows), 0, 0, highest, None, "", None, frame)
+        return SparkSnapshot(len(rows), 0, 0, highest, None, "", None, None, lambda: frame)
 
     def _lake(self) -> DeltaLake:
         return DeltaLake(self.lake, lambda: self.session)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
 
 NOT_YET = {
-    "discover": "propose a sources.yaml from a database's catalogue",
-    "plan": "show what the next sync would do",
     "repair": "sync the drifted ranges again",
     "rollback": "take a table back to an earlier run",
     "replay": "validate quarantined rows again",
@@ -89,6 +87,33 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 
 
 @commands.command()
+@click.argument("url")
+@everywhere
+def init(config: Path | None, url: str, **_: Any) -> Answer:
+    """Write a sources.yaml from a database's catalogue.
+
+    URL is postgresql://user@host:port/database, or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
+    and stays there. Writes ./sources.yaml, or the file of --config, and never over one that is there.
+    """
+    from incremental_assets.cli.commands import init as verb
+
+    return verb.run(config, url)
+
+
+@commands.command()
+@everywhere
+@select
+def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Propose entries for tables that are not listed yet.
+
+    Key, cursor candidates by fitness, strategy and what to mend, per table of each configured source; the file stays as it is.
+    """
+    from incremental_assets.cli.commands import discover as verb
+
+    return verb.run(config, select)
+
+
+@commands.command()
 @everywhere
 @select
 @click.option("--full-refresh", is_flag=True, help="Read everything again, whatever the watermark says.")
@@ -111,6 +136,20 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     return verb.run(
         config, select, verb.Wishes(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
     )
+
+
+@commands.command()
+@everywhere
+@select
+def plan(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """What would the next sync do? Nothing is written.
+
+    Per table the SQL, the window, the rows that the source expects, the index, the guarantee, schema changes, files, and what would be
+    destroyed. Takes no lease and starts no Spark; exit 1 if a table would stop.
+    """
+    from incremental_assets.cli.commands import plan as verb
+
+    return verb.run(config, select)
 
 
 @commands.command()

@@ -18,11 +18,13 @@ CONFIG_VARIABLE = "INCREMENTAL_ASSETS_CONFIG"
 HOME_VARIABLE = "DAGSTER_HOME"
 _PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = _PACKAGE / "sources.yaml"
+HERE = Path("sources.yaml")
+"""Where `init` writes, and every verb looks before it takes the shipped file."""
 
 
 def config_path(config: Path | None) -> Path:
-    """`--config`, else the environment, else the shipped file."""
-    return config or Path(os.environ.get(CONFIG_VARIABLE) or SHIPPED)
+    """`--config`, else the environment, else the one of this folder, else the shipped file."""
+    return config or Path(os.environ.get(CONFIG_VARIABLE) or (HERE if HERE.is_file() else SHIPPED))
 
 
 def configured(config: Path | None) -> Configuration:
@@ -34,11 +36,11 @@ def configured(config: Path | None) -> Configuration:
 
 
 @contextmanager
-def opened(configuration: Configuration) -> Iterator[Runtime]:
+def opened(configuration: Configuration, *, writes: bool = True) -> Iterator[Runtime]:
     """A runtime that is closed at the end, whatever happens, a signal included; it has opened nothing yet."""
     from resources.runtime import Runtime
 
-    runtime = Runtime(configuration)
+    runtime = Runtime(configuration, writes=writes)
     with ended_by_signals():
         try:
             yield runtime

@@ -16,7 +16,7 @@ def everywhere(verb: Verb) -> Verb:
     config = click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else the shipped one.",
+        help="The configuration; default: $INCREMENTAL_ASSETS_CONFIG, else ./sources.yaml, else the shipped one.",
     )
     return config(
         click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, whatever happens.")(verb)

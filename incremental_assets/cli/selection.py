@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.answer import FAILED, Answer, Note, worst
@@ -13,6 +13,7 @@ from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.ports import Probe
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Survey:
     unreachable: dict[str, IncrementalAssetsError]
     problems: tuple[Problem, ...] = ()
     """What is wrong with a source as a whole, and so stands at no table."""
+    positions: Mapping[TableId, Checkpoint] = field(default_factory=dict)
+    """Where every table stood when the sources were asked."""
 
     def of(self, source: str) -> tuple[TableSpec, ...]:
         """The tables of one source that can be worked on."""
@@ -77,6 +80,7 @@ def survey(runtime: Runtime, patterns: Sequence[str]) -> Survey:
         tuple(trouble for trouble in troubles if trouble.table in wanted),
         unreachable,
         tuple(problems),
+        positions,
     )
 
 
@@ -94,6 +98,7 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Survey:
         tuple(spec for spec in specs if spec.id in wanted),
         tuple(trouble for trouble in troubles if trouble.table in wanted),
         {},
+        positions=positions,
     )
 
 

@@ -41,18 +41,27 @@ def _begin(work: Callable[[], Answer], answer: Future[Answer]) -> None:
 
 def as_they_end(works: Iterable[Callable[[], Answer]], parallel: int, left: Left = leave_running) -> Generator[Answer]:
     """The answers in the order in which they are reached, `parallel` works at a time. Whoever stops listening begins no other."""
-    ahead, begun = deque(works), set[Future[Answer]]()
+    return in_lanes([(works, parallel)], left)
+
+
+def in_lanes(
+    lanes: Iterable[tuple[Iterable[Callable[[], Answer]], int]], left: Left = leave_running
+) -> Generator[Answer]:
+    """The same of several such queues side by side, each with its own number of works at a time."""
+    queues = [(deque(works), max(1, parallel)) for works, parallel in lanes]
+    begun: dict[Future[Answer], int] = {}
     try:
-        while ahead or begun:
-            while ahead and len(begun) < max(1, parallel):
-                # Known before it begins: a signal may come at any step of this.
-                answer = Future[Answer]()
-                begun.add(answer)
-                _begin(ahead.popleft(), answer)
+        while begun or any(ahead for ahead, _ in queues):
+            for lane, (ahead, parallel) in enumerate(queues):
+                while ahead and list(begun.values()).count(lane) < parallel:
+                    # Known before it begins: a signal may come at any step of this.
+                    answer = Future[Answer]()
+                    begun[answer] = lane
+                    _begin(ahead.popleft(), answer)
             ended, _ = wait(begun, _HEARS_WITHIN, FIRST_COMPLETED)
             for answer in ended:
-                begun.remove(answer)
+                del begun[answer]
                 yield answer.result()
     except BaseException as why:
-        left(begun, why)
+        left(begun.keys(), why)
         raise

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint, State
@@ -17,9 +20,46 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observer
-from incremental_assets.core.planning.events import Checkpoint, Event
+from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
 from incremental_assets.core.planning.plan import CommitIds, Observation, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
+
+# --- keys, of both sides ---------------------------------------------------------------------------
+
+
+class Keys(Protocol):
+    """The keys of one table in one snapshot or at one version, by their places on a line; see `core.model.key_parts`."""
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """Keys and hashes by part, of those `within`; a part holds the places that are equal without their last `shift` bits."""
+
+    def texts(self, within: KeyParts) -> frozenset[str]:
+        """The canonical text of each key `within`."""
+
+
+class SourceKeys(Keys, Protocol):
+    """Of a snapshot of the source: of every row that it shows, whether a sync reads it or not."""
+
+    @property
+    def storage(self) -> tuple[tuple[int, int], ...]:
+        """See `KeysCompared`; empty where the source does not tell."""
+
+    def present(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """Those of the keys that the snapshot shows, looked for by their texts alone."""
+
+
+class CopyKeys(Keys, Protocol):
+    """Of one version of the copy: of the rows in it that are not marked as gone."""
+
+    def spread(self) -> KeySpread:
+        """How many there are, and between which places."""
+
+    def readable(self, text: str) -> str:
+        """A key's canonical text as people read it."""
+
+    def frame(self, texts: AbstractSet[str]) -> Any:
+        """The key's columns of these keys, as the stage takes them (a Spark DataFrame, or the fake's list)."""
+
 
 # --- the source, asked lightly: no Spark -----------------------------------------------------------
 
@@ -44,6 +84,9 @@ class Probe(Protocol):
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, counted by the source in one snapshot."""
+
+    def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
+        """The table's keys, in a snapshot of their own that is held until the block ends."""
 
 
 # --- the source, read for real ---------------------------------------------------------------------
@@ -81,8 +124,16 @@ class Snapshot(Protocol):
         """Of what the next sync would read."""
 
     @property
+    def parts(self) -> Any:
+        """The rows, as tasks read them side by side; None where they come as a frame alone."""
+
+    @property
     def frame(self) -> Any:
-        """The rows, as the stage takes them (a Spark DataFrame, or the fake's list)."""
+        """The same rows in one (a Spark DataFrame, or the fake's list)."""
+
+    @property
+    def keys(self) -> SourceKeys | None:
+        """The keys of the whole table, where the plan compares them."""
 
 
 class Source(Protocol):
@@ -92,11 +143,23 @@ class Source(Protocol):
         """Open one snapshot, after the plan's bound was taken."""
 
 
+class GoneRows(Protocol):
+    """Keys that are gone from the source."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+
+    @property
+    def frame(self) -> Any:
+        """See `CopyKeys.frame`; None where there are none."""
+
+
 class Stage(Protocol):
     """Keeps what was read until it has landed."""
 
-    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
-        """Write the snapshot's rows durably and verify them. Raises StageBroken."""
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
+        """Write the snapshot's rows durably, and behind them the keys that are gone, and verify them. Raises StageBroken."""
 
     def discard(self, table: TableId, batch_id: str) -> None:
         """Remove a batch, whole or half; silent if there is none."""
@@ -161,6 +224,9 @@ class LakeAuditor(Protocol):
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
 
+    def keys(self, spec: TableSpec) -> CopyKeys | None:
+        """The keys of the target as it is now; None where nothing of ours has landed."""
+
 
 class LakeCompactor(Protocol):
     """Upkeep of a copy's files."""
@@ -194,6 +260,12 @@ class Checkpoints(Protocol):
 
     def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table stands, in one round trip."""
+
+    def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
+        """Append the events of tables that stand still, at one moment and without a lease each.
+
+        Gives those of which nothing was recorded: the error where another run holds the table, None where it has moved on since.
+        """
 
     def remember_verified(self, table: TableId, verified: Verified) -> None:
         """Keep how far the copy was found equal to its source."""

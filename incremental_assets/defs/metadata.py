@@ -37,6 +37,12 @@ _OWN_COLUMNS = (
     ),
     TableColumn(name="_sync_at", type="timestamp", description="When it landed."),
 )
+_DELETED_AT = TableColumn(
+    name="_sync_deleted_at",
+    type="timestamp",
+    description="When it was found gone from the source; empty while it is there.",
+)
+"""Of a table whose deletes are marked."""
 
 
 def of_table(table: TableId, uri: str, shape: TableShape | None) -> Metadata:
@@ -94,7 +100,8 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
         else None,
     }
     entries |= {f"seconds_{phase}": round(seconds, 3) for phase, seconds in report.phases}
-    entries |= _columns_of(spec.id, spec.columns, spec.key)
+    own = (*_OWN_COLUMNS, _DELETED_AT) if spec.deletes.marks else _OWN_COLUMNS
+    entries |= _columns_of(spec.id, spec.columns, spec.key, own)
     entries["dagster/row_count"] = rows
     return {key: value for key, value in entries.items() if value is not None}
 
@@ -133,11 +140,13 @@ def severity_of(verdict: Verdict) -> AssetCheckSeverity:
     return AssetCheckSeverity.ERROR if verdict.severity is Severity.ERROR else AssetCheckSeverity.WARN
 
 
-def _columns_of(table: TableId, columns: tuple[Column, ...], key: tuple[str, ...]) -> dict[str, Any]:
+def _columns_of(
+    table: TableId, columns: tuple[Column, ...], key: tuple[str, ...], own: tuple[TableColumn, ...] = _OWN_COLUMNS
+) -> dict[str, Any]:
     lineage = {
         column.name: [TableColumnDep(asset_key=source_key(table), column_name=column.name)] for column in columns
     }
-    schema = TableSchema(columns=[*(_column(column, column.spark_type, key) for column in columns), *_OWN_COLUMNS])
+    schema = TableSchema(columns=[*(_column(column, column.spark_type, key) for column in columns), *own])
     return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}
 
 

@@ -63,6 +63,7 @@ class LiteralSnapshot:
     nulls: int = 0
     highest: CursorValue | None = None
     fingerprint: Fingerprint | None = None
+    parts: None = None
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The source that the SQL towards PostgreSQL is tried on."""
+"""The source that the SQL towards PostgreSQL is tried on, and who writes the commits of a lake."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.source import READER, Source
 
@@ -23,3 +24,11 @@ def source(
         probe.close()
     # Roles outlive the database of a test.
     found.execute(f"REVOKE pg_read_all_stats FROM {READER}", f"ALTER ROLE {READER} RESET ALL")
+
+
+@pytest.fixture(params=["direct", pytest.param("ordinary", marks=pytest.mark.acceptance)])
+def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Commits of our own wherever they may be, or all of them by Spark's writer."""
+    if request.param == "ordinary":
+        monkeypatch.setattr(direct, "written", lambda *_: None)
+    return str(request.param)

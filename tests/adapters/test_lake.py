@@ -40,7 +40,7 @@ def at(number: int) -> CursorValue:
 
 
 @pytest.fixture
-def desk(spark: SparkSession, tmp_path: Path) -> Desk:
+def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
     return Desk(tmp_path / "lake", spark)
 
 

@@ -27,7 +27,7 @@ ROWS: list[Row] = [(1, "a", 10), (2, "b", 20), (3, None, 30)]
 
 
 @pytest.fixture
-def desk(spark: SparkSession, tmp_path: Path) -> Desk:
+def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
     return Desk(tmp_path / "lake", spark)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,8 +54,11 @@ def test_literals_mean_what_they_say_under_either_setting(source: Source) -> Non
             assert connection.execute(f"SELECT {literal(name)}".encode()).fetchone() == (name,)
 
 
-def test_a_table_of_hostile_names_is_read_counted_and_hashed(source: Source, spark: SparkSession) -> None:
-    from tests.adapters.reading import measured, rows_of
+@pytest.mark.parametrize("by", ["task", "Spark"])
+def test_a_table_of_hostile_names_is_read_counted_and_hashed(
+    source: Source, spark: SparkSession, tmp_path: Path, by: str
+) -> None:
+    from tests.adapters.reading import copied, measured, rows_of
 
     (table,) = _hostile_tables(source, HOSTILE[:1])
     probe = source.open()
@@ -63,7 +67,8 @@ def test_a_table_of_hostile_names_is_read_counted_and_hashed(source: Source, spa
     assert spec.shape.names == HOSTILE
     state = synced(probe, spec)
     assert observe(probe, spec, state).fingerprint == state.fingerprint
-    _, frame = rows_of(spark, source, planned(probe, spec))
+    plan = planned(probe, spec)
+    frame = copied(spark, source, plan, tmp_path) if by == "task" else rows_of(spark, source, plan)[1]
     assert tuple(frame.columns[: len(HOSTILE)]) == HOSTILE
     assert measured(frame, spec.columns) == probe.measure(spec, (Window(None, None),))[0]
     assert (frame.count(), _canary(source)) == (2, 1)

@@ -35,9 +35,10 @@ NUMBER = Cursor("n", CursorType.INTEGER, nulls=NullPolicy.ALWAYS)
 
 
 class Copy:
-    """Source, stage and lake of one test, as a sync uses them."""
+    """Source, stage and lake of one test, as a sync uses them. `by`: who reads the rows, a task or Spark itself."""
 
-    def __init__(self, source: Source, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, source: Source, spark: SparkSession, folder: Path, by: str = "task") -> None:
+        self.by = by
         self.source, self.probe = source, source.open()
         self.lake = DeltaLake(str(folder), lambda: spark, JdbcReader(source.address()))
         self.stage = ParquetStage(str(folder), lambda: spark)
@@ -55,14 +56,14 @@ class Copy:
     def sync(self, spec: TableSpec) -> Commit:
         plan = self.plan(spec)
         with self.reader.snapshot(plan) as snapshot:
-            batch = self.stage.write(plan, snapshot)
+            batch = self.stage.write(plan, snapshot if self.by == "task" else replace(snapshot, parts=None))
             self.previous = landed_state(plan, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
         return self.lake.apply(plan, batch, self.previous)
 
 
-@pytest.fixture
-def copy(source: Source, spark: SparkSession, tmp_path: Path) -> Copy:
-    return Copy(source, spark, tmp_path / "lake")
+@pytest.fixture(params=["task", pytest.param("Spark", marks=pytest.mark.acceptance)])
+def copy(request: pytest.FixtureRequest, source: Source, spark: SparkSession, tmp_path: Path) -> Copy:
+    return Copy(source, spark, tmp_path / "lake", request.param)
 
 
 def test_a_database_that_takes_no_connection_of_sparks_is_one_sentence(source: Source, spark: SparkSession) -> None:
@@ -72,8 +73,13 @@ def test_a_database_that_takes_no_connection_of_sparks_is_one_sentence(source: S
         nobody.bind(("127.0.0.1", 0))
         elsewhere = source.address(port=nobody.getsockname()[1])
         reader = SparkSource(probe, elsewhere, lambda: spark)
+
+        def read() -> None:
+            with reader.snapshot(planned(probe, spec)) as snapshot:
+                snapshot.frame.count()
+
         with pytest.raises(SourceUnreachable, match=r"orders: the connection to .* was lost while .*next sync goes on"):
-            reader.snapshot(planned(probe, spec)).__enter__()
+            read()
 
 
 def test_a_source_that_takes_too_long_to_find_its_rows_is_told_with_the_cure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
+from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Ports
 from tests.fakes import FakeProbe, SimulatedDatabase, World
 from tests.scenario import shop
@@ -49,6 +51,10 @@ class Probe(FakeProbe):
         super().__init__(database)
         self.bound: Callable[[], Bound] = database.bound
 
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """As a database that cannot explain."""
+        return tuple(CANNOT_TELL for _ in plans)
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -65,9 +71,9 @@ class Outside:
 class FakeRuntime:
     """`resources.runtime.Runtime` as far as the verbs know it."""
 
-    def __init__(self, configuration: Configuration, outside: Outside) -> None:
-        self.configuration, self._outside, self.observer = configuration, outside, Observers()
-        self.checkpoints = SqlCheckpoints(configuration.checkpoints)
+    def __init__(self, configuration: Configuration, outside: Outside, *, writes: bool) -> None:
+        self.configuration, self._outside, self.observer, self._writes = configuration, outside, Observers(), writes
+        self.checkpoints = SqlCheckpoints(configuration.checkpoints, writes=writes)
 
     @property
     def process(self) -> str:
@@ -93,7 +99,8 @@ class FakeRuntime:
     def specs(self, source: str) -> Resolved:
         """Resolved as ever."""
         shapes = self.probe(source).catalogue()
-        self.checkpoints.remember_catalogue(source, shapes)
+        if self._writes:
+            self.checkpoints.remember_catalogue(source, shapes)
         return resolve_all(self.configuration.source(source), shapes)
 
     def expect_full_reads(self, whole: Iterable[TableId]) -> None:
@@ -150,7 +157,10 @@ def call(
     monkeypatch.setenv("INCREMENTAL_ASSETS_CONFIG", str(config))
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     monkeypatch.setenv("DAGSTER_DISABLE_TELEMETRY", "1")
-    monkeypatch.setattr("resources.runtime.Runtime", lambda configuration: FakeRuntime(configuration, outside))
+    monkeypatch.setattr(
+        "resources.runtime.Runtime",
+        lambda configuration, *, writes=True: FakeRuntime(configuration, outside, writes=writes),
+    )
 
     def one(*arguments: str) -> Said:
         capsys.readouterr()

@@ -29,7 +29,7 @@ def test_a_verb_whose_turn_has_not_come_says_so_by_name(call: Call, verb: str) -
         ("backfill", "--select", "public.orders"),
         ("demo", "--scale", "lots"),
         ("status", "--select", "nothing.like.it"),
-        ("plan",),
+        ("rollback",),
     ],
 )
 def test_a_wrong_command_line_is_2_in_one_document_and_one_sentence(call: Call, arguments: tuple[str, ...]) -> None:

@@ -21,8 +21,11 @@ def test_the_verbs_are_those_of_the_readme() -> None:
         "coverage",
         "demo",
         "dev",
+        "discover",
         "doctor",
         "engine",
+        "init",
+        "plan",
         "reset",
         "schema",
         "status",
@@ -41,7 +44,7 @@ def test_every_verb_and_every_option_is_explained(verb: str) -> None:
     assert [option.name for option in options if not option.help] == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["sync", "--help"], ["plan"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["sync", "--help"], ["rollback"], ["--version"]])
 def test_nothing_heavy_is_imported_to_answer(arguments: list[str]) -> None:
     program = (
         "import sys\nfrom incremental_assets.cli.entrypoint import run\nfrom incremental_assets.cli.main import commands\n"
@@ -52,7 +55,7 @@ def test_nothing_heavy_is_imported_to_answer(arguments: list[str]) -> None:
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("verb", ["status", "reset", "doctor", "sync"])
+@pytest.mark.parametrize("verb", ["status", "reset", "doctor", "sync", "plan"])
 def test_a_verb_that_moves_no_rows_needs_no_dagster_and_no_spark(verb: str) -> None:
     program = (
         f"import sys, incremental_assets.cli.commands.{verb}, resources.runtime, incremental_assets.adapters.databases.probe, incremental_assets.adapters.checkpoints.store\n"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
+from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import SourceUnreachable
@@ -344,3 +347,26 @@ def test_a_sync_that_fails_before_it_begins_leaves_a_row_with_its_sentence(
         assert (last.kind, last.detail) == (EventKind.FAILED, "shop: localhost:5432 does not answer")
     assert memory.position(ORDERS).state is not None, "what had landed stays"
     assert call("status", "--json", "--offline").tables["public.orders"]["last_status"] == "failed"
+
+
+def test_an_idle_table_costs_no_lease_and_all_of_them_one_transaction(
+    call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monday(outside.world.database)
+    call("sync")
+    outside.world.pass_time(3600)
+    writes, begin = [], Database.transaction
+
+    @contextmanager
+    def counted(self: Database, *, writes: bool = False, seen: list[bool] = writes) -> Iterator[Connection]:
+        seen.append(writes)
+        with begin(self, writes=writes) as connection:
+            yield connection
+
+    monkeypatch.setattr(Database, "transaction", counted)
+    monkeypatch.setattr(SqlCheckpoints, "lease", None)
+
+    said = call("sync", "--json")
+
+    assert {entry["status"] for entry in said.tables.values()} == {"idle"}
+    assert writes.count(True) == 2, "one for the catalogue, one for all tables"

@@ -18,7 +18,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.target import Commit
-from incremental_assets.core.ports import Checkpoints, Lake, Lease, Ports, Snapshot, Source, Stage
+from incremental_assets.core.ports import Checkpoints, GoneRows, Lake, Lease, Ports, Snapshot, Source, Stage
 
 
 class Point(StrEnum):
@@ -94,8 +94,8 @@ class _Source(_Wrapped):
 class _Stage(_Wrapped):
     inner: Stage
 
-    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
-        batch = self.inner.write(plan, snapshot)
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
+        batch = self.inner.write(plan, snapshot, gone)
         self.hook(Point.STAGED, plan.spec.id)
         return batch
 

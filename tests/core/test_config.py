@@ -23,6 +23,7 @@ from incremental_assets.core.config.settings import BackfillTerms
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
 
@@ -55,7 +56,7 @@ sources:
     every: 30s
     refresh_every: 12h
     partitions: {every: week, from: 2024-01-01}
-    defaults: {lookback: 5m, holdback: 1m, freshness: {warn: 30m, fail: 2h}, tags: {team: shop}, owners: [team:shop]}
+    defaults: {deletes: {mode: soft, column: state, is: gone, then: keep}, lookback: 5m, holdback: 1m, freshness: {warn: 30m, fail: 2h}, tags: {team: shop}, owners: [team:shop]}
     tables:
       - "public.orders:updated_at:timestamp!upsert"
       - "public.events:event_time:timestamp@2025-01-01"
@@ -65,7 +66,7 @@ sources:
         strategy: upsert
         primary_key: [id, line]
         history: none
-        deletes: {mode: ignore}
+        deletes: {mode: diff, every: 6h, max_fraction: 0.1, then: remove}
         lookback: 15m
         holdback: 0s
         future: quarantine
@@ -156,6 +157,7 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
         pii=("email",),
         reconciliation=Severity.WARN,
         compact=Compact.NEVER,
+        deletes=Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(hours=6), 0.1),
         line=26,
     )
 
@@ -326,3 +328,13 @@ def one_source(folder: Path, more: str) -> SourceConfig:
     path = folder / "sources.yaml"
     path.write_text(text + "".join(f"    {key}\n" for key in keys if key))
     return config.load(path).source("shop")
+
+
+def test_how_a_table_follows_deletes_is_its_own_or_the_defaults_and_says_nothing_to_one_that_is_read_whole(
+    tmp_path: Path, shop: SourceConfig
+) -> None:
+    assert table(shop, "a.b").deletes == Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(hours=6), 0.1)
+    assert table(shop, "orders").deletes == Deletes(DeleteMode.SOFT, Then.KEEP, column="state", value="gone")
+    assert table(shop, "countries").deletes == IGNORED
+    plain = loaded(tmp_path, WHOLE.replace("every: 6h, max_fraction: 0.1, then: remove", "every: 0s"))
+    assert table(plain.source("shop"), "a.b").deletes == Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(), 0.2)

@@ -29,7 +29,14 @@ EditorLoader.yaml_implicit_resolvers = {
 }
 
 
-TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "integer": int}
+TYPES: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
 NOTES = {"$schema", "$defs", "title", "description", "default", "examples", "format"}
 
 
@@ -54,8 +61,8 @@ KEYWORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
     "oneOf": lambda value, options, _: sum(fits(value, option) for option in options) == 1,
     "pattern": lambda value, pattern, _: of_type(value, str, lambda: bool(re.search(pattern, value))),
     "minLength": lambda value, least, _: of_type(value, str, lambda: len(value) >= least),
-    "minimum": lambda value, least, _: of_type(value, int, lambda: value >= least),
-    "maximum": lambda value, most, _: of_type(value, int, lambda: value <= most),
+    "minimum": lambda value, least, _: of_type(value, TYPES["number"], lambda: value >= least),
+    "maximum": lambda value, most, _: of_type(value, TYPES["number"], lambda: value <= most),
     "minItems": lambda value, least, _: of_type(value, list, lambda: len(value) >= least),
     "items": lambda value, item, _: of_type(value, list, lambda: all(fits(each, item) for each in value)),
     "minProperties": lambda value, least, _: of_type(value, dict, lambda: len(value) >= least),
@@ -127,7 +134,8 @@ def test_the_schema_accepts_the_file_as_shipped_and_every_key_of_the_contract() 
         ("orders:updated_at:timestamp!upsert", "orders:updated_at"),
         ("type: datetime", "type: date time"),
         ("history: none", "history: scd2"),
-        ("deletes: {mode: ignore}", "deletes: {mode: diff}"),
+        ("deletes: {mode: diff, every: 6h", "deletes: {mode: difference, every: 6h"),
+        ("max_fraction: 0.1", "max_fraction: 1.1"),
         ("future: quarantine", "columns: {exclude: [x]}"),
         ("every: week", "every: weak"),
         ("lookback: 15m", "lookback: 15x"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy, TableSpec
-from incremental_assets.core.syncing.idle import IdleNews, keep
+from incremental_assets.core.planning.plan import Request
+from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.idle import IdleTable, finish, keep
 from incremental_assets.core.syncing.pending import look_over
 from tests.fakes import FakeProbe, World
 from tests.scenario import ORDERS, order, orders, shop
@@ -12,8 +14,13 @@ from tests.scenario import ORDERS, order, orders, shop
 NUMBERED = orders(Strategy.APPEND, cursor="id")
 
 
-def looked(world: World, spec: TableSpec) -> tuple[IdleNews, ...]:
-    """What a sensor's look makes of one table that did not move."""
+def looked(world: World, spec: TableSpec) -> tuple[IdleTable, ...]:
+    """What a look comes to of one table that did not move, where that is news."""
+    return tuple(each for each in unmoved(world, spec) if each.is_news)
+
+
+def unmoved(world: World, spec: TableSpec) -> tuple[IdleTable, ...]:
+    """What a look comes to of one table that did not move."""
     positions = world.checkpoints.positions()
     seen = FakeProbe(world.database).observe([ObserveRequest(spec, positions[ORDERS].state)])
     moved, stopped, still = look_over([spec], positions, seen)
@@ -97,3 +104,46 @@ def test_what_a_sync_has_landed_since_is_not_turned_back() -> None:
 
     keep(still, world.checkpoints)
     assert world.checkpoints.position(ORDERS).state == after
+
+
+def test_syncs_of_idle_tables_leave_what_a_sync_of_each_would() -> None:
+    together, alone, spec = landed(orders()), landed(orders()), orders()
+
+    (report,) = finish(unmoved(together, spec), Request("run"), together.ports())
+    each = alone.sync(spec)
+
+    assert report.status is Status.IDLE
+    assert (report.new_watermark, report.settled, report.reason) == (each.new_watermark, each.settled, each.reason)
+    assert together.checkpoints.kinds(ORDERS) == alone.checkpoints.kinds(ORDERS)
+    left, expected = (world.checkpoints.position(ORDERS).state for world in (together, alone))
+    assert left is not None
+    assert expected is not None
+    assert (left.position, left.coverage, left.clock) == (expected.position, expected.coverage, expected.clock)
+    assert together.memory.leases == {}
+
+
+def test_an_idle_table_that_another_run_holds_is_busy() -> None:
+    world, spec = landed(orders()), orders()
+    still = unmoved(world, spec)
+    with world.checkpoints.lease(ORDERS, "another run"):
+        (report,) = finish(still, Request("run"), world.ports())
+    assert report.status is Status.BUSY
+    assert "idle" not in world.checkpoints.kinds(ORDERS)
+
+
+def test_an_idle_table_whose_copy_another_hand_changed_is_left_to_a_sync_of_its_own() -> None:
+    world, spec = landed(orders()), orders()
+    still = unmoved(world, spec)
+    world.lake.foreign(ORDERS, "DELETE", [])
+
+    assert finish(still, Request("run"), world.ports()) == ()
+    assert "idle" not in world.checkpoints.kinds(ORDERS)
+
+
+def test_a_table_that_a_sync_has_landed_in_since_is_left_to_a_sync_of_its_own() -> None:
+    world, spec = landed(orders()), orders()
+    still = unmoved(world, spec)
+    order(world.database, "dan", world.database.stamp())
+    world.sync(spec)
+
+    assert finish(still, Request("run"), world.ports()) == ()

@@ -17,6 +17,7 @@ from incremental_assets.core.errors import (
     TableMissing,
 )
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
 from incremental_assets.core.planning.events import Checkpoint
 
@@ -187,3 +188,29 @@ def test_a_synced_table_that_the_source_has_no_more_is_missed() -> None:
     assert "its copy stays as it is" in str(missed.error)
     assert vanished(source(exclude=("returns",)), resolved, landed) == ()
     assert vanished(source(), resolved, {returns: Checkpoint()}) == (), "a reset forgets it"
+
+
+def soft(column: str, value: str | None = None) -> TableConfig:
+    deletes = Deletes(DeleteMode.SOFT, Then.REMOVE, column=column, value=value)
+    cursor = Cursor("updated_at", CursorType.TIMESTAMP)
+    return config(strategy=Strategy.UPSERT, cursor=cursor, primary_key=("id",), deletes=deletes)
+
+
+def test_the_column_in_which_the_source_marks_its_rows_is_there_and_can_be_compared() -> None:
+    columns = (*TYPES, "deleted", "state")
+    made = shape(columns=columns)
+    marked = replace(
+        made,
+        columns=tuple(
+            replace(each, source_type="boolean", spark_type="boolean") if each.name == "deleted" else each
+            for each in made.columns
+        ),
+    )
+    for right in (soft("at"), soft("state", "gone"), soft("deleted", "true"), soft("id", "1")):
+        assert resolve(right, marked).deletes == right.deletes
+    with pytest.raises(ColumnMissing, match="'removed'"):
+        resolve(soft("removed"), marked)
+    with pytest.raises(SourceRefused, match="a boolean has one in every row; write `is: true` beside it"):
+        resolve(soft("deleted"), marked)
+    with pytest.raises(SourceRefused, match=r"compares 'price', a numeric\(15,2\), with `is: 1`"):
+        resolve(soft("price", "1"), marked)

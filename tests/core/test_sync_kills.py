@@ -3,11 +3,13 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 
 from incremental_assets.core.errors import EngineLost, Overtaken
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
@@ -25,6 +27,9 @@ TERMS = {
     "append by a sequence": orders(Strategy.APPEND, cursor="id"),
     "full_refresh": orders(Strategy.FULL_REFRESH),
     "upsert, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT),
+    "upsert that follows deletes": orders(
+        Strategy.UPSERT, deletes=Deletes(DeleteMode.DIFF, every=timedelta(), max_fraction=0.9)
+    ),
     "append, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }
 
@@ -65,6 +70,8 @@ def later_sync(spec: TableSpec) -> Story:
     world.database.tick(86_400)
     order(world.database, "alan", world.database.stamp())
     order(world.database, "mary", world.database.stamp())
+    if spec.deletes.compares:
+        world.database.delete(ORDERS, {"customer": "ada"})
     return Story(world, Request("the-sync"))
 
 
@@ -97,6 +104,8 @@ def takeover(last_moment: str) -> Callable[[TableSpec], Story]:
         with pytest.raises(Killed):
             before.world.sync(spec, process=dying)
         order(before.world.database, "late", before.world.database.stamp())
+        if spec.deletes.compares:
+            before.world.database.delete(ORDERS, {"customer": "barbara"})
         return before
 
     return story
@@ -127,7 +136,7 @@ def run(story: Story, spec: TableSpec, process: Process) -> None:
 
 
 def assert_whole(world: World, spec: TableSpec, moment: str) -> None:
-    if spec.strategy is Strategy.FULL_REFRESH:
+    if spec.strategy is Strategy.FULL_REFRESH or spec.deletes.compares:
         world.database.tick(2 * 86_400)
     world.sync(spec)
     assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS)), moment

@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.plan import Request, SyncPlan
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.syncing.sync_many import as_they_land, sync_many
-from tests.fakes import World
+from tests.fakes import FakeStage, Process, World
 from tests.scenario import ORDERS_SHAPE, orders
 
 STAMP = "2024-01-29T09:00:00Z"
@@ -129,3 +131,68 @@ def test_no_table_is_no_report() -> None:
     made = world(tables(1))
     assert sync_many([], request, made.ports(), 4) == ()
     assert made.observer.reports == []
+
+
+def test_small_tables_are_at_work_all_together_beside_as_many_large_ones_as_were_asked_for() -> None:
+    large, small = 2**25, 30
+    specs = tables(*[large] * 3, *[1] * small)
+    made, lock, at_work, most = world(specs), threading.Lock(), {"large": 0, "small": 0}, {"large": 0, "small": 0}
+    together = threading.Barrier(2 + small, timeout=60)
+
+    class Meeting(FakeStage):
+        """All small tables and two large ones are there at the same time, or nobody gets any further."""
+
+        def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+            kind = "large" if plan.spec.shape.bytes == large else "small"
+            with lock:
+                at_work[kind] += 1
+                most[kind] = max(most[kind], at_work[kind])
+            if kind == "small" or plan.spec.id.name != "t2":
+                together.wait()
+            batch = super().write(plan, snapshot)
+            with lock:
+                at_work[kind] -= 1
+            return batch
+
+    ports = made.ports()
+    reports = sync_many(specs, request, replace(ports, stage=Meeting(made.stage.batches)), 2)
+
+    assert {report.status for report in reports} == {Status.LANDED}
+    assert most == {"large": 2, "small": small}
+
+
+def test_one_table_at_a_time_is_meant_of_small_ones_too() -> None:
+    specs = tables(1, 2, 3)
+    made = world(specs)
+    sync_many(specs, request, made.ports(), 1)
+    assert [table.name for table, phase in made.observer.phases if phase in ("plan", "landed")] == [
+        "t2", "t2", "t1", "t1", "t0", "t0",
+    ]  # fmt: skip
+
+
+def test_tables_that_are_synced_together_are_looked_at_together() -> None:
+    specs = tables(1, 2, 3)
+    made = world(specs)
+    sync_many(specs, request, made.ports(), 2)
+    for spec in specs:
+        made.database.insert(spec.id, id=10, customer="bob", status="new", updated_at=made.database.stamp())
+    made.pass_time(10)
+    process = Process("host:1")
+
+    reports = sync_many(specs, request, made.ports(process), 2)
+
+    assert [report.rows.read for report in reports] == [1, 1, 1]
+    assert process.moments.count("before observe") == 1
+
+
+def test_a_look_at_all_tables_that_fails_leaves_each_to_its_own() -> None:
+    specs = tables(1, 2)
+    made, process = world(specs), Process("host:1")
+
+    def fail() -> None:
+        raise SourceUnreachable("shop: the source does not answer")
+
+    process.at["before observe"] = fail
+    reports = sync_many(specs, request, made.ports(process), 2)
+
+    assert [report.status for report in reports] == [Status.LANDED, Status.LANDED]

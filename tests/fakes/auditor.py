@@ -10,7 +10,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.delta_table import DeltaTable
-from tests.fakes.rows import Row, inside, is_fit, key_of, own_columns, without
+from tests.fakes.rows import Row, inside, is_fit, is_marked, key_of, own_columns, standing, without
 from tests.fakes.source import measured
 
 
@@ -24,15 +24,15 @@ class FakeAuditor:
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
         """Rows and hash per window, of the rows that are there now."""
-        rows = self.landed(spec.id)
+        rows = self.living(spec)
         return lambda: tuple(measured(spec, window, rows) for window in windows)
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, against the source that this lake was given."""
         if self.database is None:
             raise ValueError("this lake was given no source to compare with")
-        fit = [row for row in self.database.rows(spec.id) if is_fit(row)]
-        here, there = (_in(spec, windows, rows) for rows in (fit, self.landed(spec.id)))
+        fit = [row for row in self.database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
+        here, there = (_in(spec, windows, rows) for rows in (fit, self.living(spec)))
         missing, extra = without(here, there), without(there, here)
         return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
 
@@ -42,18 +42,23 @@ class FakeAuditor:
             raise ValueError("this lake was given no source to compare with")
         unfit = [row for row in _in(spec, windows, self.database.rows(spec.id)) if not is_fit(row)]
         keys = {key_of(spec, row) for row in unfit}
-        found = [row for row in self.landed(spec.id) if key_of(spec, row) in keys]
+        found = [row for row in self.living(spec) if key_of(spec, row) in keys]
         return Outdated(len(found), _keys(spec, found))
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys held more than once."""
-        keys = [key_of(spec, row) for row in self.landed(spec.id)]
+        keys = [key_of(spec, row) for row in self.living(spec)]
         twice = {key: keys.count(key) for key in keys if keys.count(key) > 1}
         return Duplicates(len(twice), sum(twice.values()) - len(twice), tuple(str(key) for key in twice)[:10])
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows per window."""
-        return tuple(len(_in(spec, (window,), self.landed(spec.id))) for window in windows)
+        return tuple(len(_in(spec, (window,), self.living(spec))) for window in windows)
+
+    def living(self, spec: TableSpec) -> list[Row]:
+        """Of those that are not marked as gone."""
+        rows = self.tables[spec.id].rows if spec.id in self.tables else ()
+        return [own_columns(row) for row in (standing(spec, rows) if spec.deletes.marks else rows)]
 
     def landed(self, table: TableId) -> list[Row]:
         """The source's columns of every row."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.syncing.ledger import fold
 
 EXPIRY = 60.0
@@ -79,9 +79,9 @@ class FakeCheckpoints:
     @contextmanager
     def lease(self, table: TableId, run_id: str) -> Iterator[FakeLease]:
         """Take the table, or say who has it."""
-        held = self.memory.leases.get(table)
-        if held is not None and held.expires > self.memory.clock and held.owner not in self.memory.gone:
-            raise Busy(table, held.owner)
+        busy = self._busy(table)
+        if busy is not None:
+            raise busy
         token = next(_tokens)
         self.memory.leases[table] = Held(token, self.owner, self.memory.clock + EXPIRY)
         lease = FakeLease(self.memory, table, token)
@@ -99,6 +99,17 @@ class FakeCheckpoints:
         """Where every table stands."""
         return {table: self.position(table) for table in {event.table for event in self.memory.events}}
 
+    def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
+        """Append the events of those that nobody holds and that stand where they stood."""
+        others: dict[TableId, Busy | None] = {}
+        for each in unmoved:
+            busy = self._busy(each.table)
+            if busy is not None or self.position(each.table) != each.position:
+                others[each.table] = busy
+            elif each.event is not None:
+                self.memory.events.append(each.event)
+        return others
+
     def remember_verified(self, table: TableId, verified: Verified) -> None:
         """The last one counts."""
         self.memory.verified[table] = verified
@@ -106,6 +117,12 @@ class FakeCheckpoints:
     def verified(self) -> dict[TableId, Verified]:
         """What was last kept of every table."""
         return dict(self.memory.verified)
+
+    def _busy(self, table: TableId) -> Busy | None:
+        held = self.memory.leases.get(table)
+        if held is None or held.expires <= self.memory.clock or held.owner in self.memory.gone:
+            return None
+        return Busy(table, held.owner)
 
     def kinds(self, table: TableId) -> list[str]:
         """The story of one table, event by event."""

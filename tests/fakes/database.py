@@ -44,6 +44,8 @@ class Table:
     """Partitions that are attached."""
     apart: dict[int, dict[int, Stored]] = field(default_factory=dict)
     """Rows of partitions that are not."""
+    file: int = 1
+    """The number of the file that holds its rows, which changes when it is truncated."""
 
 
 @dataclass(eq=False)
@@ -249,6 +251,11 @@ class SimulatedDatabase:
         """One delete in a transaction of its own."""
         with self.transaction() as transaction:
             transaction.delete(table, where)
+
+    def truncate(self, table: TableId) -> None:
+        """Every row is gone, and the table has another file."""
+        found = self.tables[table]
+        found.rows, found.file = {}, found.file + 1
 
     def finish(self, transaction: Transaction, writes: dict[tuple[TableId, int], Row | None]) -> None:
         """The end of a transaction."""

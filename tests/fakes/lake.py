@@ -18,7 +18,8 @@ from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
-from tests.fakes.rows import Row, cursor_of, inside, is_gone, key_of, own_columns, rejected, without
+from tests.fakes.keys import FakeKeys
+from tests.fakes.rows import Row, cursor_of, inside, is_gone, is_live, key_of, own_columns, rejected, standing, without
 from tests.fakes.stage import FakeStage, nothing
 
 
@@ -107,7 +108,7 @@ class FakeLake(FakeAuditor):
             kept += [row] if kept.count(row) < bad.count(row) else []
         table = self._opened(spec, plan.commit_ids)
         self.moment("before commit")
-        good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(row)]
+        good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(spec, row)]
         table.commit(
             LogEntry(
                 table.rows,
@@ -131,6 +132,12 @@ class FakeLake(FakeAuditor):
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""
         return len(self.tables[spec.id].rows) if spec.id in self.tables else None
+
+    def keys(self, spec: TableSpec) -> FakeKeys | None:
+        """Of the rows that are there now."""
+        table = self.tables.get(spec.id)
+        rows = standing(spec, table.rows) if table else []
+        return FakeKeys.of(spec, rows) if table is not None and (table.landed or table.cleaned) else None
 
     def layout(self, spec: TableSpec) -> Layout:
         """What the commits since the last OPTIMIZE left, and the one file that this made."""
@@ -190,7 +197,9 @@ class FakeLake(FakeAuditor):
             kept, added, updated = [], good, 0
         elif plan.spec.strategy is Strategy.UPSERT:
             good = list({key_of(plan.spec, row): row for row in good}.values())
-            added = [row for row in good if not any(own_columns(there) == row for there in table.rows)]
+            added = [
+                row for row in good if not any(own_columns(there) == row for there in table.rows if is_live(there))
+            ]
             keys = {key_of(plan.spec, row) for row in added}
             others = [row for row in table.rows if key_of(plan.spec, row) not in keys]
             gone = self.withdrawn(plan, batch, good)
@@ -212,13 +221,32 @@ class FakeLake(FakeAuditor):
             late=late,
             quarantined=batch.rejected,
         )
+        if plan.spec.deletes.marks and not plan.overwrites and (table.landed or table.cleaned):
+            kept, marked = self.with_marks(plan, batch, kept, good)
+            deleted += marked
+        counts = replace(counts, deleted=deleted)
         rows = (*kept, *({**row, **mark} for row in added))
         return LogEntry(rows, "WRITE", ours=True, commit_ids=plan.commit_ids, state=state, counts=counts)
 
+    def with_marks(self, plan: SyncPlan, batch: Batch, kept: list[Row], good: Sequence[Row]) -> tuple[list[Row], int]:
+        """Rows that stay, those that are gone with the time at which they were found so, and how many these are."""
+        staged = self.stage.read(plan.spec.id, batch)
+        gone = {key_of(plan.spec, row) for row in staged if is_gone(plan.spec, row) and not rejected(plan, row)}
+        gone -= {key_of(plan.spec, row) for row in good}
+        latest = {key_of(plan.spec, row): row for row in kept}
+        found = [latest[key] for key in gone if key in latest and is_live(latest[key])]
+        marks = {"_sync_seq": plan.commit_ids.seq, "_sync_deleted_at": plan.bound.clock}
+        marked: list[Row] = [{**row, **marks} for row in found]
+        if plan.spec.traits.keeps_versions:
+            return [*kept, *marked], len(found)
+        return [*(row for row in kept if row not in found), *marked], len(found)
+
     def withdrawn(self, plan: SyncPlan, batch: Batch, good: Sequence[Row]) -> set[tuple[object, ...]]:
         """Whole keys of the rows that are gone or went to quarantine, but for those under which another row lands."""
-        staged = self.stage.read(plan.spec.id, batch)
-        keys = {key_of(plan.spec, row) for row in staged if rejected(plan, row) or is_gone(row)}
+        staged, stays = self.stage.read(plan.spec.id, batch), plan.spec.deletes.marks
+        keys = {
+            key_of(plan.spec, row) for row in staged if rejected(plan, row) or (is_gone(plan.spec, row) and not stays)
+        }
         return {key for key in keys if None not in key} - {key_of(plan.spec, row) for row in good}
 
     def unseen(self, plan: SyncPlan, batch: Batch, table: DeltaTable, good: list[Row]) -> list[Row]:
@@ -231,7 +259,7 @@ class FakeLake(FakeAuditor):
         if plan.spec.key and plan.spec.key_enforced:
             # A row that goes back to what it was earlier is a new version.
             there = list({key_of(plan.spec, row): row for row in there}.values())
-        return without(good, there)
+        return without(good, [row for row in there if is_live(row)])
 
     def _opened(self, spec: TableSpec, commit_ids: CommitIds) -> DeltaTable:
         if spec.id not in self.tables:

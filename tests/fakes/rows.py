@@ -55,9 +55,29 @@ def is_fit(row: Row) -> bool:
     return not any(str(value).startswith("unfit") for value in row.values())
 
 
-def is_gone(row: Row) -> bool:
+def is_gone(spec: TableSpec, row: Row) -> bool:
     """Whether a row of a batch only says that the source no longer has it."""
-    return row.get("_sync_op") == Operation.GONE
+    return row.get("_sync_op") == Operation.GONE or is_marked(spec, row)
+
+
+def is_live(row: Row) -> bool:
+    """Whether a row of the lake is not marked as gone."""
+    return row.get("_sync_deleted_at") is None
+
+
+def standing(spec: TableSpec, rows: Sequence[Row]) -> list[Row]:
+    """Of an append the latest version of each key, else every row; without those that are marked as gone."""
+    if spec.traits.keeps_versions and spec.key:
+        rows = list({key_of(spec, row): row for row in rows}.values())
+    return [row for row in rows if is_live(row)]
+
+
+def is_marked(spec: TableSpec, row: Row) -> bool:
+    """Whether the source itself says so in a column, and such rows leave the copy."""
+    if not spec.deletes.drops_marked:
+        return False
+    mark = row[spec.deletes.column]
+    return mark is not None and spec.deletes.value in (None, str(mark))
 
 
 def rejected(plan: SyncPlan, row: Row) -> str:

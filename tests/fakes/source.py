@@ -19,7 +19,19 @@ from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
 from incremental_assets.core.planning.planner import narrower, reading
 from tests.fakes.database import SimulatedDatabase, Stored
-from tests.fakes.rows import Row, cursor_of, digest, in_plan, inside, is_fit, reads_nulls, rejected, version_digest
+from tests.fakes.keys import FakeKeys
+from tests.fakes.rows import (
+    Row,
+    cursor_of,
+    digest,
+    in_plan,
+    inside,
+    is_fit,
+    is_marked,
+    reads_nulls,
+    rejected,
+    version_digest,
+)
 
 
 def fingerprint(spec: TableSpec, window: Window, table: dict[int, Stored], started: datetime) -> Fingerprint:
@@ -73,8 +85,13 @@ class FakeProbe:
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash per window."""
-        rows = [row for row in self._database.rows(spec.id) if is_fit(row)]
+        rows = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
         return tuple(measured(spec, window, rows) for window in windows)
+
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[FakeKeys]:
+        """Of the rows that are committed now."""
+        yield keys_of(spec, self._database)
 
     def _kept(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
         kept = look.state.fingerprint if look.state else None
@@ -149,6 +166,8 @@ class FakeSnapshot:
     visible: str
     fingerprint: Fingerprint | None
     frame: list[Row]
+    parts: None = None
+    keys: FakeKeys | None = None
 
 
 class FakeSource:
@@ -166,7 +185,8 @@ class FakeSource:
         if not found.members.issuperset(plan.members or ()):
             raise SourceRefused(f"{plan.spec.id}: a partition left it")
         table = dict(found.rows)
-        yield self.take(plan, table, self._database.visible())
+        keys = keys_of(plan.spec, self._database) if plan.compares_keys else None
+        yield replace(self.take(plan, table, self._database.visible()), keys=keys)
 
     def take(self, plan: SyncPlan, table: dict[int, Stored], visible: str) -> FakeSnapshot:
         """The snapshot's rows and its own numbers."""
@@ -190,6 +210,11 @@ class FakeSource:
             fingerprint=marks,
             frame=rows,
         )
+
+
+def keys_of(spec: TableSpec, database: SimulatedDatabase) -> FakeKeys:
+    """The keys of a table as it is."""
+    return FakeKeys.of(spec, database.rows(spec.id), ((1, database.tables[spec.id].file),))
 
 
 def first_unread(before: str, now: str) -> int:

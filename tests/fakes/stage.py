@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from incremental_assets.core.errors import StageBroken
-from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.batch import Batch, Operation
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Snapshot
+from incremental_assets.core.ports import GoneRows, Snapshot
 from tests.fakes.rows import Row, cursor_of, digest, is_gone, key_of, rejected
 
 
@@ -27,16 +27,16 @@ class FakeStage:
     """Told "staging" when half of a batch is written."""
     loses: int = 0
 
-    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
         """Half, then whole, then verified against the snapshot's own count."""
-        place, rows = (plan.spec.id, plan.commit_ids.batch_id), list(snapshot.frame)
+        place, rows = (plan.spec.id, plan.commit_ids.batch_id), [*snapshot.frame, *_gone(plan.spec, gone)]
         self.batches[place] = rows[: len(rows) // 2]
         self.moment("staging")
         self.batches[place] = rows[self.loses :]
-        self.verify(plan, snapshot)
+        self.verify(plan, snapshot.rows + (gone.rows if gone else 0))
         reasons = [rejected(plan, row) for row in rows]
         fit = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
-        good = [row for row in fit if not is_gone(row)]
+        good = [row for row in fit if not is_gone(plan.spec, row)]
         keys = [key_of(plan.spec, row) for row in good] if plan.spec.key else []
         return Batch(
             batch_id=plan.commit_ids.batch_id,
@@ -48,11 +48,11 @@ class FakeStage:
             duplicates=len(keys) - len(set(keys)),
         )
 
-    def verify(self, plan: SyncPlan, snapshot: Snapshot) -> None:
+    def verify(self, plan: SyncPlan, counted: int) -> None:
         """Raises StageBroken unless as many rows were written as the source counted."""
         found = len(self.batches[plan.spec.id, plan.commit_ids.batch_id])
-        if found != snapshot.rows:
-            raise StageBroken(f"{plan.spec.id}: {found} rows were staged where the source counted {snapshot.rows}")
+        if found != counted:
+            raise StageBroken(f"{plan.spec.id}: {found} rows were staged where the source counted {counted}")
 
     def read(self, table: TableId, batch: Batch) -> list[Row]:
         """The rows of a batch. Raises StageBroken when it is gone or is not what was staged."""
@@ -64,6 +64,12 @@ class FakeStage:
     def discard(self, table: TableId, batch_id: str) -> None:
         """Silent if there is none."""
         self.batches.pop((table, batch_id), None)
+
+
+def _gone(spec: TableSpec, gone: GoneRows | None) -> list[Row]:
+    if gone is None or not gone.rows:
+        return []
+    return [{**dict.fromkeys(spec.shape.names), **row, "_sync_op": Operation.GONE.value} for row in gone.frame]
 
 
 def _lowest(spec: TableSpec, rows: list[Row]) -> CursorValue | None:

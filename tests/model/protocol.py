@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.deletes import DeleteMode, Deletes
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
@@ -42,6 +43,9 @@ TERMS = {
     "append by a sequence": orders(Strategy.APPEND, cursor="id"),
     "append by a number that repeats": replace(
         orders(Strategy.APPEND, cursor="id"), shape=replace(ORDERS_SHAPE, primary_key=()), key=(), key_enforced=False
+    ),
+    "upsert that follows deletes": orders(
+        Strategy.UPSERT, deletes=Deletes(DeleteMode.DIFF, every=timedelta(), max_fraction=1.0)
     ),
     "upsert by a stamp, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT),
     "append by a stamp, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
@@ -180,6 +184,14 @@ class Protocol(RuleBasedStateMachine):
             }
             with contextlib.suppress(Locked):
                 transaction.update(ORDERS, {"id": rows[row % len(rows)]["id"]}, **changes)
+
+    @precondition(lambda self: self.open and self.spec.deletes.compares)
+    @rule(which=st.integers(0, 3), row=st.integers(0, 20))
+    def delete(self, which: int, row: int) -> None:
+        rows = self.world.database.rows(ORDERS)
+        if rows:
+            with contextlib.suppress(Locked):
+                self.pick(which).delete(ORDERS, {"id": rows[row % len(rows)]["id"]})
 
     @precondition(lambda self: self.open)
     @rule(which=st.integers(0, 3))
@@ -494,7 +506,9 @@ class Protocol(RuleBasedStateMachine):
 
     def run(self, process: Process, request: Request | None = None, *, quiet: bool = False) -> None:
         try:
-            sync_table(self.spec, request or self.world.request(Mode.SYNC), self.world.ports(process))
+            # What was deleted may be all that there was.
+            asked = request or self.world.request(Mode.SYNC, allow_shrink=self.spec.deletes.compares)
+            sync_table(self.spec, asked, self.world.ports(process))
         except Busy:
             assert not quiet
         except CommitMissing:

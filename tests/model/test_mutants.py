@@ -15,7 +15,9 @@ from tests.core import (
     test_bound,
     test_clocks,
     test_compact,
+    test_deletes,
     test_first_load,
+    test_key_parts,
     test_last_read,
     test_parts,
     test_plan,
@@ -148,6 +150,31 @@ STORIES: dict[str, Callable[[], None]] = {
     ),
     "a reset forgets the sync that died before it": lambda: (
         test_recovery.test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(APPEND)
+    ),
+    "counts alone tell which keys differ": (
+        test_key_parts.test_a_key_that_changed_its_place_by_as_much_as_another_is_seen
+    ),
+    "what the copy alone has in a part is not looked for again": (
+        test_key_parts.test_what_the_source_finds_by_its_key_alone_is_not_gone
+    ),
+    "a source may be empty where its fraction allows it": (
+        test_deletes.test_an_empty_source_is_refused_whatever_the_fraction
+    ),
+    "a table that was truncated is like any other": (
+        test_deletes.test_a_table_that_was_truncated_and_is_being_filled_again_is_refused
+    ),
+    "keys are those of the rows that a sync reads": test_deletes.test_what_a_sync_does_not_read_is_not_gone,
+    "keys that are gone are not staged": (
+        test_deletes.test_a_row_that_is_gone_goes_with_the_next_sync_though_nothing_else_moved
+    ),
+    "a backfill compares keys, too": (
+        test_deletes.test_a_backfill_compares_no_keys_and_leaves_the_turn_to_the_next_sync
+    ),
+    "a replica is compared with wherever it stands": (
+        test_deletes.test_a_replica_that_does_not_say_where_it_stands_is_not_compared_with
+    ),
+    "a row that is marked as gone equals one that comes back": (
+        test_deletes.test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was
     ),
 }
 """What a walk of that world comes upon too seldom, or never."""

@@ -71,6 +71,40 @@ def test_a_database_of_this_version_is_brought_to_the_next_with_what_it_holds(ur
     newer.close()
 
 
+def test_whoever_writes_nothing_makes_no_table_and_finds_nothing(url: str) -> None:
+    reader = SqlCheckpoints(url, writes=False)
+    assert (reader.positions(), reader.position(ORDERS), reader.catalogue("shop")) == ({}, Checkpoint(), None)
+    reader.close()
+    if url.startswith("sqlite"):
+        assert not Path(url.removeprefix("sqlite:///")).parent.exists()
+        return
+    database = Database(url, writes=False)
+    with database._begin() as connection:
+        assert inspect(connection).get_table_names() == []
+    database.close()
+
+
+def test_whoever_writes_nothing_reads_what_is_there(url: str) -> None:
+    record(url, 7)
+    reader = SqlCheckpoints(url, writes=False)
+    assert reader.position(ORDERS).last_seq == 7
+    reader.close()
+
+
+def test_whoever_writes_nothing_leaves_a_database_of_an_earlier_version_and_says_so(
+    url: str, of_tomorrow: Schema
+) -> None:
+    record(url, 0)
+    newer = Database(url, of_tomorrow, writes=False)
+    with pytest.raises(SetupError, match="`incremental-assets status` brings it up to date"), newer.transaction():
+        pass
+    newer.close()
+    older = Database(url)
+    with older.transaction() as connection:
+        assert "weather" not in {column["name"] for column in inspect(connection).get_columns("checkpoints")}
+    older.close()
+
+
 def test_an_empty_database_is_brought_to_the_newest_version_at_once(url: str, of_tomorrow: Schema) -> None:
     newer = Database(url, of_tomorrow)
     with newer.transaction() as connection:

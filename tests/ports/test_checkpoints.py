@@ -10,7 +10,7 @@ import pytest
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.events import Checkpoint, Event
+from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Checkpoints
 from tests.ports.stories import (
@@ -22,6 +22,7 @@ from tests.ports.stories import (
     at,
     failed,
     fence,
+    idle,
     intent,
     landed,
     landed_late,
@@ -171,3 +172,48 @@ def test_a_lease_that_was_let_go_records_nothing_more(open_door: Doors) -> None:
         lease.record(staged(0))
     assert door.position(ORDERS).open is not None
     assert not door.position(ORDERS).open.staged  # type: ignore[union-attr]
+
+
+def test_tables_that_stand_still_are_recorded_together(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), *sync(0, table=TWIN))
+    seen = door.positions()
+
+    others = open_door().record_idle([Unmoved(ORDERS, seen[ORDERS], idle(7)), Unmoved(TWIN, seen[TWIN], None)])
+
+    assert others == {}
+    expected = replace(seen[ORDERS], state=idle(7).state, last_report=idle(7).report)
+    assert door.positions() == {ORDERS: expected, TWIN: seen[TWIN]}
+
+
+def test_a_table_that_another_run_holds_is_not_recorded_and_the_others_are(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), *sync(0, table=TWIN))
+    seen = door.positions()
+    unmoved = [Unmoved(ORDERS, seen[ORDERS], idle(7)), Unmoved(TWIN, seen[TWIN], None)]
+
+    with door.lease(TWIN, "another"):
+        others = open_door().record_idle(unmoved)
+
+    assert list(others) == [TWIN]
+    assert isinstance(others[TWIN], Busy)
+    assert str(others[TWIN]).startswith("shop.public.orders.x: ")
+    assert door.position(ORDERS).state == idle(7).state
+
+
+@pytest.mark.parametrize("since", [[*sync(1)], [intent(1)], [failed()], [reset()]])
+def test_a_table_that_has_moved_on_since_it_was_seen_is_not_recorded(open_door: Doors, since: list[Event]) -> None:
+    door = open_door()
+    tell(door, *sync(0))
+    seen = door.position(ORDERS)
+    tell(door, *since)
+    moved = door.position(ORDERS)
+
+    assert open_door().record_idle([Unmoved(ORDERS, seen, idle(7))]) == {ORDERS: None}
+    assert door.position(ORDERS) == moved
+
+
+def test_a_table_that_nobody_ever_wrote_is_not_recorded_as_standing_still(open_door: Doors) -> None:
+    door = open_door()
+    assert door.record_idle([Unmoved(ORDERS, Checkpoint(state=state(0, 1)), idle(7))]) == {ORDERS: None}
+    assert door.positions() == {}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.report import RowCounts
-from tests.adapters.batches import Desk, Row, table
+from tests.adapters.batches import CLOCK, Desk, Row, table
 from tests.fakes import FakeLake, FakeStage
 
 COLUMNS = "id bigint, note string, at bigint"
@@ -130,3 +132,60 @@ def version(desk: Desk, spec: TableSpec) -> int:
     target = desk.lake.inspect(spec, None)
     assert target is not None
     return target.version
+
+
+MARKING = replace(ORDERS, deletes=Deletes(DeleteMode.DIFF, Then.MARK))
+
+
+def marked(desk: Desk) -> dict[object, object]:
+    """Keys of the rows that say that they are gone, and when they were found so."""
+    if isinstance(desk, FakeDesk):
+        rows = desk.fake.tables[MARKING.id].rows
+        return {row["id"]: row["_sync_deleted_at"] for row in rows if row.get("_sync_deleted_at")}
+    found = desk.read(MARKING).where("_sync_deleted_at IS NOT NULL").collect()
+    return {row["id"]: row["_sync_deleted_at"].astimezone(UTC) for row in found}
+
+
+def test_where_deletes_are_marked_the_row_stays_and_only_its_key_coming_back_takes_the_mark_away(desk: Desk) -> None:
+    desk.land(MARKING, FIRST)
+    second = desk.land(MARKING, [(1, "A", 50), (2, GONE, None), (4, GONE, None), (9, GONE, None)], gone=[GONE])
+    assert desk.rows(MARKING) == sorted([(1, "A", 50), *FIRST[1:]], key=str)
+    assert (second.rows.updated, second.rows.deleted, second.rows.inserted) == (1, 2, 0)
+    assert marked(desk) == {2: CLOCK, 4: CLOCK}
+    # As it was: it lands all the same, and beside one that is gone and one that was gone already.
+    third = desk.land(MARKING, [(2, "b", 20), (3, GONE, None), (4, GONE, None)], gone=[GONE])
+    assert (third.rows.updated, third.rows.deleted) == (1, 1)
+    assert marked(desk) == {3: CLOCK, 4: CLOCK}
+    assert desk.rows(MARKING) == sorted([(1, "A", 50), *FIRST[1:]], key=str)
+
+
+def test_a_row_that_can_no_longer_land_leaves_a_copy_whose_deletes_are_marked(desk: Desk) -> None:
+    desk.land(MARKING, FIRST)
+    second = desk.land(MARKING, [(2, "bad", 50), (3, GONE, None), (4, "D", 52)], bad=["bad"], gone=[GONE])
+    assert desk.rows(MARKING) == [(1, "a", 10), (3, "c", 30), (4, "D", 52)]
+    assert (second.rows.updated, second.rows.deleted, second.rows.quarantined) == (1, 2, 1)
+    assert marked(desk) == {3: CLOCK}
+
+
+def test_a_copy_that_is_marked_from_now_on_gets_the_column_and_keeps_its_rows(desk: Desk) -> None:
+    desk.land(ORDERS, FIRST)
+    second = desk.land(MARKING, [(2, GONE, None)], gone=[GONE])
+    assert (second.rows.updated, second.rows.deleted, second.rows.inserted) == (0, 1, 0)
+    assert (marked(desk), desk.rows(MARKING)) == ({2: CLOCK}, FIRST)
+
+
+TELLING = replace(EVENTS, deletes=MARKING.deletes)
+
+
+def test_an_append_says_by_one_more_version_that_a_row_is_gone_and_by_another_that_it_is_back(desk: Desk) -> None:
+    desk.land(TELLING, FIRST)
+    second = desk.land(TELLING, [(1, "A", 50), (2, GONE, None), (9, GONE, None)], gone=[GONE])
+    assert desk.rows(TELLING) == sorted([(1, "A", 50), (2, "b", 20), *FIRST], key=str)
+    assert (second.rows.inserted, second.rows.deleted, second.rows.updated) == (1, 1, 0)
+    assert marked(desk) == {2: CLOCK}
+    keys = desk.lake.keys(TELLING)
+    assert keys.spread().rows == 3
+    # As it was: a version of its own all the same.
+    third = desk.land(TELLING, [(2, "b", 20), (1, "A", 50), (2, GONE, None)], gone=[GONE])
+    assert (third.rows.inserted, third.rows.deleted, third.rows.unchanged) == (1, 0, 1)
+    assert desk.lake.keys(TELLING).spread().rows == 4

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from incremental_assets.adapters.checkpoints.schema import SHIPPED, Schema, check, migrate
+from incremental_assets.adapters.checkpoints.schema import SHIPPED, Schema, check, migrate, version_of
 from incremental_assets.adapters.checkpoints.tables import Instant
 from incremental_assets.adapters.permissions import own_file, own_folder
 from incremental_assets.core.errors import CheckpointsUnreachable, CheckpointsUnreadable, SetupError
@@ -51,10 +51,10 @@ _SESSION = (
 
 
 class Database:
-    """Opens itself at the first use, at the newest version. Raises CheckpointsUnreachable, CheckpointsUnreadable, CheckpointsTooNew."""
+    """Opens itself at the first use, at the newest version; without `writes` it is left as it is. Raises CheckpointsUnreachable, CheckpointsUnreadable, CheckpointsTooNew."""
 
-    def __init__(self, url: str, schema: Schema = SHIPPED) -> None:
-        self._url, self._schema = _parsed(url), schema
+    def __init__(self, url: str, schema: Schema = SHIPPED, *, writes: bool = True) -> None:
+        self._url, self._schema, self._writes = _parsed(url), schema, writes
         self.is_postgresql = self._url.get_backend_name() == "postgresql"
         self.name = _without_secrets(self._url)
         self._engine = _postgresql(self._url) if self.is_postgresql else _sqlite(self._url)
@@ -63,16 +63,21 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """False for a SQLite file that is not there, so that whoever only reads need not make it."""
-        return self.is_postgresql or self._file.exists()
+        """False for a SQLite file that is not there, so that whoever only reads need not make it; without `writes`, for an empty database too."""
+        return (self.is_postgresql or self._file.exists()) and (self._writes or self._has_begun())
 
     @contextmanager
     def transaction(self, *, writes: bool = False) -> Iterator[Connection]:
         """One transaction. `writes`: it excludes every other writer of SQLite from its beginning."""
-        try:
+        with self._explained():
             self._open()
             with self._begin(writes=writes) as connection:
                 yield connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
         except (DataError, IntegrityError):
             raise  # a fault of this program, not of the database
         except (DBAPIError, PoolTimeoutError, OSError, SqliteDatabaseError) as error:
@@ -108,6 +113,10 @@ class Database:
     def _file(self) -> Path:
         return Path((self._url.database or "").removeprefix("file:"))
 
+    def _has_begun(self) -> bool:
+        with self._explained(), self._begin() as connection:
+            return version_of(connection) > 0
+
     def _open(self) -> None:
         if self._ready is not None and self._ready == self._identity():
             return
@@ -117,10 +126,16 @@ class Database:
             if not self.is_postgresql:
                 # Connections to a file that was deleted since would go on writing to nowhere.
                 self._engine.dispose()
-                own_folder(self._file.parent)
-                own_file(self._file)
+                if self._writes:
+                    own_folder(self._file.parent)
+                    own_file(self._file)
             with self._begin() as connection:
                 current = check(connection, self._schema, self.name)
+            if not current and not self._writes:
+                raise SetupError(
+                    f"the checkpoint database {self.name} was written by an earlier release, and this command writes nothing: "
+                    "`incremental-assets status` brings it up to date"
+                )
             if not current:
                 self._migrate()
             self._ready = self._identity()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Label, collate, select, update
 
 from incremental_assets.adapters.checkpoints.database import Database
+from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats
-from incremental_assets.adapters.checkpoints.tables import heartbeats, is_table, names_of
+from incremental_assets.adapters.checkpoints.tables import among, heartbeats, is_table, names_of, table_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy, CheckpointsUnreachable, LeaseLost
 from incremental_assets.core.model.table import TableId
@@ -35,8 +36,8 @@ class Pace:
 class Leases:
     """Takes, renews, proves and releases."""
 
-    def __init__(self, database: Database, pace: Pace) -> None:
-        self._database, self._pace = database, pace
+    def __init__(self, database: Database, writes: GroupCommit, pace: Pace) -> None:
+        self._database, self._writes, self._pace = database, writes, pace
         self._heartbeats = Heartbeats(self._renew, pace.heartbeat.total_seconds())
 
     @contextmanager
@@ -61,14 +62,22 @@ class Leases:
         if not renewed.rowcount:
             raise LeaseLost(table)
 
+    def held(self, connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Busy | None]:
+        """Of the tables that anybody ever wrote: who writes each now, None where nobody does or can before the transaction ends."""
+        rows = select(heartbeats).where(among(heartbeats.c, tables))
+        if self._database.is_postgresql:
+            # In Python's order, as every other writer of several rows, so that no two wait for each other.
+            columns = (heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
+            connection.execute(rows.order_by(*(collate(column, "C") for column in columns)).with_for_update())
+        return {table_of(row): _holder(row) for row in connection.execute(rows.add_columns(self._expired))}
+
     def _take(self, table: TableId, run_id: str, token: str) -> None:
         owner = ProcessIdentity.here()
-        with self._database.transaction(writes=True) as connection:
-            row = self._locked(connection, table)
-            if row.token is not None and not row.expired:
-                holder = ProcessIdentity(row.host, row.machine, row.pid, row.process_started)
-                if not holder.is_gone:
-                    raise Busy(table, f"{holder}, run {row.run_id}, since {row.taken_at:%Y-%m-%d %H:%M:%S}Z")
+
+        def take(connection: Connection) -> None:
+            busy = _holder(self._locked(connection, table))
+            if busy is not None:
+                raise busy
             connection.execute(
                 update(heartbeats)
                 .where(is_table(heartbeats.c, table))
@@ -84,6 +93,8 @@ class Leases:
                 )
             )
 
+        self._writes.write(table, take)
+
     def _locked(self, connection: Connection, table: TableId) -> Any:
         """The table's row, made if it is missing, under a lock until the transaction ends (SQLite: locked as a whole already)."""
         connection.execute(self._database.insert_missing(heartbeats, names_of(table)))
@@ -91,19 +102,29 @@ class Leases:
         if self._database.is_postgresql:
             connection.execute(row.with_for_update())
         # Asked anew under the lock: a statement that had to wait for it may have read the clock before.
-        expired = (heartbeats.c.expires_at <= self._database.now()).label("expired")
-        return connection.execute(row.add_columns(expired)).one()
+        return connection.execute(row.add_columns(self._expired)).one()
+
+    @property
+    def _expired(self) -> Label[bool]:
+        return (heartbeats.c.expires_at <= self._database.now()).label("expired")
 
     def _renew(self, table: TableId, token: str) -> None:
-        with self._database.transaction(writes=True) as connection:
-            self.prove(connection, table, token)
+        self._writes.write(table, lambda connection: self.prove(connection, table, token))
 
     def _release(self, table: TableId, token: str) -> None:
         try:
-            with self._database.transaction(writes=True) as connection:
-                connection.execute(
-                    update(heartbeats).where(is_table(heartbeats.c, table), heartbeats.c.token == token).values(_FREE)
-                )
+            ours = update(heartbeats).where(is_table(heartbeats.c, table), heartbeats.c.token == token)
+            self._writes.write(table, lambda connection: connection.execute(ours.values(_FREE)).rowcount)
         except CheckpointsUnreachable as error:
             # What the block did stands and must not be told as a failure; without heartbeats the lease ends by itself.
             log.warning("%s: the lease could not be given back and will expire: %s", table, error)
+
+
+def _holder(row: Any) -> Busy | None:
+    """What is told to others of a lease that is in force."""
+    if row.token is None or row.expired:
+        return None
+    holder = ProcessIdentity(row.host, row.machine, row.pid, row.process_started)
+    if holder.is_gone:
+        return None
+    return Busy(table_of(row), f"{holder}, run {row.run_id}, since {row.taken_at:%Y-%m-%d %H:%M:%S}Z")

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from incremental_assets.adapters.checkpoints.rows import report_from
-from incremental_assets.adapters.checkpoints.tables import checkpoints, heartbeats, same_table, table_of
+from incremental_assets.adapters.checkpoints.tables import among, checkpoints, heartbeats, same_table, table_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Checkpoint, EventKind, OpenIntent
@@ -39,6 +39,12 @@ def position_of(connection: Connection, table: TableId) -> Checkpoint:
         literal(table.name).label("table_name"),
     )
     return dict(_positions(connection, asked.subquery("asked"))).get(table, Checkpoint())
+
+
+def positions_of(connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Checkpoint]:
+    """Where those of the tables stand that have an event."""
+    asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
+    return dict(_positions(connection, asked.where(among(heartbeats.c, tables)).subquery("asked")))
 
 
 def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:

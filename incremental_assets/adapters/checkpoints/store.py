@@ -13,19 +13,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Executable, select
+from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.database import Database
-from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle
+from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle, thin_out
+from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
-from incremental_assets.adapters.checkpoints.positions import all_positions, position_of
+from incremental_assets.adapters.checkpoints.positions import all_positions, position_of, positions_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
-from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 
 __all__ = ["Heartbeat", "Pace", "Recorded", "SqlCheckpoints", "SqlLease"]
 
@@ -50,9 +52,10 @@ class SqlCheckpoints:
     makes nothing. One object serves all threads of a process.
     """
 
-    def __init__(self, url: str, *, pace: Pace = PACE, keep_idle: timedelta = KEEP_IDLE) -> None:
-        self._database = Database(url)
-        self._leases = Leases(self._database, pace)
+    def __init__(self, url: str, *, pace: Pace = PACE, keep_idle: timedelta = KEEP_IDLE, writes: bool = True) -> None:
+        self._database = Database(url, writes=writes)
+        self._writes = GroupCommit(self._database)
+        self._leases = Leases(self._database, self._writes, pace)
         self._keep_idle = keep_idle
 
     # --- the port ---------------------------------------------------------------------------------
@@ -76,6 +79,22 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_positions(connection)
+
+    def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
+        """Append the events of tables that stand still, in one transaction that nobody can begin to write them in; gives the others."""
+        tables = [each.table for each in unmoved]
+        with self._database.transaction(writes=True) as connection:
+            held, positions = self._leases.held(connection, tables), positions_of(connection, tables)
+            others = {
+                each.table: held.get(each.table)
+                for each in unmoved
+                if held.get(each.table) is not None or positions.get(each.table) != each.position
+            }
+            events = [each.event for each in unmoved if each.event is not None and each.table not in others]
+            if events:
+                append(connection, self._database, *events)
+                thin_out(connection, self._database, self._keep_idle, [event.table for event in events])
+        return others
 
     def remember_verified(self, table: TableId, verified: Verified) -> None:
         """Keep how far the copy was found equal to its source."""
@@ -132,13 +151,16 @@ class SqlCheckpoints:
 
     def record(self, table: TableId, token: str, event: Event) -> None:
         """Append an event in one transaction with the proof that `token` still holds the lease."""
-        with self._database.transaction(writes=True) as connection:
+
+        def proven(connection: Connection) -> None:
             self._leases.prove(connection, table, token)
             append(connection, self._database, event)
             if event.kind is EventKind.LANDED and event.report is not None and event.report.window is not None:
                 read_again(connection, table, event.report.window)
             if event.kind is EventKind.IDLE:
-                connection.execute(surplus_idle(self._database, self._keep_idle, table))
+                thin_out(connection, self._database, self._keep_idle, [table])
+
+        self._writes.write(table, proven)
 
     def _read(self, statement: Executable) -> Sequence[Any]:
         if not self._database.exists:

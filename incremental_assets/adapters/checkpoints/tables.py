@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     and_,
+    tuple_,
 )
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 
@@ -145,6 +147,12 @@ def names_of(table: TableId) -> dict[str, str]:
 def is_table(columns: Any, table: TableId) -> ColumnElement[bool]:
     """The condition that a row belongs to `table`."""
     return and_(columns.source == table.source, columns.schema_name == table.schema, columns.table_name == table.name)
+
+
+def among(columns: Any, tables: Iterable[TableId]) -> ColumnElement[bool]:
+    """The condition that a row belongs to one of `tables`."""
+    names = [(table.source, table.schema, table.name) for table in tables]
+    return tuple_(columns.source, columns.schema_name, columns.table_name).in_(names)
 
 
 def same_table(one: Any, other: Any) -> ColumnElement[bool]:

@@ -6,13 +6,15 @@ which windows are asked, what a look at many tables leaves out) is written once,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import Lateness
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -20,9 +22,12 @@ from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -61,6 +66,8 @@ class Numbers:
     """Which transactions it shows, in the source's own words; empty where the source does not tell."""
     handle: Any
     """How the reader of the same dialect finds the snapshot."""
+    keys: SourceKeys | None = None
+    """Of the whole table, where the plan compares them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +120,51 @@ class Session(Protocol):
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in the words of `measure.py`, in one snapshot."""
 
+    def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
+        """The table's keys in one snapshot, which is held until the block ends where it has to be."""
+
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One snapshot, held open until the block ends. Raises SourceRefused if the table is no longer the planned one."""
 
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """One snapshot for several plans, whose numbers it tells one by one; what one of them raises leaves it to the others."""
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """What a session may offer beside: without it `plan` says that this database cannot tell."""
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """What each read would ask, and what the database expects of it; nothing is read. One that cannot be asked says why."""
+
+
+@runtime_checkable
+class Discovering(Protocol):
+    """What a session may offer beside: without it `init` and `discover` judge by the catalogue alone."""
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every schema with a table, but for the database's own."""
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """Of each table what tells how fit its columns are as cursors, by light questions that read few rows."""
+
+
+@runtime_checkable
+class Timekeeping(Protocol):
+    """What a session may offer beside: without it `doctor` does not measure how late rows come."""
+
+    def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+        """Of each table's rows that were written last how long after their stamp they were committed; None where nothing tells."""
+
 
 class Connections(Protocol):
     """The light connections of one process to one source. Opens nothing before it is asked."""
+
+    shares_snapshots: bool
+    """Whether one snapshot may serve several tables."""
 
     def session(self) -> AbstractContextManager[Session]:
         """One of them, for as long as the block."""
@@ -133,8 +176,22 @@ class Connections(Protocol):
         """Close those that are kept."""
 
 
+class ReadPart(Protocol):
+    """Some of a snapshot's rows, as a plain value: a task of Spark reads them, in a process that knows nothing else of the source."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that are expected, so that the largest part begins first."""
+
+    def batches(self) -> Iterator[pa.Table]:
+        """The rows, some thousands at a time: `c0`, `c1`, … of the types that `spark/arrow_types.py` has for them, then the four flags of `staged.py`."""
+
+
 class Reader(Protocol):
     """A source's rows as Spark takes them."""
+
+    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
+        """The rows of the plan's window in disjoint parts; None where they come as a frame alone."""
 
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> AbstractContextManager[DataFrame]:
         """The rows of the plan's window under the snapshot of the numbers, then the four flags of `staged.py`; read before the block ends."""

@@ -67,10 +67,15 @@ def arrived(read: DataFrame, transports: Iterable[Transport]) -> DataFrame:
     return read.select(*columns, *(sf.col(name).alias(name, metadata={}) for name in FLAGS))
 
 
+def bytes_of(shape: TableShape, rows: int) -> int:
+    """What so many rows of a table weigh in the source, by its own counts."""
+    width = shape.bytes / shape.rows if shape.rows > 0 else UNKNOWN_WIDTH
+    return round(min(shape.bytes, rows * width))
+
+
 def parts_for(shape: TableShape, rows: int, connections: int) -> int:
     """How many connections read at once: by the bytes to come, and only where much of the table is asked for."""
-    width = shape.bytes / shape.rows if shape.rows > 0 else UNKNOWN_WIDTH
-    expected = min(shape.bytes, rows * width)
+    expected = bytes_of(shape, rows)
     if not shape.splits or expected < shape.bytes * SCAN_SHARE:
         return 1
     return max(1, min(connections, round(expected / PART_BYTES)))

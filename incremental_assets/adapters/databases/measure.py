@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
-from incremental_assets.core.model.table import Column
+from incremental_assets.core.model.table import Column, TableSpec
 
 NULL = "~"
 SEPARATOR = ","
@@ -46,10 +46,21 @@ def spark_key_text(columns: Sequence[Column]) -> str:
     return spark_row_text(columns)
 
 
+def placed_by_value(spec: TableSpec) -> bool:
+    """Whether a key lies on the line of `core.model.key_parts` by its own value: one whole number of 64 bits at most. Any other lies there by its hash."""
+    kinds = {column.name: column.spark_type for column in spec.columns}
+    return len(spec.key) == 1 and kinds[spec.key[0]] in ("tinyint", "smallint", "int", "bigint")
+
+
 def readable_key(columns: Sequence[Column], text: str) -> str:
     """A key's canonical text as people read it: moments and numbers in their usual form, texts without their length."""
     if len(columns) == 1 and columns[0].spark_type == "string":
         return text
+    return readable_parts(columns, text)
+
+
+def readable_parts(columns: Sequence[Column], text: str) -> str:
+    """The same of the canonical text of any columns of a row."""
     parts, rest = [], text
     for column in columns:
         part, rest = _first_part(column, rest)

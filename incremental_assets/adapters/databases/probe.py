@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 
 from incremental_assets.adapters.databases import observe
-from incremental_assets.adapters.databases.dialect import Address, Numbers, Session
+from incremental_assets.adapters.databases.dialect import (
+    Address,
+    Discovering,
+    Foreseeing,
+    Numbers,
+    Session,
+    Timekeeping,
+)
+from incremental_assets.adapters.databases.explained_keys import ExplainedKeys
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, Ask, SharedSnapshots
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import Lateness
+from incremental_assets.core.discovery.traits import TableTraits, untold
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import Observation, SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 
 class SqlProbe:
@@ -24,6 +39,7 @@ class SqlProbe:
     def __init__(self, address: Address, source: str) -> None:
         self._source, self._schemas = source, address.schemas
         self._connections = dialect_of(address.dialect).connections(address)
+        self._shared = SharedSnapshots(self._shared_snapshot) if self._connections.shares_snapshots else None
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -64,19 +80,73 @@ class SqlProbe:
         with self._session(spec.id) as session:
             return session.measure(spec, windows)
 
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[SourceKeys]:
+        """The table's keys, in a snapshot of their own that is held until the block ends."""
+        with self._connections.session() as session, ExitStack() as held:
+            with self._connections.explained(spec.id):
+                found = held.enter_context(session.keys(spec))
+            yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
+
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
         with self._session() as session:
             return session.facts(wanted)
 
+    def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+        """How late the rows of each table come; None where nothing tells."""
+        with self._session() as session:
+            return session.lateness(specs) if isinstance(session, Timekeeping) else tuple(None for _ in specs)
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every schema with a table; none where the database is not asked for them."""
+        with self._session() as session:
+            return session.schemas() if isinstance(session, Discovering) else ()
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """What tells how fit the columns of each table are as cursors."""
+        with self._session() as session:
+            if isinstance(session, Discovering):
+                return session.describe(shapes)
+        return tuple(untold(shape) for shape in shapes)
+
+    def highest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
+        """The largest cursor of each table; None where it has none, or where that takes too long to find."""
+        with self._session() as session:
+            found = session.highest(dict(enumerate(specs)), alone=False)
+        return tuple(found.get(index) for index in range(len(specs)))
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """What each read would ask, and what the source expects of it."""
+        with self._session() as session:
+            return session.foresee(plans) if isinstance(session, Foreseeing) else tuple(CANNOT_TELL for _ in plans)
+
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
-        """One snapshot, held open for the parallel readers until the block ends."""
+        """One snapshot, held open for the parallel readers until the block ends; tables that ask at the same time share it."""
+        # Keys are asked for while the snapshot is held, by one table at a time.
+        if self._shared is not None and plan.spec.shape.bytes < MOST_BYTES and not plan.compares_keys:
+            with self._shared.numbers(plan) as numbers:
+                yield numbers
+            return
         with self._connections.session() as session, ExitStack() as held:
             # What is raised while it is held is the readers' own error, and explained by them.
             with self._connections.explained(plan.spec.id):
                 numbers = held.enter_context(session.snapshot(plan))
-            yield numbers
+            explained = partial(self._connections.explained, plan.spec.id)
+            yield replace(numbers, keys=ExplainedKeys(numbers.keys, explained)) if numbers.keys else numbers
+
+    @contextmanager
+    def _shared_snapshot(self) -> Iterator[Ask]:
+        with self._connections.session() as session, ExitStack() as held:
+            with self._connections.explained():
+                ask = held.enter_context(session.shared_snapshot())
+
+            def explained(plan: SyncPlan) -> Numbers:
+                with self._connections.explained(plan.spec.id):
+                    return ask(plan)
+
+            yield explained
 
     @contextmanager
     def _session(self, table: TableId | None = None) -> Iterator[Session]:

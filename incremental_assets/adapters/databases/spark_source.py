@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Reader
+from incremental_assets.adapters.databases.dialect import Address, Reader, ReadPart
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.error_text import words
@@ -18,14 +18,15 @@ from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import SourceKeys
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
 class SparkSnapshot:
-    """Implements `core.ports.Snapshot`. `frame` holds the source's columns in its order, then the four flags of the read."""
+    """Implements `core.ports.Snapshot`. The rows come in `parts` that tasks read, or as a `frame` of the source's columns and the four flags."""
 
     rows: int
     rejected: int
@@ -34,7 +35,14 @@ class SparkSnapshot:
     due: CursorValue | None
     visible: str
     fingerprint: Fingerprint | None
-    frame: Any
+    parts: tuple[ReadPart, ...] | None
+    opened: Callable[[], DataFrame]
+    keys: SourceKeys | None = None
+
+    @property
+    def frame(self) -> DataFrame:
+        """Opened when it is first asked for: the source is asked what it would give."""
+        return self.opened()
 
 
 class SparkSource:
@@ -48,11 +56,7 @@ class SparkSource:
     def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
         """Open one snapshot, held until the block ends; its frame reads nothing before it is written."""
         check_names(plan.spec)
-        with (
-            self._probe.snapshot(plan) as held,
-            read_explained(self._reader, plan.spec.id),
-            self._reader.frame(self._session(), plan, held) as frame,
-        ):
+        with self._probe.snapshot(plan) as held, read_explained(self._reader, plan.spec.id), ExitStack() as opened:
             yield SparkSnapshot(
                 rows=held.rows,
                 rejected=held.rejected,
@@ -61,7 +65,9 @@ class SparkSource:
                 due=held.due,
                 visible=held.visible,
                 fingerprint=held.fingerprint,
-                frame=frame,
+                parts=self._reader.parts(plan, held),
+                opened=lambda: opened.enter_context(self._reader.frame(self._session(), plan, held)),
+                keys=held.keys,
             )
 
 

@@ -12,9 +12,10 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text, spark_row_hash
+from incremental_assets.adapters.delta.live import live, marks_deletes, standing
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
-from incremental_assets.adapters.spark.own_names import CURSOR, HASH, KEY, SEQ, TIMES, own
+from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, own
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.table import Column as SourceColumn
@@ -45,14 +46,23 @@ def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
     if not apart(windows):
         return tuple(found for window in windows for found in measure(held, (window,)))
     spec = held.spec
-    rows = _latest_of_each_key(spec, _rows(held)).where(_in_any(spec, windows))
+    rows = _rows(held, latest=True).where(_in_any(spec, windows))
     hashed = rows.select(*_cursor(spec), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
-    sums = (sf.sum(sf.shiftright(HASH, bits).bitwiseAND(_MASK)) for bits in _PARTS)
     found = {
-        place: (rows, str(sum(part << bits for part, bits in zip(parts, _PARTS, strict=True))))
-        for place, rows, *parts in hashed.groupBy(_place(windows)).agg(sf.count("*"), *sums).collect()
+        place: (rows, str(whole_sum(parts)))
+        for place, rows, *parts in hashed.groupBy(_place(windows)).agg(sf.count("*"), *sum_of_hashes()).collect()
     }
     return tuple(Measure(window, *found.get(place, (0, "0"))) for place, window in enumerate(windows))
+
+
+def sum_of_hashes() -> list[Column]:
+    """The sum of the column HASH, in parts."""
+    return [sf.sum(sf.shiftright(HASH, bits).bitwiseAND(_MASK)) for bits in _PARTS]
+
+
+def whole_sum(parts: Sequence[int]) -> int:
+    """The sum that the parts make."""
+    return sum(part << bits for part, bits in zip(parts, _PARTS, strict=True))
 
 
 def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
@@ -141,24 +151,25 @@ def _sum_and_samples(name: str, more: Column) -> list[Column]:
 # --- the two sides ----------------------------------------------------------------------------------
 
 
-def _rows(held: Held) -> DataFrame:
-    """The source's columns at the version that the log tells of; one that has not reached the target yet is NULL there."""
+def _rows(held: Held, *, latest: bool = False) -> DataFrame:
+    """The source's columns at the version that the log tells of; one that has not reached the target yet is NULL there.
+
+    Without rows that are marked as gone. `latest`: of versions, the latest of each key.
+    """
+    spec, columns = held.spec, held.log.columns()
     table = held.session.read.format("delta").option("versionAsOf", str(held.log.version)).load(held.path)
-    there = {found.name.lower() for found in held.log.columns()}
-    columns = [
-        (column(found.name) if found.name.lower() in there else sf.lit(None).cast(found.spark_type)).alias(found.name)
-        for found in held.spec.columns
-    ]
-    return table.select(*columns, sf.col(SEQ))
-
-
-def _latest_of_each_key(spec: TableSpec, rows: DataFrame) -> DataFrame:
-    """An append keeps every version that a sync saw; the source shows the last of them."""
-    if not spec.traits.keeps_versions or not spec.key:
-        return rows
-    order = [sf.col(SEQ).desc(), *([cursor_column(spec).desc_nulls_last()] if spec.cursor else [])]
-    newest = Over.partitionBy(*(column(name) for name in spec.key)).orderBy(*order)
-    return rows.withColumn(TIMES, sf.row_number().over(newest)).where(sf.col(TIMES) == 1).drop(TIMES)
+    there = {found.name.lower() for found in columns}
+    own = [sf.col(SEQ), *([sf.col(DELETED_AT)] if marks_deletes(columns) else [])]
+    rows = table.select(
+        *(
+            (column(found.name) if found.name.lower() in there else sf.lit(None).cast(found.spark_type)).alias(
+                found.name
+            )
+            for found in spec.columns
+        ),
+        *own,
+    )
+    return (standing(spec, rows, columns) if latest else live(rows, columns)).drop(DELETED_AT)
 
 
 def _key(spec: TableSpec) -> Column:

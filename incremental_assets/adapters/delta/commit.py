@@ -14,9 +14,10 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.dedup import Present
+from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.transaction_log import SINCE, SINCE_CURSOR
 from incremental_assets.adapters.spark.expressions import column, quoted
-from incremental_assets.adapters.spark.own_names import AT, BATCH, LATE, RUN_ID, SEQ, TARGET, own
+from incremental_assets.adapters.spark.own_names import AT, BATCH, DELETED_AT, LATE, RUN_ID, SEQ, TARGET, own
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.batch import KeyRange
 from incremental_assets.core.model.schema_drift import Difference
@@ -86,6 +87,8 @@ def shaped(plan: SyncPlan, rows: DataFrame, present: Present, found: Difference)
         sf.lit(plan.commit_ids.seq).cast("bigint").alias(SEQ),
         sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     ]
+    if marks_deletes(present.columns):
+        marks.append(sf.lit(None).cast("timestamp").alias(DELETED_AT))
     return rows.select(*columns, *kept, *marks)
 
 

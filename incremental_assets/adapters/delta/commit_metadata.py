@@ -54,6 +54,8 @@ class CommitMetadata:
     """Rows that an upsert took out of the target without one in their place: gone in the source, or in quarantine since."""
     gone: int = 0
     """Rows of the batch that only say so."""
+    marked: int = 0
+    """Rows that an upsert wrote again only to mark them as gone."""
 
     @property
     def landable(self) -> int:
@@ -106,6 +108,7 @@ class CommitMetadata:
             "rows_before": self.rows_before,
             "withdrawn": self.withdrawn,
             "gone": self.gone,
+            "marked": self.marked,
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -131,6 +134,7 @@ def read_commit_metadata(text: Any) -> CommitMetadata | None:
             rows_before=document.get("rows_before"),
             withdrawn=document.get("withdrawn", 0),
             gone=document.get("gone", 0),
+            marked=document.get("marked", 0),
         )
     except (TypeError, ValueError, KeyError):
         return None

@@ -19,7 +19,7 @@ def row_counts(commit: Committed, note: CommitMetadata, late: int = 0, deleted: 
         read=note.rows,
         inserted=written - updated,
         updated=updated,
-        deleted=deleted + note.withdrawn,
+        deleted=deleted + note.withdrawn + note.marked,
         unchanged=max(0, note.landable - written),
         late=late,
         quarantined=note.rejected,
@@ -28,7 +28,7 @@ def row_counts(commit: Committed, note: CommitMetadata, late: int = 0, deleted: 
 
 def _rows_landed(commit: Committed, note: CommitMetadata) -> int:
     """Rows of the batch in the target: all of them, where a commit wrote the others along."""
-    return rows_written(commit) if note.rows_before is None else note.landable
+    return rows_written(commit) - note.marked if note.rows_before is None else note.landable
 
 
 def _rows_gone(commit: Committed, note: CommitMetadata) -> int:
@@ -36,8 +36,9 @@ def _rows_gone(commit: Committed, note: CommitMetadata) -> int:
     if note.rows_before is not None:
         return note.rows_before - _rows_kept(commit, note)
     if _IS_MERGE in commit.metrics:
-        return commit.metrics.get("numTargetRowsDeleted", 0) - note.withdrawn
-    return commit.metrics.get("numDeletedRows", 0)
+        return commit.metrics.get("numTargetRowsDeleted", 0) - note.withdrawn - note.marked
+    # An append marks a row by one more version of it.
+    return commit.metrics.get("numDeletedRows", 0) - (note.marked if note.kind is Kind.UPSERT else 0)
 
 
 def _rows_kept(commit: Committed, note: CommitMetadata) -> int:
@@ -59,13 +60,17 @@ def check_sums(
     `into_nothing`: all of it. `landed`: rows of the batch as they were counted on their way, where others were written along.
     Cheap, so it is asked after every commit: rows that Spark wrote twice, or lost, are told at once and not found months later.
     """
-    written = rows_written(commit) if landed is None else landed
+    written = rows_written(commit) - note.marked if landed is None else landed
     whole = into_nothing or note.rows_before is not None
     if written > note.landable or (whole and written != note.landable):
         raise _wrong(table, commit, f"holds {written} rows of a batch of {note.landable}")
     if note.rows_before is None:
         if (gone := _rows_gone(commit, note)) < 0:
-            raise _wrong(table, commit, f"took {gone + note.withdrawn} rows away where {note.withdrawn} had to go")
+            raise _wrong(
+                table,
+                commit,
+                f"took {gone + note.withdrawn + note.marked} rows away where {note.withdrawn + note.marked} had to go",
+            )
         return
     # A row of the batch takes the place of one at the most.
     kept = _rows_kept(commit, note)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from incremental_assets.adapters.delta.live import live, standing
 from incremental_assets.adapters.spark.expressions import (
     alike,
     all_of,
@@ -18,11 +20,14 @@ from incremental_assets.adapters.spark.expressions import (
     spark_value,
 )
 from incremental_assets.adapters.spark.own_names import (
+    AT,
     BATCH,
     COPY,
+    DELETED_AT,
     LATE,
     OPERATION,
     REJECT_REASON,
+    RUN_ID,
     SEQ,
     TARGET,
     key_part,
@@ -61,6 +66,8 @@ def new_versions(session: SparkSession, plan: SyncPlan, rows: DataFrame, present
     reachable = _reachable(plan, session.read.format("delta").load(present.path), present)
     for era in eras(plan, present.overlap, present.columns):
         there = _newest(plan.spec, reachable) if _tells_versions(plan.spec, era) else reachable
+        # A version that is marked as gone equals none: its key comes back to life.
+        there = live(there, present.columns)
         rows = _subtract(plan.spec, rows, _landed_in(era, there), era.columns)
     return rows
 
@@ -71,10 +78,12 @@ def changed_rows(session: SparkSession, plan: SyncPlan, rows: DataFrame, present
     Less those of a declared key for which it may hold a newer row of the source.
     """
     target = session.read.format("delta").load(present.path)
+    # A row that is marked as gone is equal to none, and newer than none: its key comes back to life.
+    living = live(target, present.columns)
     if present.overlap is not None:
-        rows = _without_equal(plan, rows, target, present)
+        rows = _without_equal(plan, rows, living, present)
     if plan.spec.trusts_key and plan.spec.cursor is not None:
-        rows = _without_older(plan, rows, target)
+        rows = _without_older(plan, rows, living)
     return _with_dropped(plan.spec, rows, target, present)
 
 
@@ -94,6 +103,24 @@ def leaving(session: SparkSession, plan: SyncPlan, staged: str, path: str, *, un
         matches = matches & ~_may_be_newer(plan)
     found = target.alias(TARGET).join(gone.alias(BATCH), on=matches, how="left_semi")
     return found.select(*(column(name).alias(key_part(place)) for place, name in enumerate(spec.key)))
+
+
+def marked(session: SparkSession, plan: SyncPlan, staged: str, present: Present) -> DataFrame:
+    """Rows of the target that a batch says are gone, as they are to stand there from now on: with the time at which they were found so."""
+    batch = read_staged(session, staged, plan.spec)
+    lands = column(OPERATION) == Operation.PUT.value
+    matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in plan.spec.key)
+    gone = batch.where(~lands & column(REJECT_REASON).isNull())
+    gone = gone.alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
+    target = standing(plan.spec, session.read.format("delta").load(present.path), present.columns)
+    found = target.alias(TARGET).join(gone.alias(BATCH), on=matches, how="left_semi")
+    marks = {
+        RUN_ID: sf.lit(plan.request.run_id),
+        SEQ: sf.lit(plan.commit_ids.seq).cast("bigint"),
+        AT: sf.lit(datetime.now(UTC).isoformat()).cast("timestamp"),
+        DELETED_AT: sf.lit(plan.bound.clock.isoformat()).cast("timestamp"),
+    }
+    return found.withColumns(marks)
 
 
 def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows: DataFrame, path: str) -> DataFrame:

@@ -36,7 +36,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
-from incremental_assets.core.ports import Snapshot
+from incremental_assets.core.ports import CopyKeys, Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,13 +47,19 @@ if TYPE_CHECKING:
 class DeltaLake:
     """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark; `source` is what `compare` reads."""
 
-    def __init__(self, lake: str, session: Callable[[], SparkSession], source: Reader | None = None) -> None:
+    def __init__(
+        self,
+        lake: str,
+        session: Callable[[], SparkSession],
+        source: Reader | None = None,
+        tasks: Tasks | None = None,
+    ) -> None:
         if is_local(lake) and "%" in lake:
             raise NameRefused(
                 f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
             )
         self._lake, self._session, self._source = lake, session, source
-        self._tasks = Tasks(session)
+        self._tasks = tasks or Tasks(session)
         self._seen: dict[TableId, int] = {}
         """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
 
@@ -114,7 +120,7 @@ class DeltaLake:
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             log = opened(session, path, spec, plan.commit_ids.app_id)
-            batch, self._seen[spec.id] = loading.load(session, plan, snapshot, log, path)
+            batch, self._seen[spec.id] = loading.load(self._tasks, plan, snapshot, log, path)
         return batch
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
@@ -205,6 +211,17 @@ class DeltaLake:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""
         log = open_log(table_path(self._lake, spec.id))
         return None if log is None else log.rows()
+
+    def keys(self, spec: TableSpec) -> CopyKeys | None:
+        """The keys of the target as it is now; None where nothing of ours has landed."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums, keys
+
+        return keys.keys_of(checksums.Held(session, path, log, spec))
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Observation, SparkSession
+import logging
 
+from pyspark.sql import Observation
+
+from incremental_assets.adapters.delta.arrow_staging import can_stage
 from incremental_assets.adapters.delta.commit import Write, shaped, write
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import confirmed
 from incremental_assets.adapters.delta.counts import rows_written
 from incremental_assets.adapters.delta.dedup import Present
+from incremental_assets.adapters.delta.direct import load as direct
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 from incremental_assets.adapters.delta.stage import warnings
 from incremental_assets.adapters.delta.staging import check_types, count_future
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
 from incremental_assets.adapters.delta.transaction_log import TableLog
 from incremental_assets.adapters.spark.own_names import own
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.schema_drift import check_columns, difference
+from incremental_assets.core.model.schema_drift import Difference, check_columns, difference
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Snapshot
+
+_log = logging.getLogger(__name__)
 
 FILE_BYTES = 256 * 2**20
 """Of the source's, per file: less of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""
 
 
-def load(session: SparkSession, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: str) -> tuple[Batch, int]:
+def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: str) -> tuple[Batch, int]:
     """Replace all that is in the target by the snapshot's rows; gives the batch and the version that holds it. Raises StageBroken."""
-    spec, frame = plan.spec, snapshot.frame
-    there = log.columns()
+    spec, there = plan.spec, log.columns()
     changes = difference(spec.columns, there)
     check_columns(spec, changes, overwrites=True)
-    prepare(session, path, log, spec.columns, without_lost(spec, log, changes))
-    check_types(spec, frame)
-    counted = Observation()
-    rows = shaped(
-        plan, frame.observe(counted, count_future(plan).alias(own("future"))), Present(path, there, None), changes
-    )
-    note = CommitMetadata.of_load(plan, snapshot.rows, seen=log.version)
-    write(rows, Write(path, note, overwrites=True, evolves=bool(changes), rows_per_file=rows_per_file(spec)))
+    prepare(tasks.session(), path, log, spec.columns, without_lost(spec, log, changes))
+    of = direct.Load(plan, snapshot, CommitMetadata.of_load(plan, snapshot.rows, seen=log.version), rows_per_file(spec))
+    future = _written(tasks, of, Present(path, there, None), changes)
     _, done = confirmed(spec, path, log.version, plan.commit_ids.batch_id)
     written = rows_written(done)
     if written != snapshot.rows:
@@ -46,8 +48,25 @@ def load(session: SparkSession, plan: SyncPlan, snapshot: Snapshot, log: TableLo
             f"{spec.id}: {written} rows were written where the source counts {snapshot.rows} in the same snapshot; "
             "they got no position, so that the next sync replaces them; run it again, and report it if it stays"
         )
-    sentences = warnings(plan, counted.get[own("future")])
+    sentences = warnings(plan, future)
     return Batch(plan.commit_ids.batch_id, written, digest="", warnings=sentences, in_target=True), done.version
+
+
+def _written(tasks: Tasks, of: direct.Load, present: Present, changes: Difference) -> int:
+    """By tasks, else by Spark's writer; gives the rows past the source's clock."""
+    plan, spec = of.plan, of.plan.spec
+    if not changes and can_stage(spec):
+        try:
+            return direct.load(tasks, present.path, of).future
+        except NotDirect as why:
+            _log.debug("%s: this load is Spark's: %s", spec.id, why)
+    frame = of.snapshot.frame
+    check_types(spec, frame)
+    counted = Observation()
+    rows = shaped(plan, frame.observe(counted, count_future(plan).alias(own("future"))), present, changes)
+    to = Write(present.path, of.note, overwrites=True, evolves=bool(changes), rows_per_file=of.rows_per_file)
+    write(rows, to)
+    return int(counted.get[own("future")])
 
 
 def rows_per_file(spec: TableSpec) -> int | None:

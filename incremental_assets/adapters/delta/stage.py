@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta.arrow_staging import can_stage, write_parts
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
+from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
-from incremental_assets.core.model.paths import staging_path
+from incremental_assets.core.model.paths import is_local, staging_path
 from incremental_assets.core.model.table import FuturePolicy, TableId
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import Snapshot
+from incremental_assets.core.ports import GoneRows, Snapshot
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
@@ -26,27 +29,24 @@ NO_DUPLICATES = Duplicates(0, 0)
 class ParquetStage:
     """Implements `core.ports.Stage`: one folder of Parquet per batch, under the lake."""
 
-    def __init__(self, lake: str, session: Callable[[], SparkSession]) -> None:
-        self._lake, self._session = lake, session
+    def __init__(self, lake: str, session: Callable[[], SparkSession], tasks: Tasks | None = None) -> None:
+        self._lake, self._session, self._tasks = lake, session, tasks or Tasks(session)
 
-    def write(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
-        """Write the snapshot's rows in one pass, counting them on the way, and check the count against the source's own."""
-        # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
-        session = self._session()
-        from incremental_assets.adapters.delta.staging import repeated_keys, write_counted
-
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
+        """Write the snapshot's rows in one pass, and the keys that are gone, and check the count against the source's own."""
         table, batch_id = plan.spec.id, plan.commit_ids.batch_id
         path = staging_path(self._lake, table, batch_id)
         with explained(table, self._lake):
             self._sweep(table)
             make_own_folder(staging_path(self._lake, table))
-            staged = write_counted(plan, snapshot.frame, path)
-        if staged.rows != snapshot.rows:
+            staged = self._staged(plan, snapshot, gone, path)
+        expected = snapshot.rows + (gone.rows if gone else 0)
+        if staged.rows != expected:
             raise StageBroken(
-                f"{table}: {staged.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
+                f"{table}: {staged.rows} rows were read where the source counts {expected} in the same snapshot; "
                 "nothing was written, run the sync again, and report it if it stays"
             )
-        duplicates = repeated_keys(session, path, plan.spec) if plan.spec.trusts_key else NO_DUPLICATES
+        duplicates = self._repeated_keys(plan, path) if plan.spec.trusts_key else NO_DUPLICATES
         return Batch(
             batch_id=batch_id,
             rows=staged.rows,
@@ -62,6 +62,23 @@ class ParquetStage:
     def discard(self, table: TableId, batch_id: str) -> None:
         """Remove a batch, whole or half; silent if there is none."""
         remove_folder(staging_path(self._lake, table, batch_id), self._session)
+
+    def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Staged:
+        has_gone = gone is not None and gone.rows > 0
+        if snapshot.parts is not None and is_local(self._lake) and can_stage(plan.spec) and not has_gone:
+            return write_parts(self._tasks, plan, snapshot.parts, path)
+        # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
+        self._session()
+        from incremental_assets.adapters.delta.staging import with_gone, write_counted
+
+        frame = with_gone(plan.spec, snapshot.frame, gone.frame) if gone and has_gone else snapshot.frame
+        return write_counted(plan, frame, path)
+
+    def _repeated_keys(self, plan: SyncPlan, path: str) -> Duplicates:
+        session = self._session()
+        from incremental_assets.adapters.delta.staging import repeated_keys
+
+        return repeated_keys(session, path, plan.spec)
 
     def _sweep(self, table: TableId) -> None:
         """Whoever writes here holds the table's lease, so that any other batch was left by a run that is over."""

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text
+from incremental_assets.adapters.delta.staged import Staged, whole_keys
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import KEY, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
 from incremental_assets.adapters.spark.staged import FLAGS, STAGED, positions, read_staged, staged_schema
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import KeyRange, Operation
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
 _NAMED = 3
 """Repeated keys that a warning names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """What was counted while a batch was written; see `Batch`."""
-
-    rows: int
-    digest: str
-    lower: CursorValue | None
-    rejected: int
-    gone: int
-    future: int
-    keys: tuple[KeyRange, ...]
 
 
 def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
@@ -53,10 +40,22 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
         future=found[own("future")],
         keys=tuple(
             KeyRange(name, found[own(f"lowest{place}")], found[own(f"highest{place}")])
-            for place, name in enumerate(_whole_keys(spec))
+            for place, name in enumerate(whole_keys(spec))
             if found[own(f"lowest{place}")] is not None
         ),
     )
+
+
+def with_gone(spec: TableSpec, frame: DataFrame, gone: DataFrame) -> DataFrame:
+    """The read's rows, and behind them one for each key that is gone, of which nothing else is known."""
+    unknown = [
+        (column(each.name) if each.name in spec.key else sf.lit(None).cast(each.spark_type)).alias(each.name)
+        for each in spec.columns
+    ]
+    flags = [sf.lit(None).cast("string").alias(name) for name in FLAGS[:-1]]
+    flags += [sf.lit("false").cast("boolean").alias(FLAGS[-1])]
+    keys = gone.select(*unknown, *flags, sf.lit(Operation.GONE.value).alias(OPERATION))
+    return frame.withColumn(OPERATION, sf.lit(Operation.PUT.value)).unionByName(keys)
 
 
 def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
@@ -101,16 +100,10 @@ def _counts(plan: SyncPlan) -> list[Column]:
         count_future(plan, lands).alias(own("future")),
         *(
             end(sf.when(lands, column(name))).alias(own(f"{word}{place}"))
-            for place, name in enumerate(_whole_keys(spec))
+            for place, name in enumerate(whole_keys(spec))
             for word, end in (("lowest", sf.min), ("highest", sf.max))
         ),
     ]
-
-
-def _whole_keys(spec: TableSpec) -> list[str]:
-    """Columns of an upsert's key that hold whole numbers, which a reader of Parquet compares with the statistics of a row group."""
-    whole = {found.name for found in spec.columns if found.spark_type in ("tinyint", "smallint", "int", "bigint")}
-    return [name for name in spec.key if name in whole] if spec.traits.one_row_per_key else []
 
 
 def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
@@ -141,8 +134,16 @@ def _with_operation(spec: TableSpec, frame: DataFrame) -> DataFrame:
     goes = column(REJECT_REASON).isNotNull()
     if OPERATION in frame.columns:
         goes = goes | column(OPERATION).eqNullSafe(Operation.GONE.value)
+    if spec.deletes.drops_marked:
+        goes = goes | _is_marked(spec.deletes)
     operation = sf.when(goes, sf.lit(Operation.GONE.value)).otherwise(sf.lit(Operation.PUT.value))
     return frame.select(*(column(name) for name in (*spec.shape.names, *FLAGS)), operation.alias(OPERATION))
+
+
+def _is_marked(deletes: Deletes) -> Column:
+    """Whether the source says in a column of the row that it is gone."""
+    mark = column(deletes.column)
+    return mark.isNotNull() if deletes.value is None else mark.cast("string").eqNullSafe(deletes.value)
 
 
 def _as_json(spec: TableSpec) -> Column:

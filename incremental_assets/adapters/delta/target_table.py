@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.delta.transaction_log import APP_ID, TableLog, open_log
-from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ
+from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.schema_drift import Difference, sql_type
 from incremental_assets.core.model.table import Column, TableSpec
@@ -45,6 +46,8 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
         kept = statistics(spec, ((found.name, found.spark_type) for found in made))
         create(session, path, made, {APP_ID: app_id, _STATISTICS: kept}, comment=spec.shape.comment)
         log = open_log(path)
+    if log is not None and spec.deletes.marks and not marks_deletes(log.columns()):
+        log = _marking(session, path)
     if log is None:
         raise TargetChanged(
             f"{spec.id}: no Delta table could be made at {path}: if other files lie there, move them away"
@@ -54,6 +57,14 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
             f"{spec.id}: another table lies at {path} than the one that this run was planned for; run the sync again"
         )
     return log
+
+
+def _marking(session: SparkSession, path: str) -> TableLog | None:
+    """The log once the table can say of a row that it is gone: a commit without rows."""
+    from incremental_assets.adapters.spark.expressions import quoted
+
+    session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({DELETED_AT} timestamp)")
+    return open_log(path)
 
 
 def _clear(session: SparkSession, path: str) -> None:

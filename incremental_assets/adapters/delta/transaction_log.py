@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import count, takewhile
+from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, read_commit_metadata
+from incremental_assets.adapters.delta.direct import log_cache
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.logged_table import DeltaRsTable, Info, LocalTable, LoggedTable
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.schema_drift import Reached, TargetColumn
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE
-
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
 
 APP_ID = "incremental_assets.app_id"
 """Table property under which a table of ours keeps the app id of its commits."""
@@ -38,9 +39,6 @@ HARMLESS = frozenset(
 _IN_PLACE = frozenset({"changeDataFeed", "clustering", "rowTracking"})
 """Features of tables that suffer where rows that stay are written again: a feed tells of them, an order is given up, they get other numbers."""
 
-_STEPS = (20, 500, None)
-"""How far back to look for a commit of ours: it is nearly always among the first, and each costs one small file."""
-
 
 @dataclass(frozen=True, slots=True)
 class Committed:
@@ -61,14 +59,14 @@ class Committed:
 class TableLog:
     """The log as it was when it was opened."""
 
-    def __init__(self, table: DeltaTable) -> None:
-        metadata = table.metadata()
+    def __init__(self, table: LoggedTable) -> None:
         self._table = table
-        self._told: dict[int | None, tuple[Committed, ...]] = {}
-        """Histories that were read already, by how far back they go."""
-        self.table_id = str(metadata.id)
-        self.properties: Mapping[str, str] = dict(metadata.configuration)
-        self.version = table.version()
+        self._commits: Iterator[Info] = table.commits()
+        self._told: list[Committed] = []
+        """What was read of the history so far, newest first."""
+        self.table_id = table.table_id
+        self.properties = table.properties
+        self.version = table.version
 
     @property
     def app_id(self) -> str:
@@ -77,7 +75,7 @@ class TableLog:
 
     def last_sequence(self, app_id: str) -> int:
         """The last sequence committed under an app id, -1 before the first."""
-        found = self._table.transaction_version(app_id)
+        found = self._table.last_sequence(app_id)
         return -1 if found is None else int(found)
 
     def landed(self) -> bool:
@@ -86,37 +84,30 @@ class TableLog:
             return False
         if any(commit.note is not None and commit.note.kind not in BEFORE_LANDING for commit in self.ours()):
             return True
-        oldest = self._history(None)[-1:]
-        return any(commit.version > 0 for commit in oldest)
+        return bool(self._told) and self._told[-1].version > 0
 
     def rows(self) -> int:
-        """Rows of the table: those of its files less those that deletion vectors mark, which `DeltaTable.count` does not subtract."""
-        from deltalake import QueryBuilder
-
-        found = QueryBuilder().register("t", self._table).execute("SELECT count(*) FROM t").read_all()
-        return int(found.column(0)[0].as_py())
+        """Rows of the table: those of its files less those that deletion vectors mark."""
+        return self._table.rows()
 
     def rows_in_files(self) -> int | None:
         """With those that deletion vectors mark; None where a file of another hand does not tell."""
-        rows = self._table.get_add_actions(flatten=True).column("num_records").to_pylist()
-        return None if None in rows else sum(rows)
+        return self._table.rows_in_files()
 
     @property
     def keeps_rows_in_place(self) -> bool:
         """Whether another hand has made the table one whose rows are not to be written again without need."""
-        protocol = self._table.protocol()
-        return bool(_IN_PLACE & set(protocol.writer_features or ()) or self._table.metadata().partition_columns)
+        return bool(_IN_PLACE & self._table.writer_features or self._table.partition_columns)
 
     def layout(self) -> Layout:
         """Sizes of its files and rows in them, those that deletion vectors mark included; and the rows without those."""
-        sizes = tuple(self._table.get_add_actions(flatten=True).column("size_bytes").to_pylist())
+        sizes = tuple(self._table.sizes())
         rows = self.rows_in_files()
         # Where nothing is known of the rows, nothing is of dead ones.
         return Layout(sizes, 0, 0) if rows is None else Layout(sizes, rows, self.rows())
 
     def columns(self) -> tuple[TargetColumn, ...]:
         """Columns in the table's order, types in Delta's words."""
-        fields = json.loads(self._table.schema().to_json())["fields"]
         return tuple(
             TargetColumn(
                 field["name"],
@@ -124,25 +115,16 @@ class TableLog:
                 field["metadata"].get(SINCE),
                 _reached(field["metadata"].get(SINCE_CURSOR)),
             )
-            for field in fields
+            for field in self._table.fields
         )
 
     def commits(self, after: int) -> tuple[Committed, ...]:
         """Commits after version `after`, newest first; those that log cleaning has removed are missing."""
-        wanted = self.version - after
-        return tuple(commit for commit in self._history(wanted) if commit.version > after) if wanted > 0 else ()
+        return tuple(takewhile(lambda commit: commit.version > after, self._history()))
 
     def ours(self) -> Iterator[Committed]:
         """Commits of ours, newest first, read as far back as the caller asks."""
-        seen = 0
-        for limit in _STEPS:
-            commits = self._history(limit)
-            yield from (
-                commit for commit in commits[seen:] if commit.note is not None and commit.note.app_id == self.app_id
-            )
-            seen = len(commits)
-            if limit is not None and seen < limit:
-                return
+        return (commit for commit in self._history() if commit.note is not None and commit.note.app_id == self.app_id)
 
     def foreign(self, after: int) -> Committed | None:
         """The first commit after a version that is not ours and may have changed rows."""
@@ -153,11 +135,15 @@ class TableLog:
         ]
         return found[-1] if found else None
 
-    def _history(self, limit: int | None) -> tuple[Committed, ...]:
+    def _history(self) -> Iterator[Committed]:
         # A look asks for the newest of ours, for their state, for what came after them: each would read the same files again.
-        if limit not in self._told:
-            self._told[limit] = tuple(_committed(entry) for entry in self._table.history(limit))
-        return self._told[limit]
+        for place in count():
+            if place == len(self._told):
+                read = next(self._commits, None)
+                if read is None:
+                    return
+                self._told.append(_committed(*read))
+            yield self._told[place]
 
 
 def last_version(path: str) -> int | None:
@@ -180,13 +166,20 @@ def open_log(path: str) -> TableLog | None:
 
     The stores' credentials are read from the environment by delta-rs itself, as its documentation names them (AWS_*, AZURE_*, GOOGLE_*).
     """
-    from deltalake import DeltaTable
+    if is_local(path):
+        if not os.path.isdir(os.path.join(path, "_delta_log")):  # noqa: PTH112, PTH118 - spares an import
+            return None
+        with suppress(NotDirect):
+            seen = log_cache.latest(path)
+            return None if seen is None else TableLog(LocalTable(path, seen))
+    return _by_delta_rs(path)
+
+
+def _by_delta_rs(path: str) -> TableLog | None:
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
-    if is_local(path) and not os.path.isdir(os.path.join(path, "_delta_log")):  # noqa: PTH112, PTH118 - spares an import
-        return None
     try:
-        return TableLog(DeltaTable(_address(path)))
+        return TableLog(DeltaRsTable.opened(_address(path)))
     except TableNotFoundError:
         return None
     except DeltaError as error:
@@ -201,12 +194,12 @@ def _address(path: str) -> str:
     return "s3://" + path.removeprefix("s3a://") if path.startswith("s3a://") else path
 
 
-def _committed(entry: Mapping[str, Any]) -> Committed:
+def _committed(version: int, entry: Mapping[str, Any]) -> Committed:
     metrics = {
         name: int(value) for name, value in (entry.get("operationMetrics") or {}).items() if str(value).isdigit()
     }
     return Committed(
-        version=int(entry["version"]),
+        version=version,
         operation=str(entry.get("operation", "")),
         metrics=metrics,
         engine=str(entry.get("engineInfo") or entry.get("clientVersion") or "an unknown engine"),

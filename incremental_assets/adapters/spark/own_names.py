@@ -29,6 +29,8 @@ SEQ = own("seq")
 """Of a target: in which sequence."""
 AT = own("at")
 """Of a target: when."""
+DELETED_AT = own("deleted_at")
+"""Of a target whose deletes are marked: when a row was found gone from the source; NULL while it is there."""
 REJECT_COLUMN = own("column")
 """Of a read and of the quarantine: the first source column whose value Spark cannot hold, or NULL."""
 REJECT_REASON = own("reason")
@@ -42,6 +44,8 @@ OPERATION = own("op")
 """Of a staged batch, and of a read that knows it: `put` or `gone`, see `core.model.batch.Operation`."""
 LATE = own("late")
 """Of a read: true where the cursor lies below the plan's `late_below`."""
+READ_FLAGS = (REJECT_COLUMN, REJECT_REASON, RAW, LATE)
+"""Of a read, after the source's columns."""
 BLOCK = own("ctid")
 """Of a read in parts: where a row lies; only the predicates of the parts name it."""
 COPY = own("copy")

@@ -7,10 +7,10 @@ from typing import cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import TableSpec
 
-FLAGS = (REJECT_COLUMN, REJECT_REASON, RAW, LATE)
+FLAGS = READ_FLAGS
 """Of a read."""
 STAGED = (*FLAGS, OPERATION)
 """Of a staged batch."""

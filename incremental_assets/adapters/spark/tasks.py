@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import importlib
 import pickle
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
+
+from incremental_assets.core.combining import Combining, Round
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+
+_SHARE_BYTES = 32 * 2**20
+"""Of units, at least, before they are spread over more tasks."""
+_TASK_BYTES = 2**20
+"""What a unit costs beside its bytes, expressed in bytes."""
+_TASKS = 2
+"""Of several units, at least."""
 
 
 class Unit(Protocol):
@@ -30,39 +38,22 @@ class Tasks:
     """One job at a time: whatever comes while it runs goes into the next one."""
 
     def __init__(self, session: Callable[[], SparkSession]) -> None:
-        self._session = session
-        self._changed = threading.Condition()
-        self._waiting: list[tuple[str, Unit, Future[Any]]] = []
-        self._at_work = False
+        self.session = session
+        """The session, which is opened where it is first needed."""
+        self._together = Combining[tuple[str, Unit], Any](self._play)
 
     def run(self, module: str, unit: Unit) -> Any:
         """What `apply(unit)` of a module returns in a task; what it raises is raised here."""
-        answer: Future[Any] = Future()
-        with self._changed:
-            self._waiting.append((module, unit, answer))
-            while not answer.done():
-                if self._at_work:
-                    self._changed.wait()
-                    continue
-                taken, self._waiting, self._at_work = self._waiting, [], True
-                self._changed.release()
-                try:
-                    self._play(taken)
-                finally:
-                    self._changed.acquire()
-                    self._at_work = False
-                    self._changed.notify_all()
-        return answer.result()
+        (answer,) = self.run_all(module, [unit])
+        return answer
 
-    def _play(self, taken: Sequence[tuple[str, Unit, Future[Any]]]) -> None:
-        ordered = sorted(taken, key=lambda each: each[1].size, reverse=True)
-        try:
-            answers = _job(self._session(), [(module, unit) for module, unit, _ in ordered])
-        except BaseException as error:  # noqa: BLE001 - raised in each of the threads that wait for it
-            for _, _, answer in ordered:
-                answer.set_exception(error)
-            return
-        for (_, _, answer), (fine, found) in zip(ordered, answers, strict=True):
+    def run_all(self, module: str, units: Sequence[Unit]) -> list[Any]:
+        """The same of several units, side by side; what the first one that fails raises is raised when all have ended."""
+        return self._together.ask([(module, unit) for unit in units])
+
+    def _play(self, taken: Round[tuple[str, Unit], Any]) -> None:
+        answers = _job(self.session(), [unit for unit, _ in taken])
+        for (_, answer), (fine, found) in zip(taken, answers, strict=True):
             if fine:
                 answer.set_result(found)
             else:
@@ -70,7 +61,9 @@ class Tasks:
 
 
 def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple[bool, Any]]:
-    payload = [pickle.dumps(each) for each in units]
+    payload = [
+        [(place, pickle.dumps(units[place])) for place in places] for places in packed([unit.size for _, unit in units])
+    ]
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Inside of it nothing of this module is named: what a worker cannot import, it is sent.
@@ -79,13 +72,26 @@ def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple
         from incremental_assets.adapters.spark.tasks import played
 
         for batch in batches:
-            for place in batch.column(0).to_pylist():
-                yield pa.RecordBatch.from_pydict({"place": [place], "answer": [played(payload[place])]})
+            for number in batch.column(0).to_pylist():
+                for place, each in payload[number]:
+                    yield pa.RecordBatch.from_pydict({"place": [place], "answer": [played(each)]})
 
-    frame = session.range(0, len(units), 1, len(units))
+    frame = session.range(0, len(payload), 1, len(payload))
     rows = frame.mapInArrow(work, "place long, answer binary").collect()
     found = {row["place"]: pickle.loads(row["answer"]) for row in rows}  # noqa: S301 - our own task wrote it
     return [found[place] for place in range(len(units))]
+
+
+def packed(sizes: Sequence[int]) -> list[list[int]]:
+    """Places of the units of each task: a large one has a task of its own, small ones share some, as a task costs more than they do. Pure."""
+    wanted = sum(size + _TASK_BYTES for size in sizes) / _SHARE_BYTES
+    bins = min(len(sizes), max(_TASKS, round(wanted)))
+    loads, tasks = [0] * bins, [list[int]() for _ in range(bins)]
+    for place in sorted(range(len(sizes)), key=lambda place: sizes[place], reverse=True):
+        lightest = loads.index(min(loads))
+        loads[lightest] += sizes[place] + _TASK_BYTES
+        tasks[lightest].append(place)
+    return tasks
 
 
 def played(payload: bytes) -> bytes:

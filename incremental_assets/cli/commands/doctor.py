@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.findings import Finding, Health, of_source, of_table, wanted_of
 from incremental_assets.cli.globs import chosen
+from incremental_assets.cli.lateness import of_lateness
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import Survey, survey
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import late_rows
 from incremental_assets.core.config.resolve import resolve_all
 from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.planning.events import Checkpoint, EventKind
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.words import agreeing, counted
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
 
+_RECENT = 100
+"""Events of a table among which late rows are looked for."""
 _TONES = {Health.OK: "good", Health.WARN: "warn", Health.FAIL: "bad"}
 
 
@@ -149,17 +154,28 @@ def _of_source(
     specs = found.of(source.name)
     try:
         facts = runtime.probe(source.name).facts([wanted_of(spec.id, terms_of(source, spec.id)) for spec in specs])
+        measured = runtime.probe(source.name).lateness(specs)
     except IncrementalAssetsError as error:
         yield Finding(source.name, "reachable", Health.FAIL, str(error))
         return
     yield from of_source(source, facts)
-    for spec, each in zip(specs, facts.tables, strict=True):
-        yield from of_table(spec, each, facts, landed=positions.get(spec.id, Checkpoint()).state is not None)
+    for spec, each, lateness in zip(specs, facts.tables, measured, strict=True):
+        landed = positions.get(spec.id, Checkpoint()).state is not None
+        yield from of_table(spec, each, facts, landed=landed)
+        late = late_rows(_reports(runtime, spec.id) if landed and spec.is_incremental else ())
+        yield from of_lateness(spec, each, facts, lateness, late)
     yield from (
         Finding(str(trouble.table), "configured", Health.FAIL, str(trouble.error))
         for trouble in found.troubles
         if trouble.table.source == source.name
     )
+
+
+def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:
+    """Of the last syncs that landed."""
+    for kept in runtime.checkpoints.history(table, _RECENT):
+        if kept.event.kind is EventKind.LANDED and kept.event.report is not None:
+            yield kept.event.report
 
 
 # --- --sql ------------------------------------------------------------------------------------------

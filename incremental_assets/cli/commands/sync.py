@@ -26,6 +26,7 @@ from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
+from incremental_assets.core.syncing.idle import IdleTable, finish
 from incremental_assets.core.syncing.pending import Pending, located, look_over
 from incremental_assets.core.syncing.sync_many import sync_many
 
@@ -54,18 +55,18 @@ def run(config: Path | None, patterns: Sequence[str], wishes: Wishes) -> Answer:
     begun = time.monotonic()
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
-        refuse_unless_meant(found, wishes, runtime.checkpoints.positions())
+        refuse_unless_meant(found, wishes)
         run_id = str(uuid.uuid4())
         done = sync_all(runtime, found, Request(run_id, wishes.mode, allow_shrink=wishes.allow_shrink), watch)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
 
 
-def refuse_unless_meant(found: Survey, wishes: Wishes, positions: Mapping[TableId, Checkpoint]) -> None:
+def refuse_unless_meant(found: Survey, wishes: Wishes) -> None:
     """Raises Refused where rows that only the copy holds would go, before anything is touched."""
     if wishes.yes:
         return
-    kept = [str(spec.id) for spec in found.specs if _keeps_versions(spec, positions)]
+    kept = [str(spec.id) for spec in found.specs if _keeps_versions(spec, found.positions)]
     if wishes.full_refresh and kept:
         raise Refused(
             f"a full refresh replaces tables that keep every version of a row, and versions that the source no longer shows would be lost: {', '.join(kept)}; "
@@ -89,22 +90,20 @@ def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) ->
     for report in done.values():
         record_failure(report, runtime.checkpoints)
     for source in runtime.configuration.sources:
-        specs = found.of(source.name)
-        if specs:
-            done |= {report.table: report for report in _sync_source(runtime, source.name, specs, request, watch)}
+        if found.of(source.name):
+            done |= {report.table: report for report in _sync_source(runtime, source.name, found, request, watch)}
     order = [spec.id for spec in found.specs] + [trouble.table for trouble in found.troubles]
     return tuple(done[table] for table in order)
 
 
-def _sync_source(
-    runtime: Runtime, source: str, specs: Sequence[TableSpec], request: Request, watch: Board
-) -> Sequence[SyncReport]:
-    ports = runtime.ports(source)
+def _sync_source(runtime: Runtime, source: str, found: Survey, request: Request, watch: Board) -> Sequence[SyncReport]:
+    specs, ports = found.of(source), runtime.ports(source)
     parallel = runtime.configuration.source(source).parallel.tables
     watch.begin(spec.id for spec in specs)
     try:
-        moved, seen = moving_of(specs, request, ports)
-        moving = located(moved, ports.probe)
+        seen = look(specs, found.positions, request, ports)
+        moving = located(seen.moving, ports.probe)
+        done = list(finish(seen.idle, request, ports))
     except Exception as error:  # noqa: BLE001 - the tables of other sources go on
         if not isinstance(error, IncrementalAssetsError):
             _log.exception("%s: the look ended in an error that is not of this program's own", source)
@@ -112,10 +111,10 @@ def _sync_source(
         for report in reported:
             record_failure(report, ports.checkpoints)
         return reported
-    there = {found.spec.id for found in moving}
-    quiet = [spec for spec in specs if spec.id not in there]
-    # The look is good for them too: a thousand idle tables are not asked about one by one again.
-    done = list(sync_many(quiet, lambda _: request, replace(ports, probe=seen), parallel)) if quiet else []
+    ended = {*(each.spec.id for each in moving), *(report.table for report in done)}
+    left = [spec for spec in specs if spec.id not in ended]
+    # The look is good for them too: they are not asked about one by one again.
+    done += sync_many(left, lambda _: request, replace(ports, probe=seen.probe), parallel)
     if moving:
         # Dagster costs a second to import: only when rows move.
         from incremental_assets.cli.dagster_runs import DagsterRuns
@@ -124,15 +123,24 @@ def _sync_source(
     return done
 
 
-def moving_of(specs: Sequence[TableSpec], request: Request, ports: Ports) -> tuple[tuple[Pending, ...], CachedProbe]:
-    """The tables that need Spark: asked of the source all at once, decided as the sync itself will decide; and what was seen."""
-    positions = ports.checkpoints.positions()
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The tables that need Spark, those that stand still, and what was seen, which answers for the others."""
+
+    moving: tuple[Pending, ...]
+    idle: tuple[IdleTable, ...]
+    probe: CachedProbe
+
+
+def look(specs: Sequence[TableSpec], positions: Mapping[TableId, Checkpoint], request: Request, ports: Ports) -> Seen:
+    """Asked of the source all at once, decided as the sync itself will decide."""
     looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
     observations = ports.probe.observe(looks)
-    seen = CachedProbe(ports.probe, looks, observations)
+    probe = CachedProbe(ports.probe, looks, observations)
     if request.mode is not Mode.SYNC:
         windows = [Window(spec.start, None) for spec in specs]
-        return tuple(Pending(*each) for each in zip(specs, windows, observations, strict=True)), seen
+        return Seen(tuple(Pending(*each) for each in zip(specs, windows, observations, strict=True)), (), probe)
     # One that may not go on meets the same error in its own sync, which records it.
-    moved, *_ = look_over(specs, positions, observations)
-    return moved, seen
+    moving, _, still = look_over(specs, positions, observations)
+    there = {found.spec.id for found in moving}
+    return Seen(moving, tuple(each for each in still if each.spec.id not in there), probe)

@@ -2,7 +2,8 @@
 
 What is compared has settled: it lies below the lower end of the next sync's window, so that no row can still arrive there, and within the
 coverage. A row that changed in the source since the last sync has left its old window there and not yet in the lake; a deleted one
-likewise. Therefore what only the lake has is no drift, but for a row that the source now shows as one that cannot land; and what the source has and the lake lacks, or holds differently, is:
+likewise. Therefore what only the lake has is no drift, but for a row that the source now shows as one that cannot land, and, where deletes are
+followed, for one whose key the source no longer has; and what the source has and the lake lacks, or holds differently, is:
 an upsert keeps the latest version of each row, and an append keeps every version that it saw.
 
 The lake's version is always chosen before the source is asked. A sync that lands in between can only take rows out of windows that the
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from incremental_assets.core.background import in_background
+from incremental_assets.core.checks.undeleted import undeleted
 from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -53,6 +55,8 @@ class Drift:
     drifted: tuple[Drifted, ...] = ()
     """All of the rows, by window; those of the windows that are not named lie in the last piece."""
     samples: tuple[str, ...] = ()
+    is_expected: bool = False
+    """Whether a sync that is not due yet is known to mend all of it."""
 
     @property
     def checked(self) -> Window | None:
@@ -83,6 +87,10 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
     found = ports.auditor.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
+    stayed = undeleted(spec, position.state, ports) if found.extra else None
+    if stayed is not None and not drifted:
+        whole = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows),)
+        return Drift(stayed.detail, stayed.rows, None, looked_at, whole, stayed.samples, stayed.is_expected)
     outdated = _outdated(spec, windows, found, ports)
     if outdated.rows:
         detail = (
@@ -102,7 +110,7 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         )
     named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
     missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
-    detail = f"{missing}, in {named}"
+    detail = f"{missing}, in {named}" + (f"; {stayed.detail}" if stayed else "")
     return Drift(detail, found.missing, _text(drifted[0].window.lower), looked_at, drifted, found.missing_keys)
 
 

@@ -27,6 +27,7 @@ from incremental_assets.core.config.settings import (
 )
 from incremental_assets.core.config.validate import Checked, CheckedSource
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.identifiers import parse_table
 from incremental_assets.core.model.partition import Grid, IntegerGrid, TimeGrid
 from incremental_assets.core.model.table import Cursor
@@ -111,7 +112,20 @@ def _table(document: written.TableDocument, around: written.SourceDocument, line
         pii=document.pii,
         reconciliation=chosen("reconciliation").severity,
         compact=chosen("maintenance").compact,
+        deletes=IGNORED if traits_of(strategy).overwrites else _deletes(chosen("deletes")),
         line=line,
+    )
+
+
+def _deletes(document: written.DeletesDocument) -> Deletes:
+    """With what each mode has where nothing is written."""
+    then = document.then or (Then.KEEP if document.mode is DeleteMode.SOFT else Then.REMOVE)
+    given = {"every": document.every, "max_fraction": document.max_fraction, "column": document.column}
+    return Deletes(
+        mode=document.mode,
+        then=then,
+        value=document.is_,
+        **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
     )
 
 

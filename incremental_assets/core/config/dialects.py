@@ -15,6 +15,8 @@ SCHEMA_IS_DATABASE = ("mariadb",)
 _PORTS = {"mariadb": 3306}
 PLANNED = ("mysql", "sqlserver", "oracle")
 
+_ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite"}
+"""Other beginnings of a URL that people know."""
 _KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
 """Where Dagster's word for a database, and so its picture, is another one than ours."""
 
@@ -41,6 +43,12 @@ def checked_dialect(name: str) -> str:
 def port_of(name: str) -> int:
     """Where its servers listen unless they are told otherwise."""
     return _PORTS.get(name, 5432)
+
+
+def dialect_of_scheme(scheme: str) -> str:
+    """The dialect that the beginning of a URL means; a driver after a `+` is another program's. ValueError says what to write."""
+    name = scheme.partition("+")[0].lower()
+    return checked_dialect(_ALIASES.get(name, name))
 
 
 def kind_of(name: str) -> str:

@@ -13,9 +13,11 @@ from incremental_assets.core.config.scalars import (
     Column,
     Day,
     Duration,
+    Fraction,
     Host,
     Lake,
     Located,
+    MarkText,
     Owner,
     Port,
     PositiveDuration,
@@ -36,6 +38,7 @@ from incremental_assets.core.config.scalars import (
 from incremental_assets.core.config.settings import Compact, Tls
 from incremental_assets.core.config.shorthand import Shorthand
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
 from incremental_assets.core.model.verdict import Severity
@@ -108,6 +111,33 @@ class MaintenanceDocument(Strict):
     ] = Compact.AUTO
 
 
+class DeletesDocument(Strict):
+    """How it is known that rows are gone from the source, and what becomes of them."""
+
+    mode: Annotated[
+        DeleteMode,
+        Field(
+            description="Leave them, compare keys with the source, or follow a column in which the source marks them."
+        ),
+    ] = DeleteMode.IGNORE
+    every: Annotated[
+        Duration | None,
+        Field(description="Of diff: how often keys are compared; 0s is with each sync, 1d when absent."),
+    ] = None
+    max_fraction: Annotated[
+        Fraction | None,
+        Field(description="Of diff: if more of the copy's rows are gone, a person decides; 0.2 when absent."),
+    ] = None
+    then: Annotated[
+        Then | None,
+        Field(description="remove | mark of diff, remove when absent; keep | remove of soft, keep when absent."),
+    ] = None
+    column: Annotated[Column | None, Field(description="Of soft: the column in which the source marks rows.")] = None
+    is_: Annotated[
+        MarkText | None, Field(alias="is", description="Of soft: what it holds in a marked row; anything when absent.")
+    ] = None
+
+
 class DefaultsDocument(Strict):
     """What tables get for the keys that they leave out."""
 
@@ -122,12 +152,7 @@ class DefaultsDocument(Strict):
     tags: dict[TagKey, str] = Field(default_factory=dict)
     reconciliation: ReconciliationDocument = ReconciliationDocument()
     maintenance: MaintenanceDocument = MaintenanceDocument()
-
-
-class DeletesDocument(Strict):
-    """What becomes of rows that are gone from the source."""
-
-    mode: Literal["ignore"] = "ignore"
+    deletes: DeletesDocument = DeletesDocument()
 
 
 class TableDocument(DefaultsDocument):
@@ -144,7 +169,6 @@ class TableDocument(DefaultsDocument):
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
     history: Annotated[Literal["none"], only_present_value("none", "history")] = "none"
-    deletes: Annotated[DeletesDocument, only_present_value({"mode": "ignore"}, "deletes")] = DeletesDocument()
 
 
 TableEntry = Annotated[

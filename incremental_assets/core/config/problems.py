@@ -15,7 +15,7 @@ from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.yaml_source import Document, Path
 from incremental_assets.core.errors import Problem
 
-_NOT_YET = ("history", "deletes", "contract", "columns")
+_NOT_YET = ("history", "contract", "columns")
 _OTHER_WORDS = {
     "safety_lag": "lookback",
     "incremental_safety_lag": "lookback",
@@ -29,6 +29,7 @@ _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "freshness": (written.FreshnessDocument,),
     "reconciliation": (written.ReconciliationDocument,),
     "defaults": (written.DefaultsDocument,),
+    "deletes": (written.DeletesDocument,),
     "options": (written.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
     "spark": (written.SparkDocument,),

@@ -19,13 +19,15 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.table import Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.model.table import Column, Cursor, TableId, TableShape, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
 
 _FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
+_COMPARED = ("boolean", "tinyint", "smallint", "int", "bigint", "string")
 _WHOLE = re.compile(r"smallint|int|bigint|decimal\(\d+,0\)")
 
 
@@ -125,11 +127,17 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         _check_cursor(shape, cursor, "cursor", cursor.column)
         if cursor.fallback is not None:
             _check_cursor(shape, cursor, "fallback", cursor.fallback)
+    if config.deletes.column:
+        _check_mark(shape, config.deletes)
     key = shape.primary_key if config.primary_key is None else config.primary_key
     for name in key:
         _check_column(shape, "key", name)
     if traits_of(config.strategy).one_row_per_key and not key:
         raise NoPrimaryKey(shape.id, shape.own_key)
+    if config.deletes.marks and traits_of(config.strategy).keeps_versions and not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: `deletes: {{mode: diff}}` tells versions of a row by its key, and the source enforces none; add a primary key, or remove `deletes`"
+        )
     spec = TableSpec(
         shape=shape,
         strategy=config.strategy,
@@ -143,9 +151,15 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         refresh_every=config.refresh_every,
         evolve=config.schema_changes == "evolve",
         pii=config.pii,
+        deletes=config.deletes,
     )
     check_names(spec)
     return spec
+
+
+def cursor_type_of(column: Column) -> CursorType | None:
+    """The type of a cursor by this column; None where it can be none."""
+    return CursorType.INTEGER if _WHOLE.fullmatch(column.spark_type) else _FITS.get(column.spark_type)
 
 
 def _check_column(shape: TableShape, role: str, name: str) -> None:
@@ -155,10 +169,25 @@ def _check_column(shape: TableShape, role: str, name: str) -> None:
         raise ColumnMissing(shape.id, role, name, (*near, *(other for other in shape.names if other not in near)))
 
 
+def _check_mark(shape: TableShape, deletes: Deletes) -> None:
+    """A column in which rows are marked is compared as text, which only some types have in one way on both sides."""
+    _check_column(shape, "deletes", deletes.column)
+    column = next(column for column in shape.columns if column.name == deletes.column)
+    if deletes.value is None and column.spark_type == "boolean":
+        raise SourceRefused(
+            f"{shape.id}: `deletes` takes any value of {column.name!r} for a mark, and a boolean has one in every row; write `is: true` beside it"
+        )
+    if deletes.value is not None and column.spark_type not in _COMPARED:
+        raise SourceRefused(
+            f"{shape.id}: `deletes` compares {column.name!r}, a {column.source_type}, with `is: {deletes.value}`, which it can of a boolean, a whole number "
+            "or a text; without `is`, any value in it marks a row"
+        )
+
+
 def _check_cursor(shape: TableShape, cursor: Cursor, role: str, name: str) -> None:
     _check_column(shape, role, name)
     column = next(column for column in shape.columns if column.name == name)
-    fitting = CursorType.INTEGER if _WHOLE.fullmatch(column.spark_type) else _FITS.get(column.spark_type)
+    fitting = cursor_type_of(column)
     if fitting is cursor.type:
         return
     if fitting is None:

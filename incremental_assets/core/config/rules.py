@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from incremental_assets.core.config import delete_rules
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
 from incremental_assets.core.config.document import (
     CursorDocument,
@@ -57,7 +58,8 @@ def strategy_of(table: TableDocument) -> Strategy:
 
 def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iterator[Mistake]:
     """What does not fit between strategy, cursor and the keys that depend on them."""
-    strategy = strategy_of(table)
+    strategy, own = strategy_of(table), "deletes" in table.model_fields_set
+    yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)
     if traits_of(strategy).overwrites:
         yield from _full_refresh_mistakes(table)
     elif table.cursor is None:
@@ -79,6 +81,7 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     if table.primary_key is not None and len(set(table.primary_key)) < len(table.primary_key):
         yield ("primary_key",), "a column stands in the key once; remove the repetition"
     yield from freshness_mistakes(table.freshness)
+    yield from delete_rules.plain_mistakes(table.deletes)
 
 
 def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:
@@ -108,6 +111,8 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
         yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"
     yield from grid_mistakes(source.partitions, now)
     for path, cure in freshness_mistakes(source.defaults.freshness):
+        yield ("defaults", *path), cure
+    for path, cure in delete_rules.plain_mistakes(source.defaults.deletes):
         yield ("defaults", *path), cure
 
 

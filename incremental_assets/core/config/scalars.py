@@ -115,6 +115,23 @@ SpanText = Annotated[
     ),
 ]
 
+
+def _fraction(text: str) -> float:
+    if not re.fullmatch(r"0|1|[01]?\.\d{1,9}", text, re.ASCII) or float(text) > 1:
+        raise ValueError("write a part of the whole, from 0 to 1, like 0.2")
+    return float(text)
+
+
+Fraction = Annotated[
+    float, _read_by(_fraction), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1, "examples": [0.2]})
+]
+MarkText = Annotated[
+    Text,
+    WithJsonSchema(
+        {"anyOf": [{"type": "string"}, {"type": "boolean"}, {"type": "integer"}], "examples": [True, "deleted"]}
+    ),
+]
+
 StartText = Annotated[
     Text,
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["2024-01-01", 1_000_001]}),

@@ -14,6 +14,7 @@ from typing import Literal
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
 from incremental_assets.core.model.cursor import CursorValue, Span
+from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
@@ -114,6 +115,7 @@ class TableConfig:
     pii: tuple[str, ...] = ()
     reconciliation: Severity = Severity.ERROR
     compact: Compact = Compact.AUTO
+    deletes: Deletes = IGNORED
     line: int = 0
 
     def id(self, source: str) -> TableId:

@@ -12,6 +12,7 @@ from typing import Any
 
 from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
@@ -112,6 +113,8 @@ class State:
     """Those of them that the source did not show when something landed last: renamed, dropped, or not granted."""
     last_read: LastRead | None = None
     """What the next sync need not read again; None where it must read all from the watermark on."""
+    compared: KeysCompared | None = None
+    """When keys were last compared, where deletes are followed; None where that is due."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -138,6 +141,7 @@ class State:
             # From another watermark on, rows below it still show what they showed.
             absent=self.absent if watermark is not None else (),
             last_read=None,
+            compared=None,
         )
 
     def moved_to_another_cluster(self) -> State:
@@ -145,7 +149,7 @@ class State:
 
         Row versions may have other places there, so that what is provisional is read again. What is known of the clock stays.
         """
-        return replace(self, identity=None, fingerprint=None, last_read=None)
+        return replace(self, identity=None, fingerprint=None, last_read=None, compared=None)
 
     def forgotten(self, seq: int) -> State:
         """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
@@ -189,6 +193,8 @@ class State:
             "columns": dict(self.columns),
             "absent": list(self.absent),
             "last_read": self.last_read and _dump_last_read(self.last_read),
+            "compared": self.compared
+            and {"clock": self.compared.clock.isoformat(), "storage": [list(each) for each in self.compared.storage]},
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -219,6 +225,7 @@ class State:
             columns=tuple(document.get("columns", {}).items()),
             absent=tuple(document.get("absent", ())),
             last_read=_load_last_read(document.get("last_read")),
+            compared=_load_compared(document.get("compared")),
         )
 
 
@@ -273,6 +280,12 @@ def _load_last_read(kept: Any) -> LastRead | None:
     if kept is None:
         return None
     return LastRead(load_value(kept["lower"]), kept["visible"], _clock(kept["started"]), kept["shape"])
+
+
+def _load_compared(kept: Any) -> KeysCompared | None:
+    if kept is None:
+        return None
+    return KeysCompared(_clock(kept["clock"]), tuple((table, file) for table, file in kept["storage"]))
 
 
 def _clock(text: str) -> datetime:

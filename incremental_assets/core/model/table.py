@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
+from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
 
 
@@ -162,6 +163,7 @@ class TableSpec:
     evolve: bool = True
     pii: tuple[str, ...] = ()
     """Columns whose values are never shown."""
+    deletes: Deletes = IGNORED
 
     @property
     def id(self) -> TableId:

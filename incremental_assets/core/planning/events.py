@@ -64,3 +64,12 @@ class Checkpoint:
     """The last finished sync, landed or failed."""
     rebuilt: str = ""
     """How this run has just found it again in the lake, for people; empty where it was remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmoved:
+    """A table that stands still: where it was seen to stand, and the event to record of it, if any."""
+
+    table: TableId
+    position: Checkpoint
+    event: Event | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.window import Window, merge
@@ -21,6 +22,8 @@ class Shown:
     fingerprint: Fingerprint | None
     due: CursorValue | None = None
     visible: str = ""
+    compared: KeysCompared | None = None
+    """Where keys were compared in it."""
 
 
 def landed_state(plan: SyncPlan, shown: Shown) -> State:
@@ -51,6 +54,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         columns=_columns(plan),
         absent=_absent(plan),
         last_read=remembered(plan, shown.visible),
+        compared=_compared(plan, shown),
     )
     if plan.request.mode is not Mode.BACKFILL or whole:
         return state
@@ -74,6 +78,13 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         members=kept.members,
         last_read=kept.last_read,
     )
+
+
+def _compared(plan: SyncPlan, shown: Shown) -> KeysCompared | None:
+    """A copy that was overwritten holds what the source does."""
+    if plan.overwrites:
+        return KeysCompared(plan.bound.clock) if plan.spec.deletes.compares else None
+    return shown.compared or (plan.previous.compared if plan.previous else None)
 
 
 def _columns(plan: SyncPlan) -> tuple[tuple[str, str], ...]:

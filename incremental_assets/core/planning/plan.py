@@ -108,6 +108,8 @@ class SyncPlan:
     warnings: tuple[str, ...] = ()
     put_back: PutBack | None = None
     """What the source's clock shows a second time."""
+    compares_keys: bool = False
+    """Whether keys of the copy are looked for in the snapshot, to find those that are gone."""
 
     @property
     def overwrites(self) -> bool:

@@ -82,6 +82,7 @@ def plan(
     )
     members = observation.parts.members if observation.parts else known.members if known else None
     back = put_back(known, bound)
+    compares = _compares_keys(spec, request, state, bound)
     if request.mode is Mode.SYNC and state is not None:
         covered = covered_below(state, watermark)
         idle = replace(
@@ -95,7 +96,8 @@ def plan(
             members=members,
             zones=zones_of(cursor, bound, state.zones),
         )
-        if window.is_empty or not (_differs(state, window, observation) or _is_due(state, future)):
+        stands_still = window.is_empty or not (_differs(state, window, observation) or _is_due(state, future))
+        if stands_still and not compares:
             changed = (
                 watermark != previous
                 or (settled.settling, members) != (state.position.settling, state.members)
@@ -126,6 +128,7 @@ def plan(
         zones=zones_of(cursor, bound, known.zones if known else ()),
         warnings=warnings,
         put_back=back,
+        compares_keys=compares,
     )
 
 
@@ -228,6 +231,15 @@ def _differs(state: State, window: Window, observation: Observation) -> bool:
     if kept is None or observation.fingerprint != kept:
         return True
     return kept.lower is not None and (window.lower is None or window.lower < kept.lower)
+
+
+def _compares_keys(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> bool:
+    """Whether deletes are to be looked for now. Only a snapshot that is known to be later than all that was read can tell of one."""
+    if not spec.deletes.compares or request.mode is not Mode.SYNC or (bound.replica and bound.identity is None):
+        return False
+    last = state.compared if state else None
+    # A clock that was put back would have it wait for as long as that, and the interval.
+    return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every
 
 
 def _is_due(state: State, future: CursorValue | None) -> bool:

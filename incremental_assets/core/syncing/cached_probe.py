@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -10,7 +11,7 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.ports import Probe
+from incremental_assets.core.ports import Probe, SourceKeys
 
 
 class CachedProbe:
@@ -46,3 +47,7 @@ class CachedProbe:
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Asked."""
         return self._probe.measure(spec, windows)
+
+    def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
+        """Asked."""
+        return self._probe.keys(spec)

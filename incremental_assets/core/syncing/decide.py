@@ -11,10 +11,10 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.target import Target
-from incremental_assets.core.ports import Lease, Ports
+from incremental_assets.core.ports import LakeReader, Lease, Ports
 from incremental_assets.core.syncing.first_load import loads_directly
-from incremental_assets.core.syncing.foreign_changes import stands
-from incremental_assets.core.syncing.recovery import agree
+from incremental_assets.core.syncing.foreign_changes import knows_less, stands
+from incremental_assets.core.syncing.recovery import agree, as_the_lake_knows, check_ours
 
 
 def decide(
@@ -31,6 +31,24 @@ def decide(
     # A fingerprint that was compared with another position's says nothing of this one.
     seen = observation if agreed is position else replace(observation, fingerprint=None)
     return _planned(spec, request, agreed, target, seen), target
+
+
+def foresee(
+    spec: TableSpec, request: Request, position: Checkpoint, observation: Observation, lake: LakeReader
+) -> tuple[SyncPlan | NothingToDo, Target | None]:
+    """What `decide` would come to, by whoever holds no lease: nothing is fenced, recorded or written."""
+    decision = _planned(spec, request, position, None, observation)
+    if isinstance(decision, NothingToDo) and stands(spec, position, lake):
+        return decision, None
+    target = lake.inspect(spec, position.target[1] if position.target else None)
+    check_ours(spec, request, position, target)
+    if target is None:
+        position, seen = replace(position, state=None), observation
+    elif knows_less(position, target):
+        position, seen = as_the_lake_knows(position, target), replace(observation, fingerprint=None)
+    else:
+        seen = observation
+    return _planned(spec, request, position, target, seen), target
 
 
 def _planned(

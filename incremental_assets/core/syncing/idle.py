@@ -1,33 +1,45 @@
-"""Tables that stand still and of which something is known now that their state does not say: a look keeps it, without a run.
+"""Tables that stand still: recorded all at once, by a sync of them as by a look.
 
-The watermark of a time cursor moves with the clock and is no news: the kept one is lower, so that a clock which is put back loses nothing by it.
-That it went back with the clock is news, that numbers have settled, and that a fingerprint may begin higher: else the next sync would read again,
-and every look count again, all that the last sync read.
+A look keeps only what is news. The watermark of a time cursor moves with the clock and is no news: the kept one is lower, so that a clock
+which is put back loses nothing by it. That it went back with the clock is news, that numbers have settled, and that a fingerprint may begin
+higher: else the next sync would read again, and every look count again, all that the last sync read.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.model.state import State
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.events import Event, EventKind
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Observation, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Checkpoints
+from incremental_assets.core.ports import Checkpoints, Ports
+from incremental_assets.core.syncing.foreign_changes import stands
 
 
 @dataclass(frozen=True, slots=True)
-class IdleNews:
-    """One such table: its state as the look found it, and what the look came to."""
+class IdleTable:
+    """One such table: where it stood when it was looked at, and what the look came to."""
 
     spec: TableSpec
-    before: State | None
+    position: Checkpoint
     found: NothingToDo
+    is_news: bool
+
+    def report(self, request: Request) -> SyncReport:
+        """Of a sync that found this."""
+        return SyncReport.idle(self.spec, request, self.found)
+
+    def unmoved(self, report: SyncReport) -> Unmoved:
+        """With the event of that sync, where the state moved."""
+        table, state = self.spec.id, self.found.state
+        event = None if state is None else Event(table, EventKind.IDLE, report.run_id, state=state, report=report)
+        return Unmoved(table, self.position, event)
 
 
 def is_news(spec: TableSpec, seen: Observation, found: NothingToDo) -> bool:
@@ -40,12 +52,36 @@ def is_news(spec: TableSpec, seen: Observation, found: NothingToDo) -> bool:
     return numbers or went_back or seen.narrowed is not None
 
 
-def keep(tables: Iterable[IdleNews], checkpoints: Checkpoints) -> None:
-    """Record each as an idle sync would. One that another run holds or has changed since, or that fails, is left to the next look."""
-    for each in tables:
-        table, request = each.spec.id, Request(str(uuid.uuid4()))
-        with suppress(IncrementalAssetsError), checkpoints.lease(table, request.run_id) as lease:
-            position = checkpoints.position(table)
-            if position.state == each.before and position.open is None:
-                report = SyncReport.idle(each.spec, request, each.found)
-                lease.record(Event(table, EventKind.IDLE, request.run_id, state=each.found.state, report=report))
+def keep(tables: Iterable[IdleTable], checkpoints: Checkpoints) -> None:
+    """Record the news as idle syncs would. A table that another run holds or has changed since is left to the next look, as all are if this fails."""
+    request = Request(str(uuid.uuid4()))
+    news = [each.unmoved(each.report(request)) for each in tables if each.is_news and each.position.open is None]
+    if news:
+        with suppress(IncrementalAssetsError):
+            checkpoints.record_idle(news)
+
+
+def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple[SyncReport, ...]:
+    """Syncs of tables that were just seen to stand still, in one transaction. The observer hears each report.
+
+    Left out are those of which that look does not tell enough: a copy whose log went on, a table that has moved on since, one without a
+    state. They need a sync of their own.
+    """
+    if this_process.asked:
+        return ()
+    reports = {
+        each.spec.id: each.report(request)
+        for each in tables
+        if each.position.state is not None and stands(each.spec, each.position, ports.reader)
+    }
+    unmoved = [each.unmoved(reports[each.spec.id]) for each in tables if each.spec.id in reports]
+    others = ports.checkpoints.record_idle(unmoved) if unmoved else {}
+    specs = {each.spec.id: each.spec for each in tables}
+    for table, busy in others.items():
+        if busy is None:
+            del reports[table]
+        else:
+            reports[table] = SyncReport.failed(specs[table], request, busy)
+    for report in reports.values():
+        ports.observer.on_report(report)
+    return tuple(reports.values())

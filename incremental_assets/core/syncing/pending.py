@@ -28,7 +28,7 @@ from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observ
 from incremental_assets.core.planning.planner import plan, reading
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Probe
-from incremental_assets.core.syncing.idle import IdleNews, is_news
+from incremental_assets.core.syncing.idle import IdleTable, is_news
 
 _log = logging.getLogger(__name__)
 
@@ -70,8 +70,8 @@ def look_over(
     positions: Mapping[TableId, Checkpoint],
     observations: Sequence[Observation],
     changed: Collection[TableId] = (),
-) -> tuple[tuple[Pending, ...], tuple[Blocked, ...], tuple[IdleNews, ...]]:
-    """The tables that have moved, those that may not go on, and those that stand still and have news all the same; the rest is idle.
+) -> tuple[tuple[Pending, ...], tuple[Blocked, ...], tuple[IdleTable, ...]]:
+    """The tables that have moved, those that may not go on, and those that stand still; one that moved can have news to keep beside them.
 
     One whose copy another hand has `changed` counts as moved: its sync stops, and says so where people look.
     """
@@ -79,31 +79,31 @@ def look_over(
     for spec, seen in zip(specs, observations, strict=True):
         position = positions.get(spec.id, Checkpoint())
         try:
-            found, news = _looked(spec, position, seen, is_changed=spec.id in changed)
+            found, idle = _looked(spec, position, seen, is_changed=spec.id in changed)
         except Exception as error:  # noqa: BLE001 - the other tables go on, whatever this one met
             if not isinstance(error, IncrementalAssetsError):
                 _log.exception("%s: the look ended in an error that is not of this program's own", spec.id)
             stopped.append(Blocked(spec.id, sentence_of(spec.id, error)))
             continue
         moved += [found] if found else []
-        still += [news] if news else []
+        still += [idle] if idle else []
     return tuple(moved), tuple(stopped), tuple(still)
 
 
 def _looked(
     spec: TableSpec, position: Checkpoint, seen: Observation, *, is_changed: bool
-) -> tuple[Pending | None, IdleNews | None]:
-    """What one look says of one table: whether it has something to read, and whether there is news to keep."""
+) -> tuple[Pending | None, IdleTable | None]:
+    """What one look says of one table: what it has to read, and what is known of it though nothing was read."""
     state = position.state
     decision = plan(spec, _REQUEST, state, _UNUSED, seen)
     if isinstance(decision, SyncPlan):
-        news = None if decision.noticed is None else IdleNews(spec, state, _put_back(decision))
+        news = None if decision.noticed is None else IdleTable(spec, position, _put_back(decision), is_news=True)
         return Pending(spec, decision.window, seen, reached=_reached(state)), news
     if position.open is not None or is_changed:
         # What a killed run left open, or another hand did, has to be looked for in the lake, even if nothing else moved.
         window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
         return Pending(spec, window, seen, reached=_reached(state)), None
-    return None, IdleNews(spec, state, decision) if is_news(spec, seen, decision) else None
+    return None, IdleTable(spec, position, decision, is_news(spec, seen, decision))
 
 
 def _put_back(decision: SyncPlan) -> NothingToDo:

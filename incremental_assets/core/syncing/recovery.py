@@ -45,24 +45,38 @@ def agree(
     After a reset there is no `position.target`: the table is then taken as it is found.
     """
     target = ports.reader.inspect(spec, position.target[1] if position.target else None)
-    refreshes = request.mode is Mode.FULL_REFRESH
+    check_ours(spec, request, position, target)
     if target is None:
-        gone = "" if refreshes else other_hand(position, None)
-        if gone:
-            raise _changed(spec, gone)
         # Nothing can have landed in a table that is not there, whatever is remembered of one.
         return (position if position.state is None else replace(position, state=None)), None
-    if not target.app_id:
-        raise TargetChanged(
-            f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
-        )
-    what = "" if refreshes else other_hand(position, target)
-    if what:
-        raise _changed(spec, what)
     if not knows_less(position, target):
         return position, target
     fenced = _fenced(spec, position, target, ports)
     return _rebuild(spec, request, position, fenced, lease), fenced
+
+
+def check_ours(spec: TableSpec, request: Request, position: Checkpoint, target: Target | None) -> None:
+    """Raises TargetChanged if another table lies there than our commits left, or none where one was."""
+    if target is not None and not target.app_id:
+        raise TargetChanged(
+            f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
+        )
+    what = "" if request.mode is Mode.FULL_REFRESH else other_hand(position, target)
+    if what:
+        raise _changed(spec, what)
+
+
+def as_the_lake_knows(position: Checkpoint, target: Target) -> Checkpoint:
+    """Where the table stands by the lake, whose log knows more than the checkpoint table."""
+    state = target.state or (position.state.forgotten(target.seq) if position.state else None)
+    return replace(
+        position,
+        app_id=target.app_id,
+        last_seq=max(position.last_seq, target.seq),
+        state=state,
+        target=(target.table_id, target.version),
+        rebuilt=f"the checkpoint table knew less of this table than the lake does, so its position was taken from there: {_found(target)}",
+    )
 
 
 def check_untouched(spec: TableSpec, request: Request, before: Target | None, now: Target | None) -> None:
@@ -147,11 +161,7 @@ def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports)
 
 def _rebuild(spec: TableSpec, request: Request, position: Checkpoint, target: Target, lease: Lease) -> Checkpoint:
     """Without a state in the lake's log (it was cleaned) the table is read again from the start, under sequences above all that were used."""
-    state, detail = target.state, "rebuilt from the lake"
-    if state is None:
-        detail = "the lake's log no longer holds a position: the table is read again from the start"
-        state = position.state.forgotten(target.seq) if position.state else None
-    where = (target.table_id, target.version)
+    known = as_the_lake_knows(position, target)
     lease.record(
         Event(
             spec.id,
@@ -159,19 +169,19 @@ def _rebuild(spec: TableSpec, request: Request, position: Checkpoint, target: Ta
             request.run_id,
             target.seq,
             app_id=target.app_id,
-            state=state,
-            target=where,
-            detail=detail,
+            state=known.state,
+            target=known.target,
+            detail=_found(target),
         )
     )
-    return replace(
-        position,
-        app_id=target.app_id,
-        last_seq=max(position.last_seq, target.seq),
-        state=state,
-        target=where,
-        rebuilt=f"the checkpoint table knew less of this table than the lake does, so its position was taken from there: {detail}",
-    )
+    return known
+
+
+def _found(target: Target) -> str:
+    """What the lake's log could still tell."""
+    if target.state is not None:
+        return "rebuilt from the lake"
+    return "the lake's log no longer holds a position: the table is read again from the start"
 
 
 def _changed(spec: TableSpec, what: str) -> TargetChanged:

@@ -17,6 +17,7 @@ from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
+from incremental_assets.core.syncing.gone import find_gone
 from incremental_assets.core.syncing.phases import Phases
 from incremental_assets.core.syncing.recovery import check_untouched, recover, unreported
 
@@ -71,11 +72,12 @@ def _read(plan: SyncPlan, ports: Ports) -> tuple[Batch, State]:
     """Everything from one snapshot: the rows, and the state that they leave."""
     with ports.source.snapshot(plan) as snapshot:
         check_nulls(plan, snapshot.nulls)
+        gone = find_gone(plan, snapshot, ports.auditor)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
-        batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot)
-        return batch, landed_state(
-            plan, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
-        )
+        batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
+        compared = gone.compared if gone else None
+        seen = Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible, compared)
+        return batch, landed_state(plan, seen)
 
 
 def _idle(spec: TableSpec, request: Request, nothing: NothingToDo, lease: Lease, phases: Phases) -> SyncReport:

@@ -6,15 +6,19 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 
-from incremental_assets.core.background import as_they_end
+from incremental_assets.core.background import in_lanes
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.syncing.sync import sync_table
 
@@ -22,11 +26,17 @@ _log = logging.getLogger(__name__)
 
 RequestFor = Callable[[TableSpec], Request]
 
+_SMALL = 16 * 2**20
+_SMALL_FOR_ONE = 16
+"""Tables of less bytes wait for jobs more than they work, and share snapshot, job and transaction: so many of them count as one."""
+_WORTH_A_LOOK = 2
+"""Tables, from which on one look at all of them is less work."""
+
 
 def sync_many(
     specs: Sequence[TableSpec], request_for: RequestFor, ports: Ports, parallel: int
 ) -> tuple[SyncReport, ...]:
-    """Sync every table, `parallel` at a time. The observer hears each report as it lands; they come back in the order of `specs`."""
+    """Sync every table, `parallel` at a time, of small ones more. The observer hears each report as it lands; they come back in the order of `specs`."""
     with listening(as_they_land(specs, request_for, ports, parallel)) as landing:
         reports = {report.table: report for report in landing}
     return tuple(reports[spec.id] for spec in specs)
@@ -38,10 +48,31 @@ def as_they_land(
     """One report per table, in the order in which they finish. Whoever stops listening lets the begun ones finish and begins no other."""
     # A big table begun last would run alone at the end.
     ordered = sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
+    small = [spec for spec in ordered if parallel > 1 and spec.shape.bytes < _SMALL]
+    large, many = ordered[: len(ordered) - len(small)], parallel * _SMALL_FOR_ONE
+    at_once = [*large[:parallel], *small[:many]]
+    seen = _looked(at_once, ports)
+    there = {spec.id for spec in at_once}
+
+    def begun(spec: TableSpec) -> Callable[[], SyncReport]:
+        return partial(attempt, spec, request_for(spec), seen if spec.id in there else ports)
+
     # Not in a pool: a process that is told to end would wait for its threads, whatever they wait for.
-    yield from as_they_end(
-        [partial(attempt, spec, request_for(spec), ports) for spec in ordered], parallel, this_process.see_out
-    )
+    yield from in_lanes([(map(begun, large), parallel), (map(begun, small), many)], this_process.see_out)
+
+
+def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
+    """With one look at all of these tables, in place of one by each. What could not be asked so is asked by the table's own sync."""
+    if len(specs) < _WORTH_A_LOOK:
+        return ports
+    try:
+        positions = ports.checkpoints.positions()
+        looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
+        observed = list(zip(looks, ports.probe.observe(looks), strict=True))
+    except IncrementalAssetsError:
+        return ports
+    told = [(look, seen) for look, seen in observed if seen.fingerprint is not None]
+    return replace(ports, probe=CachedProbe(ports.probe, [look for look, _ in told], [seen for _, seen in told]))
 
 
 @contextmanager

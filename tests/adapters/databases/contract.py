@@ -20,7 +20,7 @@ from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable, TableMissing
-from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.state import State
@@ -50,6 +50,8 @@ class Words:
     """A type that takes a value which Spark's does not."""
     bad: str
     """That value."""
+    text: str = "text"
+    """A type for texts that may stand in a key."""
     defaults: str = "DEFAULT VALUES"
     """What an INSERT says of a row that brings nothing itself."""
 
@@ -125,6 +127,40 @@ def rows_of(spark: SparkSession, world: World, decision: SyncPlan) -> list[tuple
         found = [tuple(row) for row in seen.frame.select(*decision.spec.shape.names).collect()]
     probe.close()
     return sorted(found, key=str)
+
+
+# --- what may be asked beforehand ----------------------------------------------------------------------
+
+
+def test_a_read_is_foreseen_or_the_database_says_that_it_cannot_tell(world: World, probe: SqlProbe) -> None:
+    spec = orders(world)
+    whole = planned(probe, spec)
+    lower = observe(probe, spec).bound.clock.replace(tzinfo=None).isoformat()
+    later = replace(whole, window=Window(CursorValue.parse(world.words.stamps, _as_stamp(world, lower)), None))
+
+    found = probe.foresee([whole, later])
+
+    assert len(found) == 2
+    assert all("orders" in each.sql or each.unknown for each in found)
+    assert probe.foresee([]) == ()
+
+
+def test_the_columns_that_may_be_a_cursor_are_described(world: World, probe: SqlProbe) -> None:
+    spec = orders(world)
+    (traits,) = probe.describe([spec.shape])
+    assert {each.column.name for each in traits.columns} == {"id", "updated_at"}
+    assert [each.on_insert for each in traits.columns if each.column.name == "id"] == [True]
+    assert spec.id.schema in (probe.schemas() or (spec.id.schema,))
+
+
+def test_lateness_is_measured_or_the_database_does_not_tell(world: World, probe: SqlProbe) -> None:
+    spec = orders(world)
+    (found,) = probe.lateness([spec])
+    assert found is None or found.rows == 3
+
+
+def _as_stamp(world: World, text: str) -> str:
+    return f"{text}Z" if world.words.stamps is CursorType.TIMESTAMP else text
 
 
 # --- the catalogue ------------------------------------------------------------------------------------

@@ -26,14 +26,16 @@ from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
+from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NUMBERED = "bigint AUTO_INCREMENT PRIMARY KEY"
+TEXT = "varchar(20) COLLATE utf8mb4_bin"
 KINDS = {
-    "timestamp": Words(NUMBERED, "timestamp", CursorType.TIMESTAMP, "date", "'2024-00-15'", "() VALUES ()"),
-    "datetime": Words(NUMBERED, "datetime(6)", CursorType.DATETIME, "datetime", "'0000-00-00'", "() VALUES ()"),
+    "timestamp": Words(NUMBERED, "timestamp", CursorType.TIMESTAMP, "date", "'2024-00-15'", TEXT, "() VALUES ()"),
+    "datetime": Words(NUMBERED, "datetime(6)", CursorType.DATETIME, "datetime", "'0000-00-00'", TEXT, "() VALUES ()"),
 }
 _numbers = itertools.count(1)
 
@@ -446,6 +448,22 @@ def test_what_spark_cannot_hold_goes_to_quarantine_as_it_stands(shop: Shop, spar
     keys = reader.unholdable_keys(spark, spec, (contract.WHOLE,))
     assert keys is not None
     assert sorted(row[0] for row in keys.collect()) == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize(("value", "left"), [(None, 1), ("x", 2)])
+def test_rows_that_the_source_marks_as_gone_are_not_measured(shop: Shop, value: str | None, left: int) -> None:
+    spec = orders(shop)
+    shop.execute("UPDATE orders SET note = NULL WHERE id = 1", "UPDATE orders SET note = 'x' WHERE id = 2")
+    marked = replace(spec, deletes=contract_deletes(value))
+    probe = SqlProbe(shop.address, "shop")
+    assert probe.measure(spec, (contract.WHOLE,))[0].rows == 3
+    assert probe.measure(marked, (contract.WHOLE,))[0].rows == left
+
+
+def contract_deletes(value: str | None) -> Any:
+    from incremental_assets.core.model.deletes import DeleteMode, Deletes
+
+    return Deletes(DeleteMode.SOFT, column="note", value=value)
 
 
 def test_a_row_with_a_zero_stamp_is_one_without_a_cursor(shop: Shop) -> None:

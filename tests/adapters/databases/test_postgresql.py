@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -12,9 +13,13 @@ import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
-from tests.adapters.databases.contract import Words
+from tests.adapters.databases.contract import Words, orders, spec_of
+from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
+from tests.adapters.databases.keys_contract import keys_of
 
 WORDS = Words(
     "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "timestamptz", CursorType.TIMESTAMP, "numeric(5,2)", "'NaN'"
@@ -64,3 +69,39 @@ class Server:
 @pytest.fixture
 def world(postgres: EmbeddedPostgres, database: str) -> Server:
     return Server(postgres, database)
+
+
+def test_a_key_that_no_copy_can_hold_has_no_text_and_no_hash(world: Server) -> None:
+    world.execute(
+        "CREATE TABLE stays (at timestamptz, no numeric(5,2), updated_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (at, no))",
+        "INSERT INTO stays VALUES ('infinity', 1), ('2024-01-01Z', 'NaN'), ('-infinity', 'NaN'), ('2024-01-01Z', 1)",
+    )
+    with keys_of(world, spec_of(world, "stays")) as keys:
+        whole = KeyParts(0, 2**60 - 1)
+        assert keys.texts(whole) == {"1704067200000000,1.00"}
+        assert sum(found.rows for found in keys.sums(whole, 56).values()) == 1
+        assert keys.present(frozenset({"1704067200000000,1.00", "~"})) == {"1704067200000000,1.00"}
+
+
+def test_where_rows_are_stored_changes_when_a_table_is_truncated_and_not_when_rows_do(world: Server) -> None:
+    spec = orders(world)
+    world.execute(
+        "CREATE TABLE parted (id int PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (id)",
+        "CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (10)",
+        "CREATE MATERIALIZED VIEW seen AS SELECT * FROM orders",
+    )
+
+    def compared(name: str) -> KeysCompared:
+        with keys_of(world, spec if name == "orders" else spec_of(world, name, key=("id",))) as keys:
+            return KeysCompared(datetime(2024, 1, 1, tzinfo=UTC), keys.storage)
+
+    before = {name: compared(name) for name in ("orders", "parted", "seen")}
+    world.execute(
+        "DELETE FROM orders WHERE id = 1",
+        "REFRESH MATERIALIZED VIEW seen",
+        "CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (10) TO (20)",
+    )
+    assert not any(before[name].rewritten(compared(name).storage) for name in before)
+    world.execute("TRUNCATE orders", "TRUNCATE parted_1")
+    rewritten = {name: before[name].rewritten(compared(name).storage) for name in before}
+    assert rewritten == {"orders": True, "parted": True, "seen": False}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,15 @@ from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.sqlite import bound
 from incremental_assets.adapters.databases.sqlite.rows import hexadecimal
 from incremental_assets.adapters.databases.sqlite.types import Unfit, converter, spark_type
-from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Fidelity
+from incremental_assets.core.discovery.traits import Sample
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Cursor, Fidelity, NullPolicy
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.settled_bound import Guarantee
 from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
-from tests.adapters.databases.contract import Words, orders, planned
+from tests.adapters.databases.contract import Words, orders, planned, spec_of
+from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 
 WORDS = Words("INTEGER PRIMARY KEY AUTOINCREMENT", "timestamp", CursorType.DATETIME, "integer", "'many'")
 
@@ -169,6 +172,41 @@ def test_a_value_of_another_kind_is_refused_and_never_altered(kind: str, stored:
 )
 def test_a_double_is_written_as_java_writes_it(number: float, text: str) -> None:
     assert hexadecimal(number) == text
+
+
+def test_an_index_is_named_where_it_finds_the_rows_and_the_statement_can_be_run_as_it_is_told(world: File) -> None:
+    """Where rows without a stamp are read too, every row is looked at: a text that is no stamp stands in no index as such."""
+    every, probe = orders(world), SqlProbe(world.address, "shop")
+    stamped = spec_of(world, "orders", Cursor("updated_at", CursorType.DATETIME, nulls=NullPolicy.SKIP))
+    window = Window(CursorValue.parse(CursorType.DATETIME, "2024-01-01T00:00:00"), None)
+    plans = [replace(planned(probe, spec), window=window) for spec in (every, stamped)]
+    assert [(each.indexes, each.scans) for each in probe.foresee(plans)] == [((), True), ((), True)]
+
+    world.execute('CREATE INDEX "by ? time" ON orders (updated_at)')
+    scanned, searched = probe.foresee(plans)
+
+    assert (scanned.indexes, scanned.scans) == ((), True)
+    assert (searched.indexes, searched.scans) == (("by ? time",), False)
+    assert "?" not in searched.sql
+    assert "'2024-01-01" in searched.sql
+
+
+def test_of_a_column_only_what_a_trigger_sets_is_written_by_it(world: File) -> None:
+    spec = orders(world)
+    world.execute(
+        "CREATE TRIGGER touched AFTER UPDATE ON orders BEGIN UPDATE orders SET updated_at = CURRENT_TIMESTAMP WHERE id = NEW.id; END"
+    )
+    (traits,) = SqlProbe(world.address, "shop").describe([spec.shape])
+    assert {each.column.name: each.on_update for each in traits.columns} == {"id": False, "updated_at": True}
+
+
+def test_the_rows_that_were_added_last_tell_how_a_stamp_goes(world: File) -> None:
+    spec = orders(world, rows=0)
+    for stamp in ("2024-01-02 10:00:00", "2024-01-02 10:00:00", "2024-01-01 10:00:00", "noon"):
+        world.execute(f"INSERT INTO orders (updated_at) VALUES ('{stamp}')")
+    (traits,) = SqlProbe(world.address, "shop").describe([spec.shape])
+    (stamped,) = (each for each in traits.columns if each.column.name == "updated_at")
+    assert stamped.sample == Sample(rows=4, nulls=1, ties=1, descents=1)
 
 
 def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from incremental_assets.adapters.databases.mysql.sql import (
     effective,
     either,
     has_cursor,
+    identifier,
     inside,
     relation,
     without_cursor,
@@ -71,7 +72,7 @@ def measure(connection: Connection, spec: TableSpec, windows: Sequence[Window]) 
 
 def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
     """A whole SELECT: the key's canonical text, or the row's hash where there is no key, and the row's hash."""
-    rows = _inside(spec, windows) & _landable(spec)
+    rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
     return Condition(
         f"SELECT {_key(spec)}, {row_hash(spec.columns)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values
     )
@@ -84,6 +85,14 @@ def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition
         return None
     rows = _inside(spec, windows) & Condition(f"NOT ({landable.sql})")
     return Condition(f"SELECT {_key(spec)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
+
+
+def key_texts_sql(spec: TableSpec) -> str:
+    """A whole SELECT: the canonical text of each key; one with a part that is NULL, or that Spark cannot hold, is in no copy."""
+    columns = _key_columns(spec)
+    whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]
+    fit = [f"NOT COALESCE({test}, FALSE)" for column in columns if (test := travel(column).unfit)]
+    return f"SELECT {_row_text(columns)} FROM {relation(spec.id)} WHERE {' AND '.join([*whole, *fit])}"
 
 
 def row_hash(columns: Sequence[Column]) -> str:
@@ -103,7 +112,7 @@ def value_of(spec: TableSpec, found: str | None) -> CursorValue | None:
 
 
 def _measure(connection: Connection, spec: TableSpec, window: Window) -> Measure:
-    rows = _inside(spec, (window,)) & _landable(spec)
+    rows = _inside(spec, (window,)) & _landable(spec) & _unmarked(spec)
     sql = f"SELECT COUNT(*), COALESCE(SUM({row_hash(spec.columns)}), 0) FROM {relation(spec.id)} WHERE {rows.sql}"
     count, total = connection.row(sql, rows.values)
     return Measure(window, int(count), total)
@@ -127,14 +136,31 @@ def _landable(spec: TableSpec) -> Condition:
     return Condition(f"NOT ({' OR '.join(unfit)})") if unfit else EVERY
 
 
+def _unmarked(spec: TableSpec) -> Condition:
+    """Rows of which the source does not say itself that they are gone, where such rows leave the copy."""
+    deletes = spec.deletes
+    if not deletes.drops_marked:
+        return EVERY
+    column = next(each for each in spec.columns if each.name == deletes.column)
+    if deletes.value is None:
+        return Condition(f"{identifier(column.name)} IS NULL")
+    way = travel(column)
+    text = way.canonical if column.spark_type == "boolean" else f"CONVERT({way.select} USING utf8mb4)"
+    return Condition(f"NOT COALESCE(BINARY {text} = BINARY %s, FALSE)", (deletes.value,))
+
+
 def _key(spec: TableSpec) -> str:
     if not spec.key:
         return f"CAST({row_hash(spec.columns)} AS CHAR)"
-    by_name = {column.name: column for column in spec.columns}
-    columns = [by_name[name] for name in spec.key]
+    columns = _key_columns(spec)
     if len(columns) == 1 and columns[0].spark_type == "string":
         return f"COALESCE(CONVERT({travel(columns[0]).select} USING utf8mb4), '{NULL}')"
     return _row_text(columns)
+
+
+def _key_columns(spec: TableSpec) -> list[Column]:
+    by_name = {column.name: column for column in spec.columns}
+    return [by_name[name] for name in spec.key]
 
 
 def _row_text(columns: Sequence[Column]) -> str:

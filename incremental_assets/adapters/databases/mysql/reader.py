@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from incremental_assets.adapters.databases.dialect import Address, Numbers
+from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.questions import row_hashes_sql, unholdable_keys_sql
@@ -27,6 +27,10 @@ class FileReader:
     """Implements `databases.dialect.Reader`."""
 
     address: Address
+
+    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
+        """None: its rows come as a file."""
+        return None
 
     @contextmanager
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:

@@ -17,6 +17,7 @@ from incremental_assets.adapters.databases.mysql.catalogue import missing_schema
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
+from incremental_assets.adapters.databases.mysql.keys import ReadKeys
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.interruption import this_process
@@ -88,6 +89,11 @@ class Session:
         with self._connection.snapshot():
             return questions.measure(self._connection, spec, windows)
 
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
+        """Read in one statement, which sees one view."""
+        yield ReadKeys(self._connection, spec)
+
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""
         return read_facts(self._connection, wanted)
@@ -95,6 +101,10 @@ class Session:
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
+
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """Never asked for: its rows are read while they are counted."""
+        raise NotImplementedError
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = questions.oldest(self._connection, unread.spec, unread.window, unread.above)
@@ -107,6 +117,8 @@ class Session:
 
 class Connections:
     """Implements `databases.dialect.Connections`. Each session has a connection of its own: nothing that was set or asked lasts into the next."""
+
+    shares_snapshots = False
 
     def __init__(self, address: Address) -> None:
         self._address = address

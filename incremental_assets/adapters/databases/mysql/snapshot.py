@@ -18,6 +18,7 @@ from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import Sent, arrow_type, converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.keys import ReadKeys
 from incremental_assets.adapters.databases.mysql.questions import fingerprint, value_of, without
 from incremental_assets.adapters.databases.mysql.sql import (
     EVERY,
@@ -67,6 +68,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan) -> Iterator[Numbers]:
                 due=tally.due,
                 fingerprint=_fingerprint(connection, plan),
                 visible="",
+                keys=ReadKeys(connection, spec) if plan.compares_keys else None,
                 handle=folder / "rows.parquet",
             )
         yield numbers

@@ -33,14 +33,14 @@ def answers(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question], *,
     if alone or not questions:
         return _ask(asked, questions)
     found: Answers = {}
-    with _deadline(asked):
+    with light(asked):
         numbers = list(questions)
         for start in range(0, len(numbers), _AT_ONCE):
             chunk = {number: questions[number] for number in numbers[start : start + _AT_ONCE]}
             try:
                 found |= _ask(asked, chunk)
             except Exception as error:  # noqa: BLE001 - a question that cannot even be put is one table's, too
-                _raise_if_lost(asked, error)
+                raise_if_lost(asked, error)
                 found |= _one_by_one(asked, chunk)
     return found
 
@@ -60,17 +60,19 @@ def _one_by_one(asked: psycopg.RawCursor[Any], questions: Mapping[int, Question]
         try:
             found |= _ask(asked, {number: question})
         except Exception as error:  # noqa: BLE001 - its table is then synced, which says what is wrong
-            _raise_if_lost(asked, error)
+            raise_if_lost(asked, error)
     return found
 
 
-def _raise_if_lost(asked: psycopg.RawCursor[Any], error: Exception) -> None:
+def raise_if_lost(asked: psycopg.RawCursor[Any], error: Exception) -> None:
+    """Where the connection is gone, no other question has a chance."""
     if asked.connection.broken or asked.connection.closed:
         raise error
 
 
 @contextmanager
-def _deadline(asked: psycopg.RawCursor[Any]) -> Iterator[None]:
+def light(asked: psycopg.RawCursor[Any]) -> Iterator[None]:
+    """A deadline for questions that are not worth waiting for."""
     (before,) = one_row(asked, "SELECT current_setting('statement_timeout')")
     asked.execute("SELECT set_config('statement_timeout', $1, false)", (_LIGHT,))
     yield

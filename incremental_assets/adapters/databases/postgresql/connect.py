@@ -42,22 +42,30 @@ _CATALOGUE_ALONE = "SET search_path = pg_catalog, pg_temp"
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f-]+")
 
 
-def settings(statement_timeout: timedelta) -> str:
-    """The statements that every session of ours begins with."""
+def settings(statement_timeout: timedelta | None) -> str:
+    """The statements that every session of ours begins with. None: a statement may take as long as it needs."""
+    milliseconds = 0 if statement_timeout is None else _milliseconds(statement_timeout)
     known = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
-    return (
-        f"{_CATALOGUE_ALONE}; {known}; SET statement_timeout = {_milliseconds(statement_timeout)}; {_WHERE_THEY_EXIST}"
-    )
+    return f"{_CATALOGUE_ALONE}; {known}; SET statement_timeout = {milliseconds}; {_WHERE_THEY_EXIST}"
 
 
 def session_init(snapshot_id: str | None, statement_timeout: timedelta) -> str:
     """What a parallel reader runs first: the shared snapshot, which must come before any query, then the settings."""
     if snapshot_id is None:
         return settings(statement_timeout)
+    snapshot = f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}"
+    return f"{snapshot}; {settings(statement_timeout)}"
+
+
+def import_snapshot(snapshot_id: str) -> str:
+    """What a session of our own driver runs to see what the snapshot shows, until its transaction ends."""
+    return f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {_shared(snapshot_id)}"
+
+
+def _shared(snapshot_id: str) -> str:
     if not _SNAPSHOT.fullmatch(snapshot_id):
         raise ValueError(f"{snapshot_id!r} is no name of a snapshot")
-    snapshot = f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT '{snapshot_id}'"
-    return f"{snapshot}; {settings(statement_timeout)}"
+    return f"SET TRANSACTION SNAPSHOT '{snapshot_id}'"
 
 
 def driver_arguments(address: Address) -> dict[str, str | int | None]:

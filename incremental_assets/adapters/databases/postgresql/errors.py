@@ -11,6 +11,7 @@ import sqlalchemy.exc
 from psycopg import errors
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql.patience import SILENT
 from incremental_assets.adapters.databases.postgresql.sql import identifier
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.identifiers import render_table
@@ -76,16 +77,42 @@ def explain_read(text: str, address: Address, table: TableId) -> IncrementalAsse
         return SourceRefused(f"{table}: {_grant(address, table)} ({words})")
     # The snapshot went with the connection that held it.
     if words.startswith("ERROR:") and "snapshot" not in words:
-        return SourceRefused(f"{table}: the source refused the read: {words}; nothing was written, run the sync again")
-    if "Read timed out" in text:
-        return SourceUnreachable(
-            f"{table}: {address.host}:{address.port} said nothing for {address.socket_timeout.total_seconds():.0f} s while the table was read; "
-            "the next sync goes on where this one stopped. Should it need that long to find the first row, give the cursor an index "
-            "(`incremental-assets doctor` tells), or raise `options: {socket_timeout: …}`"
-        )
+        return _read_refused(table, words)
+    return _silent(address, table) if "Read timed out" in text else _read_lost(address, table, words)
+
+
+@contextmanager
+def copying_explained(address: Address, table: TableId) -> Iterator[None]:
+    """Turn whatever our own driver raises while a table is read into an error of the family."""
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        raise SourceRefused(f"{table}: {_grant(address, table)} ({_first_line(error)})") from None
+    except psycopg.Error as error:
+        words, state = _first_line(error), error.sqlstate or ""
+        if words.startswith(SILENT):
+            raise _silent(address, table) from None
+        # The snapshot went with the connection that held it.
+        is_lost = not state or state.startswith(("08", "57P")) or "snapshot" in words
+        raise (_read_lost(address, table, words) if is_lost else _read_refused(table, words)) from None
+
+
+def _read_refused(table: TableId, words: str) -> IncrementalAssetsError:
+    return SourceRefused(f"{table}: the source refused the read: {words}; nothing was written, run the sync again")
+
+
+def _read_lost(address: Address, table: TableId, words: str) -> IncrementalAssetsError:
     return SourceUnreachable(
         f"{table}: the connection to {address.host}:{address.port} was lost while the table was read ({words}); "
         "the next sync goes on where this one stopped"
+    )
+
+
+def _silent(address: Address, table: TableId) -> IncrementalAssetsError:
+    return SourceUnreachable(
+        f"{table}: {address.host}:{address.port} said nothing for {address.socket_timeout.total_seconds():.0f} s while the table was read; "
+        "the next sync goes on where this one stopped. Should it need that long to find the first row, give the cursor an index "
+        "(`incremental-assets doctor` tells), or raise `options: {socket_timeout: …}`"
     )
 
 

@@ -94,8 +94,20 @@ def key_text(columns: Sequence[Column]) -> str:
 def _comparable(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
     """Rows of the windows that could have landed. One without a cursor lies in no window but the one that is open on both sides."""
     rejected = _rejected(spec)
-    landable = f"({rejected}) IS NOT TRUE" if rejected else "TRUE"
-    return f"({' OR '.join(_inside(spec, window, values) for window in merge(windows))}) AND {landable}"
+    unfit = [f"({condition}) IS NOT TRUE" for condition in (rejected, marked(spec, values)) if condition]
+    inside_any = " OR ".join(_inside(spec, window, values) for window in merge(windows))
+    return " AND ".join([f"({inside_any})", *unfit])
+
+
+def marked(spec: TableSpec, values: Values) -> str:
+    """The condition that the source itself says of a row that it is gone, where such rows leave the copy; empty where none do."""
+    deletes = spec.deletes
+    if not deletes.drops_marked:
+        return ""
+    mark = column(deletes.column)
+    if deletes.value is None:
+        return f"{mark} IS NOT NULL"
+    return f"{as_text(column_of(spec, deletes.column), mark)} = {values(deletes.value, 'text')}"
 
 
 def _rejected(spec: TableSpec) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import psycopg
 
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.read import rejected, stamped_ahead, where
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
@@ -45,11 +47,16 @@ class Exported:
     """The transaction before which the last sync has read every row; None: all of the window is read."""
 
 
-def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> Numbers:
-    """Begin the transaction that owns the snapshot, and ask it for the plan's numbers. Raises SourceRefused if the table is no longer the planned one."""
-    spec = plan.spec
+def begin_snapshot(asked: psycopg.RawCursor[Any]) -> tuple[str, str]:
+    """Begin the transaction that owns a snapshot: its name for other connections, and which transactions it shows."""
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     snapshot_id, visible = one_row(asked, "SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
+    return str(snapshot_id), str(visible)
+
+
+def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id: str, visible: str) -> Numbers:
+    """What the transaction of a snapshot says of a plan. Raises SourceRefused if the table is no longer the planned one."""
+    spec = plan.spec
     last, values = read_already(plan), Parameters()
     since = first_unread(last.visible, visible) if last else None
     sql = numbers_sql(plan, values, since)
@@ -65,7 +72,22 @@ def open_snapshot(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> Numbers:
         fingerprint=fingerprint(spec, plan.fingerprint_lower, marks, plan.bound) if marks[0] is not None else None,
         visible=visible,
         handle=Exported(snapshot_id, since),
+        keys=HeldKeys(asked, spec) if plan.compares_keys else None,
     )
+
+
+@contextmanager
+def open_keys(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[HeldKeys]:
+    """The keys of a table in a snapshot of their own. Raises SourceRefused if the table is no longer the one that was asked for."""
+    asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    try:
+        asked.execute(f"SELECT FROM {relation(spec.id)} LIMIT 0")
+        check_unaltered(asked, spec)
+        yield HeldKeys(asked, spec)
+    except BaseException:
+        asked.connection.close()
+        raise
+    asked.execute("ROLLBACK")
 
 
 def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import psycopg
 
+SILENT = "silent for"
+"""How the words of its error begin."""
 _CANCELLED_WITHIN = 1.0
 """Seconds; a living server answers in a few milliseconds."""
 
@@ -38,4 +40,4 @@ class Patient(psycopg.Connection[Any]):
             if time.monotonic() - begun < self.patience:
                 raise
             self.pgconn.finish()
-            raise psycopg.OperationalError(f"silent for {self.patience:.0f} seconds") from None
+            raise psycopg.OperationalError(f"{SILENT} {self.patience:.0f} seconds") from None

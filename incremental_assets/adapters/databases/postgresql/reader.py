@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Numbers
-from incremental_assets.adapters.databases.jdbc import Jdbc, arrived, parts_for
+from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
+from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived, bytes_of, parts_for
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
+from incremental_assets.adapters.databases.postgresql.copy_part import CopyPart
 from incremental_assets.adapters.databases.postgresql.errors import explain_read
 from incremental_assets.adapters.databases.postgresql.measure import row_hashes_sql, unholdable_keys_sql
 from incremental_assets.adapters.databases.postgresql.read import read_query
+from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -31,11 +33,20 @@ class JdbcReader:
     @contextmanager
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
         """The plan's window in disjoint parts; the snapshot is held by whoever counted the numbers."""
-        most = min(self.address.connections, plan.request.connections or self.address.connections)
-        parts = parts_for(plan.spec.shape, numbers.rows, most)
-        held = numbers.handle
-        query = read_query(plan, parts, clean=numbers.rejected == 0, since=held.since)
-        yield arrived(self._jdbc(held.snapshot_id).read(session, query.sql, query.parts), query.transports)
+        query = self._query(plan, numbers)
+        read = self._jdbc(numbers.handle.snapshot_id).read(session, query.sql, query.parts)
+        yield arrived(read, query.transports)
+
+    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
+        """By COPY, each part on a connection of its own that imports the snapshot."""
+        query = self._query(plan, numbers)
+        types = tuple(column.spark_type for column in plan.spec.columns)
+        size = bytes_of(plan.spec.shape, numbers.rows) // max(1, len(query.parts))
+        names = ", ".join([*(each.alias for each in query.transports), *READ_FLAGS])
+        texts = [f"SELECT {names} FROM ({query.sql}) AS q WHERE {part}" for part in query.parts] or [query.sql]
+        return tuple(
+            CopyPart(self.address, plan.spec.id, text, numbers.handle.snapshot_id, types, size) for text in texts
+        )
 
     def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
         """In a snapshot of its own."""
@@ -49,6 +60,11 @@ class JdbcReader:
     def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
         """What the JDBC driver raised."""
         return explain_read(words, self.address, table)
+
+    def _query(self, plan: SyncPlan, numbers: Numbers) -> ReadQuery:
+        most = min(self.address.connections, plan.request.connections or self.address.connections)
+        parts = parts_for(plan.spec.shape, numbers.rows, most)
+        return read_query(plan, parts, clean=numbers.rejected == 0, since=numbers.handle.since)
 
     def _jdbc(self, snapshot_id: str | None = None) -> Jdbc:
         init = session_init(snapshot_id, self.address.statement_timeout)

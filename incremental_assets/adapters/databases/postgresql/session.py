@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,16 +14,21 @@ from psycopg import pq
 from sqlalchemy import event
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.postgresql import connect, members, questions
+from incremental_assets.adapters.databases.postgresql import connect, discovery, members, questions
 from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explained
+from incremental_assets.adapters.databases.postgresql.foresight import foresee
+from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
+from incremental_assets.adapters.databases.postgresql.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.measure import measure
-from incremental_assets.adapters.databases.postgresql.numbers import open_snapshot
+from incremental_assets.adapters.databases.postgresql.numbers import begin_snapshot, open_keys, snapshot_numbers
 from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.checks.lateness import Lateness
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
@@ -32,6 +37,7 @@ from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 
 
@@ -91,16 +97,59 @@ class Session:
         """Rows and hash of each window, in one statement."""
         return measure(self._asked, spec, windows)
 
+    def keys(self, spec: TableSpec) -> AbstractContextManager[HeldKeys]:
+        """In a transaction that holds their snapshot."""
+        return open_keys(self._asked, spec)
+
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
         return read_facts(self._asked, wanted)
 
+    def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
+        """How long after their stamp the rows of each table were committed."""
+        return lateness(self._asked, specs)
+
+    def schemas(self) -> tuple[str, ...]:
+        """Every schema with a table, but for PostgreSQL's own."""
+        return discovery.schemas(self._asked)
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """What the catalogue, the statistics and the last blocks tell of each table's columns."""
+        return discovery.describe(self._asked, shapes)
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """What the planner says of each read."""
+        return foresee(self._asked, plans)
+
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
         """One exported snapshot, which parallel readers import until the block ends."""
-        numbers = open_snapshot(self._asked, plan)
-        try:
+        snapshot = begin_snapshot(self._asked)
+        numbers = snapshot_numbers(self._asked, plan, *snapshot)
+        with self._held():
             yield numbers
+
+    @contextmanager
+    def shared_snapshot(self) -> Iterator[Callable[[SyncPlan], Numbers]]:
+        """The same for several plans: what one of them meets ends at its own savepoint, with the locks that it took."""
+        snapshot = begin_snapshot(self._asked)
+
+        def numbers(plan: SyncPlan) -> Numbers:
+            self._asked.execute("SAVEPOINT a_table")
+            try:
+                return snapshot_numbers(self._asked, plan, *snapshot)
+            except (psycopg.Error, SourceRefused):
+                with suppress(psycopg.Error):
+                    self._asked.execute("ROLLBACK TO SAVEPOINT a_table")
+                raise
+
+        with self._held():
+            yield numbers
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             # It may well be silent, too: closed, it gives the snapshot back without an answer.
             self._asked.connection.close()
@@ -112,6 +161,8 @@ class Session:
 
 class Connections:
     """Implements `databases.dialect.Connections`."""
+
+    shares_snapshots = True
 
     def __init__(self, address: Address) -> None:
         self._address = address

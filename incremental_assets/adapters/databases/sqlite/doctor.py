@@ -46,13 +46,14 @@ def _facts(connection: sqlite3.Connection, wanted: Wanted) -> TableFacts:
         exists=True,
         usable=True,
         readable=True,
-        unindexed=tuple(column for column in wanted.cursors if is_table and not _is_indexed(connection, name, column)),
+        unindexed=tuple(column for column in wanted.cursors if is_table and not is_indexed(connection, name, column)),
         unstamped=is_table and bool(wanted.cursors) and not _is_stamped(connection, name, wanted.cursors[0]),
         rows=rows,
     )
 
 
-def _is_indexed(connection: sqlite3.Connection, table: str, column: str) -> bool:
+def is_indexed(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    """Whether an index of all rows begins with the column, or it is the row's number."""
     alias = connection.execute(
         "SELECT count(*) FROM pragma_table_info(?) WHERE name = ? AND pk = 1 AND upper(type) = 'INTEGER'",
         (table, column),
@@ -62,6 +63,11 @@ def _is_indexed(connection: sqlite3.Connection, table: str, column: str) -> bool
 
 def _is_stamped(connection: sqlite3.Connection, table: str, column: str) -> bool:
     """Whether a default or a trigger of the file may stamp it."""
-    found = connection.execute(_STAMPED, (table, column)).fetchone()
     triggers = connection.execute(_TRIGGERS, (table,)).fetchone()
-    return bool(found and found[0]) or bool(triggers[0]) or _is_indexed(connection, table, column)
+    return has_default(connection, table, column) or bool(triggers[0]) or is_indexed(connection, table, column)
+
+
+def has_default(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    """Whether the file gives it a value where an insert does not."""
+    found = connection.execute(_STAMPED, (table, column)).fetchone()
+    return bool(found and found[0])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Numbers
+from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.rows import key_text, row_hash
@@ -34,6 +34,10 @@ class FileReader:
         from incremental_assets.adapters.spark.staged import FLAGS
 
         yield session.read.parquet(str(numbers.handle)).toDF(*plan.spec.shape.names, *FLAGS)
+
+    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
+        """None: its rows come as a file."""
+        return None
 
     def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
         """In a transaction of its own."""

@@ -37,11 +37,15 @@ class Row:
 
 def read_rows(connection: sqlite3.Connection, spec: TableSpec, condition: Condition) -> Iterator[Row]:
     """The rows that fulfil a condition, one by one."""
-    cursor = effective(spec) if spec.is_incremental else "NULL"
-    sql = f"SELECT {cursor}, {names(spec.shape.names)} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
     converters = [converter(column.spark_type, column.fidelity) for column in spec.columns]
-    for at, *stored in connection.execute(sql, condition.values):
+    for at, *stored in connection.execute(select(spec, condition), condition.values):
         yield _row(spec, at, stored, converters)
+
+
+def select(spec: TableSpec, condition: Condition) -> str:
+    """The SELECT of cursor and columns."""
+    cursor = effective(spec) if spec.is_incremental else "NULL"
+    return f"SELECT {cursor}, {names(spec.shape.names)} FROM {identifier(spec.id.name)} WHERE {condition.sql}"
 
 
 def _row(spec: TableSpec, at: Any, stored: Sequence[Stored], converters: Sequence[Any]) -> Row:
@@ -65,13 +69,27 @@ def raw(spec: TableSpec, row: Row) -> str:
 
 def row_hash(columns: Sequence[Column], values: Sequence[Any]) -> int:
     """The first 60 bits of the MD5 of the row's canonical text: see `databases/measure.py`."""
-    digest = hashlib.md5(row_text(columns, values).encode(), usedforsecurity=False).hexdigest()
-    return int(digest[:15], 16)
+    return hashed(row_text(columns, values))
+
+
+def hashed(text: str) -> int:
+    """The hash of a canonical text."""
+    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
 
 
 def row_text(columns: Sequence[Column], values: Sequence[Any]) -> str:
     """The canonical text of some columns of a row."""
     return SEPARATOR.join(_canonical(column, value) for column, value in zip(columns, values, strict=True))
+
+
+def is_marked(spec: TableSpec, row: Row) -> bool:
+    """Whether the source says in a column of the row that it is gone, and such rows leave the copy."""
+    deletes = spec.deletes
+    if not deletes.drops_marked:
+        return False
+    mark = row.values[spec.shape.names.index(deletes.column)]
+    found = str(mark).lower() if isinstance(mark, bool) else str(mark)
+    return mark is not None and (deletes.value is None or found == deletes.value)
 
 
 def key_text(spec: TableSpec, row: Row) -> str:

@@ -16,12 +16,16 @@ from incremental_assets.adapters.databases.dialect import Address, Numbers, Unre
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.bound import take_bound
 from incremental_assets.adapters.databases.sqlite.catalogue import SCHEMA, read_catalogue
+from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import explained
+from incremental_assets.adapters.databases.sqlite.foresight import foresee
+from incremental_assets.adapters.databases.sqlite.keys import ReadKeys
 from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
 from incremental_assets.adapters.databases.sqlite.sql import install
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -29,6 +33,7 @@ from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 
 _Found = TypeVar("_Found")
@@ -109,13 +114,34 @@ class Session:
         finally:
             self._connection.execute("ROLLBACK")
 
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
+        """Read in one statement, which is a transaction."""
+        yield ReadKeys(self._connection, spec)
+
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""
         return read_facts(self._connection, wanted)
 
+    def schemas(self) -> tuple[str, ...]:
+        """A file has one."""
+        return (SCHEMA,)
+
+    def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
+        """What the file tells of each table's columns."""
+        return tuple(describe(self._connection, shape) for shape in shapes)
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """How the file would be searched for each read."""
+        return tuple(foresee(self._connection, plan) for plan in plans)
+
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
+
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """Never asked for: its rows are read while they are counted."""
+        raise NotImplementedError
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)
@@ -124,6 +150,8 @@ class Session:
 
 class Connections:
     """Implements `databases.dialect.Connections`. A file is opened in less time than a question takes, so that none is kept."""
+
+    shares_snapshots = False
 
     def __init__(self, address: Address) -> None:
         self._address, self._path = address, Path(address.database)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
+from incremental_assets.adapters.databases.sqlite.keys import ReadKeys
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import EVERY, Condition, comparable, cursor_of, inside
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, value_of, without
@@ -49,7 +50,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Nu
         try:
             _check_unaltered(connection, spec)
             tally = _Tally(plan)
-            _write(folder / "rows.parquet", spec, tally.seen(read_rows(connection, spec, _where(plan))))
+            _write(folder / "rows.parquet", spec, tally.seen(read_rows(connection, spec, rows_of(plan))))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -59,6 +60,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Nu
                 fingerprint=_fingerprint(connection, plan),
                 visible="",
                 handle=folder / "rows.parquet",
+                keys=ReadKeys(connection, spec) if plan.compares_keys else None,
             )
         finally:
             connection.execute("ROLLBACK")
@@ -74,7 +76,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     return pa.schema([*columns, *flags, (LATE, pa.bool_())])
 
 
-def _where(plan: SyncPlan) -> Condition:
+def rows_of(plan: SyncPlan) -> Condition:
     """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     spec = plan.spec
     if not spec.is_incremental:

@@ -62,6 +62,11 @@ def effective(spec: TableSpec) -> str:
     return f"{_FUNCTION}({value}, '{cursor.type}')"
 
 
+def comparable_sql(name: str, kind: CursorType) -> str:
+    """A column's value as the function of ours gives it."""
+    return f"{_FUNCTION}({identifier(name)}, '{kind}')"
+
+
 def without_cursor(spec: TableSpec) -> Condition:
     """Rows whose stamp is NULL, or is none."""
     return Condition(f"{effective(spec)} IS NULL")

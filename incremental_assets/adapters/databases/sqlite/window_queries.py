@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows, row_hash
+from incremental_assets.adapters.databases.sqlite.rows import Row, is_marked, raw, read_rows, row_hash
 from incremental_assets.adapters.databases.sqlite.sql import (
     EVERY,
     Condition,
@@ -75,7 +75,7 @@ def measure(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[W
 
 def landable(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """Rows of the windows that could have landed."""
-    return (row for row in _rows(connection, spec, windows) if not row.is_rejected)
+    return (row for row in _rows(connection, spec, windows) if not (row.is_rejected or is_marked(spec, row)))
 
 
 def unfit(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.log_state import LOG, commit_path
+from incremental_assets.adapters.delta.direct.checkpoint import LOG
+from incremental_assets.adapters.delta.direct.log_state import commit_path
+from incremental_assets.adapters.delta.direct.new_file import new_file, sync_folder
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect
 
 ENGINE = f"incremental-assets/{version_of('incremental-assets')}"
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What a file system says that has no hard links."""
 
 
 def put_if_absent(table: str, version: int, actions: Iterable[Mapping[str, Any]]) -> bool:
     """Commit these actions as a version; False where that version is there already. On disk, folder included, before it returns."""
-    target, temporary = commit_path(table, version), os.path.join(table, LOG, f".{uuid.uuid4()}.tmp")
+    target = commit_path(table, version)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
     try:
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.writelines(json.dumps(action, separators=(",", ":"), ensure_ascii=False) + "\n" for action in actions)
-            file.flush()
-            os.fsync(file.fileno())
+        with new_file(temporary) as file:
+            for action in actions:
+                file.write(json.dumps(action, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
         # The data files' names first: what the log names must be there after the machine has lost its power.
-        _sync_folder(table)
-        try:
-            os.link(temporary, target)
-        except FileExistsError:
+        sync_folder(Path(table))
+        if not _linked(temporary, target):
             return False
-        _sync_folder(os.path.join(table, LOG))
+        sync_folder(Path(table) / LOG)
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
     return True
 
 
-def _sync_folder(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def _linked(temporary: Path, target: Path) -> bool:
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        os.link(temporary, target)
+    except FileExistsError:
+        # A server of files may answer a question that it was asked twice: then the second link is there, and it is ours.
+        return temporary.stat().st_nlink > 1
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            raise NotDirect("its file system has no hard links") from error
+        raise
+    return True

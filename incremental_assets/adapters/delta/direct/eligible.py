@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from incremental_assets.adapters.delta.direct.log_state import LogState
+from incremental_assets.adapters.delta.transaction_log import SINCE, SINCE_CURSOR
+from incremental_assets.adapters.delta.writers.choice import Way
+from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import Difference
-from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
-MOST_ROWS = 1_000_000
-"""Of one batch: above it Spark's own writer shares the work out over its cores."""
-MOST_COMPARED = 4_000_000
-"""Rows of the target that an append is compared with in one task."""
+MOST_ROWS = 4_000_000
+"""Of one batch, and the bytes of it as it is staged: a task holds it as a whole. Of 4 M rows that took the place of as many of 6 M (64 MiB staged) it took
+nine CPU seconds and less than a GiB; above, Spark's own writer spills to disk what it cannot hold."""
+MOST_BYTES = 64 * 1024**2
 
-_READER_FEATURES = frozenset({"deletionVectors", "timestampNtz"})
-_WRITER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "appendOnly", "invariants"})
-"""A table may have these, of which only deletion vectors ask anything of a writer as long as no column has an invariant."""
 _VERSIONS = (3, 7)
-_REFUSED_PROPERTIES = (
-    "delta.appendOnly",
-    "delta.enableChangeDataFeed",
-    "delta.enableRowTracking",
-    "delta.enableInCommitTimestamps",
-    "delta.enableTypeWidening",
-    "delta.enableIcebergCompatV1",
-    "delta.enableIcebergCompatV2",
-    "delta.randomizeFilePrefixes",
-    "delta.parquet.compression.codec",
-)
-"""Switched on by another hand; off or absent, they ask nothing of a writer."""
-_REFUSED_PREFIXES = (
-    "delta.constraints.",
-    "delta.coordinatedCommits",
-    "delta.columnMapping.mode",
-    "delta.universalFormat",
-)
-_FLOATS = ("float", "double")
+_READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping"})
+_WRITER_FEATURES = _READER_FEATURES | {"appendOnly", "invariants"}
+"""What a table may have; the last two ask nothing as long as no property and no column makes use of them, which is looked up below."""
+_VECTORS = "delta.enableDeletionVectors"
+_MAPPING = "delta.columnMapping.mode"
+_PROPERTIES = frozenset(
+    {
+        _VECTORS, _MAPPING, "delta.columnMapping.maxColumnId", "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite",
+        "delta.checkpoint.writeStatsAsStruct", "delta.checkpointInterval", "delta.checkpointRetentionDuration", "delta.dataSkippingNumIndexedCols",
+        "delta.dataSkippingStatsColumns", "delta.deletedFileRetentionDuration", "delta.enableExpiredLogCleanup", "delta.isolationLevel",
+        "delta.logRetentionDuration", "delta.minReaderVersion", "delta.minWriterVersion", "delta.sampleRetentionDuration",
+        "delta.setTransactionRetentionDuration", "delta.targetFileSize", "delta.tuneFileSizesForRewrites",
+    }
+)  # fmt: skip
+"""Of Delta's, those that ask nothing of whoever writes rows, or nothing that is not done here."""
+_SWITCHES = ("delta.appendOnly", "delta.enable")
+"""Those that ask nothing while they are off begin so."""
+_OF_COLUMNS = frozenset({"comment", SINCE, SINCE_CURSOR, "delta.columnMapping.id", "delta.columnMapping.physicalName"})
+"""What a column may carry; whatever else there is makes it a generated one, a padded one, one with a default or a rule."""
 
 
 def refused_by_table(state: LogState) -> str:
@@ -51,40 +52,49 @@ def refused_by_table(state: LogState) -> str:
         return f"the table has {', '.join(sorted(features))}"
     if state.metadata.get("partitionColumns"):
         return "the table is partitioned"
-    named = [name for name, value in state.properties.items() if _is_refused(name, value)]
+    properties = state.properties
+    named = [name for name, value in properties.items() if not _is_harmless(name, value)]
     if named:
         return f"the table has {', '.join(sorted(named))}"
-    if '"delta.invariants"' in state.metadata.get("schemaString", ""):
-        return "a column has an invariant"
-    return ""
+    if properties.get(_VECTORS) != "true" or properties.get(_MAPPING, "none") not in ("none", "name"):
+        return "deletion vectors are off, or columns are mapped by their numbers alone"
+    return _refused_by_columns(json.loads(state.metadata.get("schemaString") or '{"fields": []}')["fields"])
 
 
-def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference) -> str:
-    """Why a batch lands by Spark; empty where it may land in a task."""
-    spec = plan.spec
+def fits_whole(state: LogState) -> bool:
+    """Whether a task may hold the whole table; rows of one that is larger are marked and stay where they lie, however many."""
+    return sum(int(each["size"]) for each in state.files.values()) <= MOST_BYTES
+
+
+def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way, staged: int) -> str:
+    """Why a batch of so many staged bytes lands by Spark; empty where it may land in a task."""
     if changes:
         return "the columns change"
-    if batch.rows > MOST_ROWS:
-        return f"{batch.rows} rows are more than one task takes"
-    if spec.trusts_key or batch.duplicates:
+    if batch.in_target:
+        return ""
+    if batch.rows > MOST_ROWS or staged > MOST_BYTES:
+        return f"{batch.rows} rows in {staged} bytes are more than one task takes"
+    if batch.duplicates or (plan.spec.trusts_key and way is not Way.OVERWRITE):
         return "a declared key may repeat"
-    if _has_float(spec, spec.key):
+    types = {found.name: found.spark_type for found in plan.spec.columns}
+    if any(arrow_type(kind) is None for kind in types.values()):
+        return "a column has a type that is not known here"
+    if any(types[name] in ("float", "double") for name in plan.spec.key):
         return "a part of the key is a float"
     return ""
 
 
-def refused_by_rows(files: Iterable[int | None]) -> str:
-    """Why an append is compared by Spark, from the rows of the files that it is compared with."""
-    counted = list(files)
-    if None in counted or sum(each or 0 for each in counted) > MOST_COMPARED:
-        return f"it is compared with more than {MOST_COMPARED} rows"
+def _is_harmless(name: str, value: str) -> bool:
+    if not name.startswith("delta.") or name in _PROPERTIES:
+        return True
+    return name.startswith(_SWITCHES) and value.lower() == "false"
+
+
+def _refused_by_columns(fields: Iterable[Mapping[str, Any]]) -> str:
+    for field in fields:
+        more = sorted(set(field.get("metadata") or ()) - _OF_COLUMNS)
+        if more:
+            return f"the column {field['name']!r} has {', '.join(more)}"
+        if not field.get("nullable", True):
+            return f"the column {field['name']!r} must not be NULL"
     return ""
-
-
-def _is_refused(name: str, value: str) -> bool:
-    return (name in _REFUSED_PROPERTIES and value.lower() != "false") or name.startswith(_REFUSED_PREFIXES)
-
-
-def _has_float(spec: TableSpec, names: Iterable[str]) -> bool:
-    types = {found.name: found.spark_type for found in spec.columns}
-    return any(types[name] in _FLOATS for name in names)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -14,38 +16,78 @@ import pyarrow.compute as pc
 
 _TEXT_SIGNS = 32
 """Of a text, as many are kept."""
-_LAST_YEAR = 9999
+_LAST_SIGN = "\U0010ffff"
+"""Nothing that follows in a text comes after it."""
 _NAME = re.compile(r"`((?:[^`]|``)*)`|([^,`]+)")
-_DEFAULT_COLUMNS = 32
+_NAMED = "delta.dataSkippingStatsColumns"
+_COUNT = "delta.dataSkippingNumIndexedCols"
+_DEFAULT_COUNT = 32
 
 
-def statistics_columns(named: str | None, columns: Iterable[str]) -> tuple[str, ...]:
-    """Columns whose ends are kept: those that the table's property names, else the first ones."""
-    if named is None:
-        return tuple(columns)[:_DEFAULT_COLUMNS]
-    return tuple((quoted.replace("``", "`") if quoted else bare.strip()) for quoted, bare in _NAME.findall(named))
+def statistics_columns(properties: Mapping[str, str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns whose ends are kept: those that the table's properties name, else the first ones, as many as they say (-1: all)."""
+    named, count = properties.get(_NAMED), properties.get(_COUNT, "")
+    if named is not None:
+        found = (quoted.replace("``", "`") if quoted else bare.strip() for quoted, bare in _NAME.findall(named))
+        return tuple(name for name in found if name in columns)
+    try:
+        first = int(count)
+    except ValueError:
+        first = _DEFAULT_COUNT
+    return tuple(columns if first < 0 else columns[:first])
 
 
 def statistics(rows: pa.Table, names: Iterable[str]) -> str:
     """The JSON text of a file that holds these rows. A column with an end that JSON cannot hold is told without both."""
-    there = set(rows.column_names)
-    lows, highs, nulls = {}, {}, {}
-    for name in names:
-        if name not in there:
-            continue
-        values = rows.column(name)
-        nulls[name] = str(values.null_count)
-        ends = _ends(values)
-        if ends is not None:
-            lows[name], highs[name] = ends
-    parts = (
-        f'"numRecords":{rows.num_rows}',
-        f'"minValues":{_object(lows)}',
-        f'"maxValues":{_object(highs)}',
-        f'"nullCount":{_object(nulls)}',
-        '"tightBounds":true',
-    )
-    return "{" + ",".join(parts) + "}"
+    told = Told(tuple(names))
+    told.add(rows)
+    return told.text()
+
+
+@dataclass(slots=True)
+class Told:
+    """The same of a file that is written in pieces."""
+
+    names: tuple[str, ...]
+    rows: int = 0
+    _nulls: dict[str, int] = field(default_factory=dict)
+    _ends: dict[str, list[pa.Array]] = field(default_factory=dict)
+
+    def add(self, rows: pa.Table) -> None:
+        """One more piece."""
+        self.rows += rows.num_rows
+        for name in self.names:
+            values = rows.column(name)
+            self._nulls[name] = self._nulls.get(name, 0) + values.null_count
+            self._ends.setdefault(name, []).append(_least_and_most(values))
+
+    def text(self) -> str:
+        """As the log has it."""
+        lows, highs = {}, {}
+        for name, pieces in self._ends.items():
+            ends = _ends(pa.chunked_array(pieces))
+            if ends is not None:
+                lows[name], highs[name] = ends
+        parts = (
+            f'"numRecords":{self.rows}',
+            f'"minValues":{_object(lows)}',
+            f'"maxValues":{_object(highs)}',
+            f'"nullCount":{_object({name: str(count) for name, count in self._nulls.items()})}',
+            '"tightBounds":true',
+        )
+        return "{" + ",".join(parts) + "}"
+
+
+def _least_and_most(values: pa.ChunkedArray) -> pa.Array:
+    """Two of the values, which have their ends, and a third one where a float is not finite."""
+    kind = values.type
+    if values.null_count == len(values) or pa.types.is_binary(kind) or pa.types.is_boolean(kind):
+        return pa.nulls(1, kind)
+    ends = pc.min_max(values)
+    found = [ends["min"], ends["max"]]
+    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(values)).as_py():
+        found.append(pa.scalar(math.nan, kind))
+    return pa.array(found, kind)
 
 
 def _object(members: dict[str, str]) -> str:
@@ -57,26 +99,37 @@ def _ends(values: pa.ChunkedArray) -> tuple[str, str] | None:
     kind = values.type
     if values.null_count == len(values) or pa.types.is_binary(kind) or pa.types.is_boolean(kind):
         return None
-    if pa.types.is_floating(kind) and pc.any(pc.is_nan(values)).as_py():
+    try:
+        if pa.types.is_timestamp(kind):
+            return _moments(values)
+        if pa.types.is_floating(kind):
+            return _floats(values)
+        ends = pc.min_max(values).as_py()
+        low, high = ends["min"], ends["max"]
+    except (OverflowError, ValueError):
+        # A day or a moment that Python has no word for.
         return None
-    if pa.types.is_timestamp(kind):
-        return _moments(values)
-    ends = pc.min_max(values).as_py()
-    low, high = ends["min"], ends["max"]
     if isinstance(low, str):
-        return None if len(high) > _TEXT_SIGNS else (_json(low[:_TEXT_SIGNS]), _json(high))
+        return _json(low[:_TEXT_SIGNS]), _json(high if len(high) <= _TEXT_SIGNS else high[:_TEXT_SIGNS] + _LAST_SIGN)
     return _json(low), _json(high)
 
 
-def _moments(values: pa.ChunkedArray) -> tuple[str, str] | None:
+def _floats(values: pa.ChunkedArray) -> tuple[str, str] | None:
+    """None where a value is not finite: JSON has no word for it, and NaN lies above all others for Spark and nowhere for Arrow."""
+    if not pc.all(pc.is_finite(values)).as_py():
+        return None
+    ends = pc.min_max(values).as_py()
+    # Of zeros, for one reader the negative one is less, for another they are the same.
+    low, high = (end or math.copysign(0.0, sign) for end, sign in ((ends["min"], -1), (ends["max"], 1)))
+    return _json(low), _json(high)
+
+
+def _moments(values: pa.ChunkedArray) -> tuple[str, str]:
     """In milliseconds, which is all that the log keeps of them: the first cut down, the last one up."""
     ends = pc.min_max(values.cast(pa.int64())).as_py()
     suffix = "" if values.type.tz is None else "Z"
-    try:
-        first = _moment(ends["min"] // 1000)
-        last = _moment(-(-ends["max"] // 1000))
-    except OverflowError:
-        return None
+    first = _moment(ends["min"] // 1000)
+    last = _moment(-(-ends["max"] // 1000))
     return f'"{first}{suffix}"', f'"{last}{suffix}"'
 
 

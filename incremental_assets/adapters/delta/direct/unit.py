@@ -3,63 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from incremental_assets.core.model.batch import KeyRange
+from incremental_assets.adapters.delta.direct.skipping import Reach
 
 
 @dataclass(frozen=True, slots=True)
-class LandedColumn:
-    """One column: its place in the staged batch, its name and its Spark type in the target."""
+class Stored:
+    """A column as the target's files have it: its name there, its Spark type, and its number, where Delta maps columns by one."""
 
-    place: int
     name: str
     type: str
+    id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What every row of a commit carries beside the source's columns; `at` in microseconds since 1970, UTC."""
+    """What every row of a commit carries beside the source's columns, and under which ones; `at` in microseconds since 1970, UTC."""
 
     run_id: str
     seq: int
     at: int
+    columns: tuple[Stored, Stored, Stored]
 
 
 @dataclass(frozen=True, slots=True)
 class Replacing:
-    """Rows take the place of those with their keys. `compares`: rows that are there as they are stay untouched."""
+    """Rows take the place of those with their keys.
+
+    `key`: places of its columns. `compares`: rows that are there as they are stay untouched; `cursor`: the place of the column in which
+    those that have changed most likely differ. `leaves`: keys of which the batch only says that they are gone leave the target. `whole`: rows that stay are written along, so that no file has marks.
+    """
 
     key: tuple[int, ...]
-    within: tuple[KeyRange, ...]
     compares: bool
+    leaves: bool = False
+    whole: bool = False
+    cursor: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Adding:
     """Rows are added: with `compares` those that are not there yet.
 
-    `version_key`: the key whose newest version alone counts; empty where rows are counted. `lower`: of `cursor`, below which no row is compared.
+    `version_key`: places of the key whose newest version alone counts; empty where rows are counted.
     """
 
     compares: bool
     version_key: tuple[int, ...] = ()
-    cursor: int | None = None
-    lower: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overwriting:
+    """Rows take the place of all that is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyUnit:
-    """One batch and the files of its target that it may concern, as `add` actions."""
+    """One batch and the files of its target that it may concern, as `add` actions.
+
+    `columns`: the source's, in its order, which is the order of the staged batch. `within`: no row of the target outside of it is concerned.
+    `statistics`: names in the files of the columns whose ends the log keeps.
+    """
 
     table: str
     staged: str
-    columns: tuple[LandedColumn, ...]
-    how: Replacing | Adding
-    files: tuple[Mapping[str, Any], ...]
+    columns: tuple[Stored, ...]
     marks: Marks
+    how: Replacing | Adding | Overwriting
+    files: tuple[Mapping[str, Any], ...]
     statistics: tuple[str, ...]
+    within: tuple[Reach, ...] = ()
 
     @property
     def size(self) -> int:
@@ -69,10 +84,20 @@ class ApplyUnit:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Actions for the log, as JSON values; rows written, rows of the target marked, and late ones of those written."""
+    """Actions for the log, as JSON values, and what was counted. `files`: names of those that were written, which only the log makes rows of."""
 
-    actions: tuple[Mapping[str, Any], ...]
-    written: int
-    marked: int
-    late: int
-    bytes: int
+    actions: tuple[Mapping[str, Any], ...] = ()
+    files: tuple[str, ...] = field(default=(), repr=False)
+    written: int = 0
+    """Rows of the batch."""
+    kept: int = 0
+    """Rows of the target that were written along."""
+    bytes: int = 0
+    late: int = 0
+    """Of the batch's rows that were written."""
+    marked: int = 0
+    """Rows of the target that are no more, those that left included."""
+    left: int = 0
+    """Rows that left without one in their place."""
+    unfit: int = 0
+    """Those of them whose row in the source has not gone, and lies in quarantine."""

@@ -7,11 +7,11 @@ from incremental_assets.adapters.delta.writers.landing import Landing, Written
 
 
 def write(landing: Landing) -> Written:
-    """What is there stays as it is, and so do versions of rows that the source no longer shows."""
+    """What is there stays as it is, and so do versions of rows that the source no longer shows; where deletes are marked, one more says so."""
     plan, session, changes = landing.plan, landing.session, landing.changes
     new = dedup.new_versions(session, plan, landing.rows(session), landing.present)
     rows, counted = commit.counted(new)
     note = landing.note()
     to = commit.Write(landing.path, note, evolves=bool(changes))
-    commit.write(commit.shaped(plan, rows, landing.present, changes), to)
+    commit.write(landing.shaped(session, rows), to)
     return Written(note, late=lambda: counted.late, warnings=landing.warnings())

@@ -39,6 +39,8 @@ class Found:
     """Rows whose key the batch takes away and brings no row for."""
     unfit: int = 0
     """Those of them whose row in the source has not gone, and lies in quarantine."""
+    marked: int = 0
+    """Rows that stay and are marked as gone."""
     movable: int | None = None
     """Rows in its files; None where it is not known, or where those that stay are to stay where they lie."""
 
@@ -59,4 +61,10 @@ def way(plan: SyncPlan, batch: Batch, found: Found) -> Way:
 
 def takes_away(plan: SyncPlan, batch: Batch, *, landed: bool) -> bool:
     """Whether rows of the target may have to go with it, so that they are counted: a query that no other batch is worth."""
-    return landed and batch.rejected + batch.gone > 0 and plan.spec.traits.one_row_per_key and not plan.overwrites
+    leaving = batch.rejected + (0 if plan.spec.deletes.marks else batch.gone)
+    return landed and leaving > 0 and plan.spec.traits.one_row_per_key and not plan.overwrites
+
+
+def marks(plan: SyncPlan, batch: Batch, *, landed: bool) -> bool:
+    """Whether rows of the target may have to be marked with it."""
+    return landed and batch.gone > 0 and plan.spec.deletes.marks and not plan.overwrites

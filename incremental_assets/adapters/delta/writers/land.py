@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-from incremental_assets.adapters.delta import quarantine
-from incremental_assets.adapters.delta.dedup import Present, leaving
+from incremental_assets.adapters.delta import dedup, quarantine
+from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.direct import write as direct
+from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.target_table import prepare, without_lost
 from incremental_assets.adapters.delta.transaction_log import TableLog
-from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, replace, rewrite
-from incremental_assets.adapters.delta.writers.choice import Found, Way, takes_away, way
+from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
+from incremental_assets.adapters.delta.writers import replace as replacing
+from incremental_assets.adapters.delta.writers.choice import Found, Way, marks, takes_away, way
 from incremental_assets.adapters.delta.writers.landing import Delivery, Landing, Written
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.paths import staging_path, table_path
@@ -26,7 +29,7 @@ _WRITERS: Mapping[Way, Callable[[Landing], Written]] = MappingProxyType(
         Way.PLACE: place.write,
         Way.OVERWRITE: overwrite.write,
         Way.APPEND: append.write,
-        Way.REPLACE: replace.write,
+        Way.REPLACE: replacing.write,
         Way.REWRITE: rewrite.write,
         Way.MERGE: merge.write,
     }
@@ -46,20 +49,34 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
             quarantine.keep(session, lake, plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, lost)
-    gone, unfit = _leaving(session, delivery, staged, path) if takes_away(plan, batch, landed=landed) else (0, 0)
-    movable = _movable(delivery, present, changes, log) if landed else None
-    found = Found(landed, present.overlap, gone, unfit, movable)
-    chosen, landing = way(plan, batch, found), Landing(session, delivery, staged, log, present, changes, found)
-    return direct.written(landing, chosen, tasks) or _WRITERS[chosen](landing)
+    marked = dedup.marked(session, plan, staged, present).count() if marks(plan, batch, landed=landed) else 0
+    movable = _movable(delivery, present, changes, log) if landed and not marked else None
+    found = Found(landed, present.overlap, marked=marked, movable=movable)
+    landing = Landing(session, delivery, staged, log, present, changes, found)
+    may_leave = takes_away(plan, batch, landed=landed)
+    # A copy that marks what is gone has a column of ours that a task does not know.
+    done = (
+        None
+        if marks_deletes(there)
+        else direct.written(landing, Way.MERGE if may_leave else way(plan, batch, found), tasks)
+    )
+    if done is not None:
+        return done
+    gone, unfit = _leaving(session, delivery, staged, path) if may_leave else (0, 0)
+    found = replace(found, leaving=gone, unfit=unfit)
+    return _WRITERS[way(plan, batch, found)](replace(landing, found=found))
 
 
 def _leaving(session: SparkSession, delivery: Delivery, staged: str, path: str) -> tuple[int, int]:
     """See `Found`: rows that leave, and those of them that are not gone. Where all are of one kind, one count tells."""
     plan, batch = delivery.plan, delivery.batch
-    gone = leaving(session, plan, staged, path).count()
+    if plan.spec.deletes.marks:
+        unfit = dedup.leaving(session, plan, staged, path, unfit=True).count()
+        return unfit, unfit
+    gone = dedup.leaving(session, plan, staged, path).count()
     if not (gone and batch.gone and batch.rejected):
         return gone, gone if batch.rejected else 0
-    return gone, leaving(session, plan, staged, path, unfit=True).count()
+    return gone, dedup.leaving(session, plan, staged, path, unfit=True).count()
 
 
 def _movable(delivery: Delivery, present: Present, changes: Difference, log: TableLog) -> int | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from incremental_assets.adapters.delta import commit, dedup
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.dedup import Present, landable
 from incremental_assets.adapters.delta.transaction_log import TableLog
@@ -56,7 +57,16 @@ class Landing:
     def note(self, rows_before: int | None = None) -> CommitMetadata:
         """What the commit says about itself."""
         of = self.delivery
-        return CommitMetadata.of_batch(of.plan, of.batch, of.state, self.log.version, rows_before)
+        note = CommitMetadata.of_batch(of.plan, of.batch, of.state, self.log.version, rows_before)
+        return replace(note, marked=self.found.marked)
+
+    def shaped(self, session: SparkSession, rows: DataFrame) -> DataFrame:
+        """Rows that land, in the target's shape, and those of its own that land once more to be marked as gone."""
+        shaped = commit.shaped(self.plan, rows, self.present, self.changes)
+        if not self.found.marked:
+            return shaped
+        gone = dedup.marked(session, self.plan, self.staged, self.present)
+        return shaped.unionByName(gone, allowMissingColumns=True)
 
     def warnings(self) -> tuple[str, ...]:
         """A default fills a new column at once and stamps no row, so that no cursor can tell."""

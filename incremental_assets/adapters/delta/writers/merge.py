@@ -29,10 +29,11 @@ def write(landing: Landing) -> Written:
         rows = dedup.changed_rows(session, plan, landing.rows(session), landing.present)
         # Counted beforehand, as a MERGE reads what it writes more than once.
         late = rows.where(column(LATE)).count()
-        shaped = commit.shaped(plan, rows, landing.present, changes)
-        leaving = dedup.leaving(session, plan, landing.staged, landing.path)
+        shaped = landing.shaped(session, rows)
+        unfit = plan.spec.deletes.marks
+        leaving = dedup.leaving(session, plan, landing.staged, landing.path, unfit=unfit)
         _merge(session, plan.spec, shaped, leaving, commit.Write(landing.path, note, evolves=bool(changes)))
-    return Written(note, late=lambda: late, warnings=(*landing.warnings(), *_withdrawn(landing.found.unfit)))
+    return Written(note, late=lambda: late, warnings=(*landing.warnings(), *withdrawn(landing.found.unfit)))
 
 
 def _merge(session: SparkSession, spec: TableSpec, rows: DataFrame, leaving: DataFrame, to: commit.Write) -> None:
@@ -70,7 +71,8 @@ def _statement(spec: TableSpec, columns: list[str], to: commit.Write) -> str:
     )
 
 
-def _withdrawn(rows: int) -> tuple[str, ...]:
+def withdrawn(rows: int) -> tuple[str, ...]:
+    """A warning of rows that left though their source has them still, where there are any."""
     was, them, are = agreeing(rows, "was", "were"), agreeing(rows, "it", "them"), agreeing(rows, "it is", "they are")
     sentence = f"{counted(rows, 'row')} {was} taken out of the copy: the source has changed {them} to what cannot land, and {are} in quarantine alone"
     return (sentence,) if rows else ()

@@ -11,7 +11,8 @@ def write(landing: Landing) -> Written:
     plan, session, changes = landing.plan, landing.session, landing.changes
     changed = dedup.changed_rows(session, plan, landing.rows(session), landing.present)
     rows, counted = commit.counted(changed)
-    note, within = landing.note(), landing.delivery.batch.keys
+    # Rows that are marked may lie anywhere.
+    note, within = landing.note(), () if landing.found.marked else landing.delivery.batch.keys
     to = commit.Write(landing.path, note, replacing=plan.spec.key, within=within, evolves=bool(changes))
-    commit.write(commit.shaped(plan, rows, landing.present, changes), to)
+    commit.write(landing.shaped(session, rows), to)
     return Written(note, late=lambda: counted.late, warnings=landing.warnings())

@@ -29,6 +29,12 @@ _SIMPLE = MappingProxyType(
 def arrow_type(spark_type: str) -> pa.DataType | None:
     """The type of a column's values; None for one that is not known here."""
     decimal = _DECIMAL.fullmatch(spark_type)
-    if decimal is not None:
-        return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    return _SIMPLE.get(spark_type)
+    return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _SIMPLE.get(spark_type)
+
+
+def required_type(spark_type: str) -> pa.DataType:
+    """The same, of a type that is known. Raises ValueError."""
+    found = arrow_type(spark_type)
+    if found is None:
+        raise ValueError(f"{spark_type} has no place in Arrow")
+    return found

@@ -1,0 +1,115 @@
+"""A part of a plan's window, read by COPY under an exported snapshot, in whatever process asks for it: text from the wire, parsed into Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import psycopg
+import pyarrow as pa
+import pyarrow.csv as csv
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.postgresql import connect
+from incremental_assets.adapters.databases.postgresql.errors import copying_explained
+from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.core.errors import StageBroken
+from incremental_assets.core.model.table import TableId
+
+_CHUNK = 8 * 2**20
+"""Bytes of text that are parsed at once: whole rows, so that one of a gigabyte is a chunk of its own."""
+_HEX = "\\x"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPart:
+    """Implements `databases.dialect.ReadPart`. `sql` gives `c0`, `c1`, … of these Spark types, then the four flags; `size` is in bytes, a guess."""
+
+    address: Address
+    table: TableId
+    sql: str
+    snapshot_id: str
+    types: tuple[str, ...]
+    size: int
+
+    def batches(self) -> Iterator[pa.Table]:
+        """The rows, some thousands at a time. Raises SourceUnreachable, SourceRefused."""
+        with (
+            copying_explained(self.address, self.table),
+            closing(self._connected()) as connection,
+            psycopg.RawCursor(connection) as asked,
+            asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)") as copying,
+        ):
+            rows: list[bytes] = []
+            size = 0
+            for row in copying:
+                rows.append(bytes(row))
+                size += len(row)
+                if size >= _CHUNK:
+                    yield self._parsed(rows)
+                    rows, size = [], 0
+            if rows:
+                yield self._parsed(rows)
+
+    def _connected(self) -> Patient:
+        connection = Patient.connect(**connect.driver_arguments(self.address))  # type: ignore[arg-type]
+        try:
+            connection.autocommit = True
+            # One statement reads it all, however long that takes; a server that falls silent is noticed by the patience.
+            connection.execute(connect.settings(None).encode())
+            connection.execute(connect.import_snapshot(self.snapshot_id).encode())
+        except BaseException:
+            connection.close()
+            raise
+        # What is silent for that long is no server any more, as for the JDBC driver.
+        connection.patience = self.address.socket_timeout.total_seconds()
+        return connection
+
+    def _parsed(self, rows: list[bytes]) -> pa.Table:
+        names = [*(f"c{place}" for place in range(len(self.types))), *_FLAGS]
+        try:
+            read = csv.read_csv(
+                pa.BufferReader(b"".join(rows)),
+                read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=2**31 - 1),
+                parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+                convert_options=csv.ConvertOptions(
+                    column_types={name: _travelling(kind) for name, kind in zip(names, self.types, strict=False)}
+                    | _FLAGS,
+                    null_values=[""],
+                    true_values=["t"],
+                    false_values=["f"],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                    check_utf8=False,
+                ),
+            )
+            columns = [_arrived(read.column(place), kind) for place, kind in enumerate(self.types)]
+        except pa.ArrowException:
+            # Without its words, which quote a value.
+            raise StageBroken(
+                f"{self.table}: a value came as another type than was agreed; nothing was written, please report it"
+            ) from None
+        return pa.table([*columns, *(read.column(name) for name in _FLAGS)], names=names)
+
+
+_FLAGS = {REJECT_COLUMN: pa.string(), REJECT_REASON: pa.string(), RAW: pa.string(), LATE: pa.bool_()}
+
+
+def _travelling(kind: str) -> pa.DataType:
+    """See `types.py`: dates and moments travel as whole numbers, bytes as hexadecimal text."""
+    if kind == "date":
+        return pa.int32()
+    if kind in ("timestamp", "timestamp_ntz"):
+        return pa.int64()
+    return pa.string() if kind == "binary" else required_type(kind)
+
+
+def _arrived(column: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
+    if kind == "binary":
+        return pa.chunked_array(
+            [[None if text is None else bytes.fromhex(text[len(_HEX) :]) for text in column.to_pylist()]], pa.binary()
+        )
+    return column.cast(required_type(kind))

@@ -1,0 +1,66 @@
+"""One snapshot for all tables that ask for one at the same time: each has taken its bound before, and none is seen later than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from threading import Lock
+
+from incremental_assets.adapters.databases.dialect import Numbers
+from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.planning.plan import SyncPlan
+
+Ask = Callable[[SyncPlan], Numbers]
+"""What a snapshot says of a plan's window. What it raises leaves the snapshot as it was for the other tables."""
+
+MOST_BYTES = 64 * 2**20
+"""A table that is larger in the source has a snapshot of its own: to count it may take long, and to read it keeps the snapshot open."""
+
+
+class _Held:
+    """A snapshot that is open for as long as one of its tables reads."""
+
+    def __init__(self, opened: ExitStack, readers: int) -> None:
+        self._opened, self._readers, self._lock = opened, readers, Lock()
+        self._failed: BaseException | None = None
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """The last one closes it; after an error of any reader, as a snapshot that an error ended."""
+        with self._lock:
+            self._readers -= 1
+            self._failed = self._failed or error
+            is_last = not self._readers
+        if is_last:
+            failed = self._failed
+            self._opened.__exit__(type(failed) if failed else None, failed, failed.__traceback__ if failed else None)
+
+
+class SharedSnapshots:
+    """`opened` begins a snapshot and gives what it can be asked."""
+
+    def __init__(self, opened: Callable[[], AbstractContextManager[Ask]]) -> None:
+        self._opened = opened
+        self._together = Combining[SyncPlan, tuple[Numbers, _Held]](self._ask)
+
+    @contextmanager
+    def numbers(self, plan: SyncPlan) -> Iterator[Numbers]:
+        """Of a plan, under a snapshot that is held until the block ends, at least."""
+        ((numbers, held),) = self._together.ask([plan])
+        try:
+            yield numbers
+        except BaseException as error:
+            held.leave(error)
+            raise
+        held.leave()
+
+    def _ask(self, plans: Round[SyncPlan, tuple[Numbers, _Held]]) -> None:
+        with ExitStack() as opening:
+            ask = opening.enter_context(self._opened())
+            held = _Held(opening.pop_all(), len(plans))
+        # Whoever is counted sooner begins to read sooner.
+        for plan, answer in sorted(plans, key=lambda each: each[0].spec.shape.bytes):
+            try:
+                self._together.answered(answer, (ask(plan), held))
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that asked
+                answer.set_exception(error)
+                held.leave()

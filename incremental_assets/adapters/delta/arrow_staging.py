@@ -1,0 +1,117 @@
+"""Staging a batch by tasks that read it as Arrow: what each part is to count, and what the counts of all parts say together."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.adapters.databases.dialect import ReadPart
+from incremental_assets.adapters.delta.staged import Staged, whole_keys
+from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, StageUnit
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.core.model.batch import KeyRange
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+
+_TASK = "incremental_assets.adapters.delta.staging_task"
+_UNITS = {"date": CursorType.DATE, "timestamp": CursorType.TIMESTAMP, "timestamp_ntz": CursorType.DATETIME}
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of moments without a zone; those with one are in UTC
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def can_stage(spec: TableSpec) -> bool:
+    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has."""
+    types = {column.name: column.spark_type for column in spec.columns}
+    if any(arrow_type(kind) is None for kind in types.values()):
+        return False
+    kinds = {types[name] for name in _cursor_columns(spec)}
+    return len(kinds) <= 1 and "string" not in kinds
+
+
+def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: str) -> Staged:
+    """Write all parts to a folder of Parquet, which is there as a whole or not at all under the names that count."""
+    spec, folder = plan.spec, Path(path)
+    own_folder(folder)
+    types, counting = tuple(column.spark_type for column in spec.columns), counting_of(plan)
+    files = [folder / f"part-{place:05d}-{uuid.uuid4().hex}.parquet" for place in range(len(parts))]
+    # A task that a cluster plays twice leaves a file of its own, which nobody reads.
+    units = [
+        StageUnit(part, types, counting, str(file.with_name(f".{file.name}")))
+        for part, file in zip(parts, files, strict=True)
+    ]
+    counted: list[StagedPart] = tasks.run_all(_TASK, units)
+    for unit, file in zip(units, files, strict=True):
+        Path(unit.file).rename(file)
+    return _together(spec, counted)
+
+
+def counting_of(plan: SyncPlan) -> Counting:
+    """What the parts of a plan's read count."""
+    spec = plan.spec
+    places = {column.name: place for place, column in enumerate(spec.columns)}
+    return Counting(
+        key=tuple((places[name], name) for name in spec.key) if spec.traits.one_row_per_key else (),
+        names=spec.shape.names,
+        ends=tuple(places[name] for name in whole_keys(spec)),
+        cursor=tuple(places[name] for name in _cursor_columns(spec)),
+        future=_number(plan.future_above) if spec.is_incremental else None,
+    )
+
+
+def _cursor_columns(spec: TableSpec) -> list[str]:
+    cursor = spec.cursor if spec.is_incremental else None
+    return [] if cursor is None else [name for name in (cursor.column, cursor.fallback) if name is not None]
+
+
+def _number(value: CursorValue | None) -> int | None:
+    """A moment as the tasks order it: days or microseconds; None where it is none that Python has."""
+    if value is None or not value.is_finite or not value.type.is_time:
+        return None
+    try:
+        moment = value.moment().replace(tzinfo=None)
+    except ValueError:
+        return None
+    return (moment - _EPOCH).days if value.type is CursorType.DATE else (moment - _EPOCH) // _MICROSECOND
+
+
+def _together(spec: TableSpec, counted: Sequence[StagedPart]) -> Staged:
+    lowest = [each.lower for each in counted if each.lower is not None]
+    has_nulls = any(each.nulls for each in counted)
+    ranges = []
+    for place, name in enumerate(whole_keys(spec)):
+        ends = [found for each in counted if (found := each.ends[place]) is not None]
+        if ends:
+            ranges.append(KeyRange(name, min(low for low, _ in ends), max(high for _, high in ends)))
+    return Staged(
+        rows=sum(each.rows for each in counted),
+        digest=hashlib.blake2b("".join(sorted(each.digest for each in counted)).encode(), digest_size=16).hexdigest(),
+        lower=None if has_nulls or not lowest else _value(spec, min(lowest)),
+        rejected=sum(each.rejected for each in counted),
+        gone=0,
+        future=sum(each.future for each in counted),
+        keys=tuple(ranges),
+    )
+
+
+def _value(spec: TableSpec, number: int | Decimal) -> CursorValue | None:
+    """None, so that more is compared than need be, where Python has no such moment."""
+    if spec.cursor is None:
+        return None
+    kind = spec.cursor.type
+    if not kind.is_time:
+        # Numbers may carry a fraction: as whole ones, below.
+        return CursorValue.of(kind, int(Decimal(number).to_integral_value(ROUND_FLOOR)))
+    days = {column.name: column.spark_type for column in spec.columns}[spec.cursor.column] == "date"
+    try:
+        moment: Any = _EPOCH + (timedelta(days=int(number)) if days else timedelta(microseconds=int(number)))
+        return CursorValue.of(kind, moment.replace(tzinfo=UTC) if kind is CursorType.TIMESTAMP else moment)
+    except (OverflowError, ValueError):
+        return None

@@ -1,0 +1,83 @@
+"""One data file, on disk before the log can name it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark.version
+
+from incremental_assets.adapters.delta.direct.file_statistics import statistics
+from incremental_assets.adapters.delta.direct.new_file import new_file
+from incremental_assets.adapters.delta.direct.staged_rows import staged_name
+from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Marks, Stored
+from incremental_assets.adapters.spark.arrow_types import required_type
+
+_ROWS_PER_GROUP = 256 * 1024
+"""Small enough that a reader who looks for a few keys leaves most of a file out."""
+_OF_SPARK = {"org.apache.spark.version": pyspark.version.__version__}
+"""By which Spark knows, whatever it is set to, that dates are those of today's calendar: without it, Spark 3 refuses old ones."""
+_NUMBER = "PARQUET:field_id"
+
+
+WRITTEN: Mapping[str, Any] = MappingProxyType({"store_decimal_as_integer": True})
+"""As Spark writes decimals: of one that fits, as a whole number, whose ends are told of each row group."""
+
+
+class Writes(Protocol):
+    """A unit that writes files of a table."""
+
+    @property
+    def columns(self) -> tuple[Stored, ...]:
+        """The source's, as the table's files have them."""
+
+    @property
+    def marks(self) -> Marks:
+        """What every row of the commit carries."""
+
+
+def write(unit: ApplyUnit, rows: pa.Table, now: int) -> dict[str, Any] | None:
+    """The `add` action of a new file with these rows, given by `shaped`; None where there are none. `now` in milliseconds since 1970."""
+    if not rows.num_rows:
+        return None
+    path = Path(unit.table) / file_name()
+    with new_file(path) as file:
+        pq.write_table(rows, file, row_group_size=_ROWS_PER_GROUP, **WRITTEN)
+    return {
+        "path": path.name,
+        "partitionValues": {},
+        "size": path.stat().st_size,
+        "modificationTime": now,
+        "dataChange": True,
+        "stats": statistics(rows, unit.statistics),
+    }
+
+
+def file_name() -> str:
+    """Of a new data file."""
+    return f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+
+
+def shaped(unit: Writes, rows: pa.Table) -> pa.Table:
+    """Rows of the batch under the names that the target's files have, with what every row of a commit carries."""
+    marks, count = unit.marks, rows.num_rows
+    columns = [rows[staged_name(place)] for place in range(len(unit.columns))]
+    for value, each in zip((marks.run_id, marks.seq, marks.at), marks.columns, strict=True):
+        columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, required_type(each.type)), count)]))
+    return pa.Table.from_arrays(columns, schema=schema(unit))
+
+
+def schema(unit: Writes) -> pa.Schema:
+    """Of the files that are written."""
+    fields = [_field(each) for each in (*unit.columns, *unit.marks.columns)]
+    return pa.schema(fields, metadata=_OF_SPARK)
+
+
+def _field(column: Stored) -> pa.Field:
+    numbered = {} if column.id is None else {_NUMBER: str(column.id)}
+    return pa.field(column.name, required_type(column.type), metadata=numbered)

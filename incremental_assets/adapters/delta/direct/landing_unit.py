@@ -1,0 +1,128 @@
+"""What a task is given for one landing: which columns, which files, what is compared."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
+from incremental_assets.adapters.delta.direct.log_state import LogState
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect
+from incremental_assets.adapters.delta.direct.skipping import WHOLE, Reach, file_may_hold, ordinal
+from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit, Marks, Overwriting, Replacing, Stored
+from incremental_assets.adapters.delta.writers.choice import Way
+from incremental_assets.adapters.delta.writers.landing import Landing
+from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.syncing.overlap import eras
+
+_PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
+_CURSORS = {CursorType.DATE: ("date",), CursorType.DATETIME: ("timestamp_ntz",), CursorType.TIMESTAMP: ("timestamp",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The table's columns, as its schema names them and as its files do."""
+
+    fields: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, state: LogState) -> Columns:
+        return cls(tuple(json.loads(state.metadata["schemaString"])["fields"]))
+
+    def stored(self, name: str, kind: str, *, exactly: bool = False) -> Stored:
+        """A column by its name; `exactly`: in the same spelling."""
+        for field in self.fields:
+            if field["name"] == name or (not exactly and field["name"].lower() == name.lower()):
+                return Stored(self._physical(field), kind, field["metadata"].get(_ID))
+        raise NotDirect(f"the table has no column {name!r}")
+
+    def marks(self, run_id: str, seq: int) -> Marks:
+        """What every row of a commit carries, as of now."""
+        own = (self.stored(RUN_ID, "string"), self.stored(SEQ, "bigint"), self.stored(AT, "timestamp"))
+        return Marks(run_id, seq, time.time_ns() // 1000, own)
+
+    def statistics(self, properties: Mapping[str, str]) -> set[str]:
+        """Names in the files of the columns whose ends the log keeps."""
+        physical = {field["name"]: self._physical(field) for field in self.fields}
+        return {physical[name] for name in statistics_columns(properties, tuple(physical))}
+
+    @staticmethod
+    def _physical(field: Mapping[str, Any]) -> str:
+        return str(field["metadata"].get(_PHYSICAL, field["name"]))
+
+
+def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
+    """The task's. Raises NotDirect where that is more than one task takes, or where columns came after rows that are compared."""
+    plan, table = landing.plan, Columns.of(state)
+    # What overwrites a table brings the source's spelling.
+    columns = tuple(table.stored(each.name, each.spark_type, exactly=plan.overwrites) for each in plan.spec.columns)
+    marks = table.marks(plan.request.run_id, plan.commit_ids.seq)
+    how, within = _how(landing, way, columns)
+    if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.columns):
+        raise NotDirect("rows that stay have columns of another hand")
+    files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
+    if isinstance(how, Adding) and not how.compares:
+        files = ()
+    kept = table.statistics(state.properties)
+    return ApplyUnit(
+        table=landing.path,
+        staged=landing.staged,
+        columns=columns,
+        marks=marks,
+        how=how,
+        files=files,
+        statistics=tuple(each.name for each in (*columns, *marks.columns) if each.name in kept),
+        within=within,
+    )
+
+
+def _how(
+    landing: Landing, way: Way, columns: tuple[Stored, ...]
+) -> tuple[Replacing | Adding | Overwriting, tuple[Reach, ...]]:
+    """How rows land, and where the rows of the target lie that are concerned."""
+    plan, overlap = landing.plan, landing.present.overlap
+    if way is Way.OVERWRITE:
+        return Overwriting(), ()
+    key = tuple(plan.spec.shape.names.index(name) for name in plan.spec.key)
+    if way is Way.APPEND:
+        if overlap is None:
+            return Adding(compares=False), ()
+        found = eras(plan, overlap, landing.present.columns)
+        if len(found) != 1 or len(found[0].columns) != len(columns):
+            raise NotDirect("columns came after rows that it is compared with")
+        lowest = _lowest(plan.spec, overlap.lower, columns)
+        return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
+    cursor = plan.spec.shape.names.index(plan.spec.cursor.column) if plan.spec.cursor else None
+    how = Replacing(key, overlap is not None, leaves=way is Way.MERGE, whole=way is Way.REWRITE, cursor=cursor)
+    if way is not Way.REPLACE:
+        # Of keys that leave nothing is told beforehand, and rows that stay are anywhere.
+        return how, ()
+    ranges = {each.column: each for each in landing.delivery.batch.keys}
+    stored = [(columns[place], ranges.get(name)) for place, name in zip(key, plan.spec.key, strict=True)]
+    within = tuple(Reach(column.name, column.type, of.lowest, of.highest) for column, of in stored if of is not None)
+    return how, within
+
+
+def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
+    """From where on the target's rows are compared, where their cursor is told by files as it is ordered by a sync; else nothing."""
+    cursor = spec.cursor
+    if cursor is None or lower is None or cursor.fallback is not None or not lower.is_finite:
+        return ()
+    column = columns[spec.shape.names.index(cursor.column)]
+    if column.type not in _CURSORS.get(cursor.type, WHOLE):
+        return ()
+    try:
+        whole = int(lower.text) if cursor.type is CursorType.INTEGER else _ordinal(lower)
+    except (ValueError, OverflowError):
+        return ()
+    return (Reach(column.name, column.type, whole),)
+
+
+def _ordinal(lower: CursorValue) -> int:
+    moment = lower.moment()
+    return ordinal(moment.date() if lower.type is CursorType.DATE else moment)

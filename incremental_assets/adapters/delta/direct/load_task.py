@@ -1,0 +1,82 @@
+"""In a task: some rows of a snapshot, read as Arrow and written straight into files of the target, which no version names yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.databases.dialect import ReadPart
+from incremental_assets.adapters.delta.direct.data_file import WRITTEN, file_name, schema, shaped
+from incremental_assets.adapters.delta.direct.file_statistics import Told
+from incremental_assets.adapters.delta.direct.new_file import new_file
+from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, count_rows, grouped, with_operation
+
+
+@dataclass(frozen=True, slots=True)
+class LoadUnit:
+    """One part of a read, and the table that its rows are written to. `rows_per_file`: at the most, as far as row groups go."""
+
+    part: ReadPart
+    table: str
+    columns: tuple[Stored, ...]
+    marks: Marks
+    statistics: tuple[str, ...]
+    counting: Counting
+    rows_per_file: int
+
+    @property
+    def size(self) -> int:
+        """For the order in which units begin."""
+        return self.part.size
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The `add` actions of one part, its rows, and those past the source's clock."""
+
+    adds: tuple[Mapping[str, Any], ...]
+    rows: int
+    future: int
+
+
+def apply(unit: LoadUnit) -> Loaded:
+    """Write the part's rows."""
+    counted = StagedPart(ends=(None,) * len(unit.counting.ends))
+    groups = _counted(unit, counted)
+    adds = []
+    while (first := next(groups, None)) is not None:
+        adds.append(_file(unit, first, groups))
+    return Loaded(tuple(adds), counted.rows, counted.future)
+
+
+def _counted(unit: LoadUnit, counted: StagedPart) -> Iterator[pa.Table]:
+    for rows in grouped(unit.part.batches()):
+        count_rows(counted, with_operation(rows), unit.counting)
+        yield shaped(unit, rows)
+
+
+def _file(unit: LoadUnit, rows: pa.Table, more: Iterator[pa.Table]) -> dict[str, Any]:
+    """One file of the target: of as many of the groups as it may hold."""
+    path = Path(unit.table) / file_name()
+    told = Told(unit.statistics)
+    with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **WRITTEN) as writer:
+        group: pa.Table | None = rows
+        while group is not None:
+            writer.write_table(group, row_group_size=max(1, group.num_rows))
+            told.add(group)
+            group = next(more, None) if told.rows < unit.rows_per_file else None
+    return {
+        "path": path.name,
+        "partitionValues": {},
+        "size": path.stat().st_size,
+        "modificationTime": time.time_ns() // 1_000_000,
+        "dataChange": True,
+        "stats": told.text(),
+    }

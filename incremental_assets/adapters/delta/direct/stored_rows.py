@@ -1,0 +1,90 @@
+"""Rows of a target's file, a row group at a time: those that may matter, in the types of the table, with their numbers in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.delta.direct import deletion_vector
+from incremental_assets.adapters.delta.direct.log_state import file_path
+from incremental_assets.adapters.delta.direct.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.direct.skipping import Reach, group_may_hold
+from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.spark.arrow_types import required_type
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+_MOST_HELD = 512 * 1024**2
+"""Bytes in memory of the target's rows that are compared, or written along, in one task."""
+_OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+"""What Spark writes of a file whose dates are not those of the calendar that is used today."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """One row group; `first` is the number of its first row in the file, `dead` are its rows that are marked as gone, counted from there."""
+
+    file: pq.ParquetFile
+    place: int
+    first: int
+    dead: Numbers
+
+    @property
+    def rows(self) -> int:
+        """Those that are gone included."""
+        return int(self.file.metadata.row_group(self.place).num_rows)
+
+    def columns(self, asked: Sequence[Stored]) -> list[pa.ChunkedArray]:
+        """All rows of some columns; one that the file is older than is NULL in all of them."""
+        with readable("a file of the table"):
+            there = self.file.read_row_group(self.place, columns=[each.name for each in asked], use_threads=False)
+            held = {name: there.column(place) for place, name in enumerate(there.column_names)}
+            return [_typed(held.get(each.name), each, self) for each in asked]
+
+    @property
+    def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Per row, whether it is not gone."""
+        found = np.ones(self.rows, dtype=bool)
+        found[self.dead] = False
+        return found
+
+
+def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach]) -> Iterator[RowGroup]:
+    """Row groups of a file that may have a row within all of the reaches. Raises NotDirect for a file that is not as it should be."""
+    with readable(f"the file {add['path']}"):
+        vector = deletion_vector.read(table, add.get("deletionVector"))
+        dead = np.fromiter(vector, dtype=np.int64, count=len(vector))
+        with pq.ParquetFile(file_path(table, add["path"]), coerce_int96_timestamp_unit="us") as file:
+            if set(file.metadata.metadata or {}) & set(_OLD_CALENDAR):
+                raise NotDirect(f"the file {add['path']} has dates of an older calendar")
+            first = 0
+            for place in range(file.metadata.num_row_groups):
+                end = first + file.metadata.row_group(place).num_rows
+                if group_may_hold(file, place, within):
+                    mine = dead[np.searchsorted(dead, first) : np.searchsorted(dead, end)]
+                    yield RowGroup(file, place, first, mine - first)
+                first = end
+
+
+def bounded(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same tables, all of which are to be held at once. Raises NotDirect where that is too much for a task."""
+    held = 0
+    for part in parts:
+        held += part.nbytes
+        if held > _MOST_HELD:
+            raise NotDirect(f"more than {_MOST_HELD} bytes of the table would have to be held at once")
+        yield part
+
+
+def _typed(values: pa.ChunkedArray | None, column: Stored, group: RowGroup) -> pa.ChunkedArray:
+    kind = required_type(column.type)
+    if values is not None:
+        return values.cast(kind)
+    if column.name.lower() in {name.lower() for name in group.file.schema_arrow.names}:
+        raise NotDirect(f"a file spells the column {column.name!r} differently")
+    return pa.chunked_array([pa.nulls(group.rows, kind)])

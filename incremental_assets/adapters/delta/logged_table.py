@@ -1,0 +1,138 @@
+"""What a log tells of its table, from whoever read it: our own replay of a local log, or delta-rs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from incremental_assets.adapters.delta.direct import log_cache
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+Info = tuple[int, Mapping[str, Any]]
+"""A version, and what its commit says of itself."""
+
+
+class LoggedTable(Protocol):
+    """A table at the version at which it was opened."""
+
+    version: int
+    table_id: str
+    properties: Mapping[str, str]
+    writer_features: frozenset[str]
+    partition_columns: Sequence[str]
+    fields: Sequence[Mapping[str, Any]]
+    """Columns, as the schema's JSON has them."""
+
+    def last_sequence(self, app_id: str) -> int | None:
+        """The last sequence committed under an app id."""
+
+    def commits(self) -> Iterator[Info]:
+        """Newest first; those that log cleaning has removed are missing."""
+
+    def sizes(self) -> Sequence[int]:
+        """Bytes of each file."""
+
+    def rows_in_files(self) -> int | None:
+        """With those that deletion vectors mark; None where a file does not tell."""
+
+    def rows(self) -> int:
+        """Without them."""
+
+
+class LocalTable:
+    """By our own replay."""
+
+    def __init__(self, path: str, seen: log_cache.Seen) -> None:
+        self._path, self._seen = path, seen
+        state = seen.state
+        self.version = state.version
+        self.table_id = str(state.metadata.get("id", ""))
+        self.properties: Mapping[str, str] = state.properties
+        self.writer_features = frozenset(state.protocol.get("writerFeatures") or ())
+        self.partition_columns: Sequence[str] = state.metadata.get("partitionColumns") or ()
+        self.fields: Sequence[Mapping[str, Any]] = json.loads(state.metadata["schemaString"])["fields"]
+
+    def last_sequence(self, app_id: str) -> int | None:
+        """The last sequence committed under an app id."""
+        return self._seen.state.sequences.get(app_id)
+
+    def commits(self) -> Iterator[Info]:
+        """Newest first."""
+        for version in range(self.version, -1, -1):
+            info = self._seen.infos.get(version)
+            if info is None:
+                info = log_cache.info_of(self._path, version)
+            if info is None:
+                return
+            yield version, info
+
+    def sizes(self) -> Sequence[int]:
+        """Bytes of each file."""
+        return [int(each["size"]) for each in self._seen.state.files.values()]
+
+    def rows_in_files(self) -> int | None:
+        """By the statistics of its files."""
+        rows = [json.loads(each.get("stats") or "{}").get("numRecords") for each in self._seen.state.files.values()]
+        return None if None in rows else sum(rows)
+
+    def rows(self) -> int:
+        """Those in its files, less those that vectors mark."""
+        held = self.rows_in_files()
+        if held is None:
+            return DeltaRsTable.opened(self._path, self.version).rows()
+        vectors = (each.get("deletionVector") or {} for each in self._seen.state.files.values())
+        return held - sum(int(vector.get("cardinality", 0)) for vector in vectors)
+
+
+class DeltaRsTable:
+    """By delta-rs: of a store, and of a log that our own replay does not know."""
+
+    def __init__(self, table: DeltaTable) -> None:
+        metadata = table.metadata()
+        self._table = table
+        self.version = table.version()
+        self.table_id = str(metadata.id)
+        self.properties: Mapping[str, str] = dict(metadata.configuration)
+        self.writer_features = frozenset(table.protocol().writer_features or ())
+        self.partition_columns: Sequence[str] = metadata.partition_columns
+        self.fields: Sequence[Mapping[str, Any]] = json.loads(table.schema().to_json())["fields"]
+
+    @classmethod
+    def opened(cls, address: str, version: int | None = None) -> DeltaRsTable:
+        """Raises what delta-rs raises."""
+        from deltalake import DeltaTable
+
+        return cls(DeltaTable(address, version=version))
+
+    def last_sequence(self, app_id: str) -> int | None:
+        """The last sequence committed under an app id."""
+        return self._table.transaction_version(app_id)
+
+    def commits(self) -> Iterator[Info]:
+        """Newest first, read as far back as the caller asks: nearly always, the first ones are enough, and each costs one small file."""
+        seen = 0
+        for limit in (20, 500, None):
+            entries = self._table.history(limit)
+            yield from ((int(entry["version"]), entry) for entry in entries[seen:])
+            seen = len(entries)
+            if limit is not None and seen < limit:
+                return
+
+    def sizes(self) -> Sequence[int]:
+        """Bytes of each file."""
+        return list(self._table.get_add_actions(flatten=True).column("size_bytes").to_pylist())
+
+    def rows_in_files(self) -> int | None:
+        """By the statistics of its files."""
+        rows = self._table.get_add_actions(flatten=True).column("num_records").to_pylist()
+        return None if None in rows else sum(rows)
+
+    def rows(self) -> int:
+        """`DeltaTable.count` does not subtract what vectors mark."""
+        from deltalake import QueryBuilder
+
+        found = QueryBuilder().register("t", self._table).execute("SELECT count(*) FROM t").read_all()
+        return int(found.column(0)[0].as_py())

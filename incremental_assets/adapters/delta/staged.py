@@ -1,0 +1,28 @@
+"""What is counted of a batch while it is written, whoever writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incremental_assets.core.model.batch import KeyRange
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.table import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What was counted while a batch was written; see `Batch`."""
+
+    rows: int
+    digest: str
+    lower: CursorValue | None
+    rejected: int
+    gone: int
+    future: int
+    keys: tuple[KeyRange, ...]
+
+
+def whole_keys(spec: TableSpec) -> list[str]:
+    """Columns of an upsert's key that hold whole numbers, which a reader of Parquet compares with the statistics of a row group."""
+    whole = {found.name for found in spec.columns if found.spark_type in ("tinyint", "smallint", "int", "bigint")}
+    return [name for name in spec.key if name in whole] if spec.traits.one_row_per_key else []

@@ -1,0 +1,182 @@
+"""In a task: some rows of a snapshot, read as Arrow, counted and written as a part of a staged batch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from incremental_assets.adapters.databases.dialect import ReadPart
+from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.core.model.batch import Operation
+
+_GROUP_BYTES = 64 * 2**20
+"""Of rows in memory, which become one row group."""
+_BLOCK = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """What is counted of a batch, by the places of its columns.
+
+    `key`: with the names, of a batch in which a row without a whole key cannot land. `ends`: of these the smallest and the largest are told.
+    `cursor`: its value, or the fallback's; `future`: counted from here on, in the cursor's own unit (days, microseconds, or as it is).
+    """
+
+    key: tuple[tuple[int, str], ...] = ()
+    names: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
+    cursor: tuple[int, ...] = ()
+    future: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageUnit:
+    """One part of a read, and the file that it becomes."""
+
+    part: ReadPart
+    types: tuple[str, ...]
+    counting: Counting
+    file: str
+
+    @property
+    def size(self) -> int:
+        """For the order in which units begin."""
+        return self.part.size
+
+
+@dataclass(slots=True)
+class StagedPart:
+    """What was counted of one part; `lower` and `future` are in the cursor's own unit, `ends` are per column of `Counting.ends`."""
+
+    rows: int = 0
+    rejected: int = 0
+    future: int = 0
+    nulls: int = 0
+    lower: Any = None
+    ends: tuple[tuple[int, int] | None, ...] = ()
+    digest: str = ""
+
+
+def apply(unit: StageUnit) -> StagedPart:
+    """Write the part's rows to its file, and count them on the way."""
+    counted = StagedPart(ends=(None,) * len(unit.counting.ends))
+    schema = _schema(unit.types)
+    with pq.ParquetWriter(unit.file, schema, compression="snappy") as writer:
+        for rows in grouped(unit.part.batches()):
+            staged = with_operation(_flag_null_keys(rows, unit.counting)).cast(schema)
+            count_rows(counted, staged, unit.counting)
+            writer.write_table(staged, row_group_size=max(1, staged.num_rows))
+    counted.digest = _digest(Path(unit.file))
+    return counted
+
+
+def _schema(types: Sequence[str]) -> pa.Schema:
+    columns = [(f"c{place}", required_type(kind)) for place, kind in enumerate(types)]
+    return pa.schema(
+        [
+            *columns,
+            *((name, pa.bool_() if name == LATE else pa.string()) for name in READ_FLAGS),
+            (OPERATION, pa.string()),
+        ]
+    )
+
+
+def grouped(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Together, so that a row group is worth its place; never more than fits."""
+    held: list[pa.Table] = []
+    size = 0
+    for rows in batches:
+        held.append(rows)
+        size += rows.nbytes
+        if size >= _GROUP_BYTES:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _flag_null_keys(rows: pa.Table, counting: Counting) -> pa.Table:
+    """A row whose key is not whole can be told apart from no other, so it does not land."""
+    if not any(rows.column(place).null_count for place, _ in counting.key):
+        return rows
+    columns, reasons, raws = (rows.column(name).to_pylist() for name in (REJECT_COLUMN, REJECT_REASON, RAW))
+    missing = [(name, rows.column(place).is_null().to_pylist()) for place, name in counting.key]
+    for number in range(rows.num_rows):
+        absent = next((name for name, is_null in missing if is_null[number]), None)
+        if absent is not None and reasons[number] is None:
+            columns[number], reasons[number] = absent, "a part of the key is NULL"
+            raws[number] = _as_json(rows, number, counting.names)
+    for name, values in ((REJECT_COLUMN, columns), (REJECT_REASON, reasons), (RAW, raws)):
+        rows = rows.set_column(rows.column_names.index(name), name, pa.array(values, pa.string()))
+    return rows
+
+
+def _as_json(rows: pa.Table, number: int, names: Sequence[str]) -> str:
+    """The row as one JSON object of texts, as the source gives it for rows that it rejects itself."""
+    values = (rows.column(place)[number].as_py() for place in range(len(names)))
+    return json.dumps({name: _text(value) for name, value in zip(names, values, strict=True)}, ensure_ascii=False)
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    return None if value is None else str(value)
+
+
+def with_operation(rows: pa.Table) -> pa.Table:
+    """A row that cannot land leaves no older one of its key behind."""
+    goes = pc.is_valid(rows.column(REJECT_REASON))
+    return rows.append_column(OPERATION, pc.if_else(goes, Operation.GONE.value, Operation.PUT.value))
+
+
+def count_rows(counted: StagedPart, rows: pa.Table, counting: Counting) -> None:
+    """Add rows, which say what they do to the copy, to what was counted so far."""
+    lands = rows.filter(pc.equal(rows.column(OPERATION), Operation.PUT.value))
+    counted.rows += rows.num_rows
+    counted.rejected += rows.num_rows - lands.num_rows
+    counted.ends = tuple(
+        _wider(ends, lands.column(place)) for ends, place in zip(counted.ends, counting.ends, strict=True)
+    )
+    if counting.cursor:
+        cursor = pc.coalesce(*(_ordered(lands.column(place)) for place in counting.cursor))
+        counted.nulls += cursor.null_count
+        lowest = pc.min(cursor).as_py()
+        if lowest is not None and (counted.lower is None or lowest < counted.lower):
+            counted.lower = lowest
+        if counting.future is not None:
+            counted.future += _from_on(cursor, counting.future)
+
+
+def _ordered(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A cursor as whole numbers: days, microseconds, or what it is."""
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32()).cast(pa.int64())
+    return column if pa.types.is_decimal(column.type) else column.cast(pa.int64())
+
+
+def _from_on(cursor: pa.ChunkedArray, value: int) -> int:
+    return pc.sum(pc.greater_equal(cursor, value)).as_py() or 0
+
+
+def _wider(ends: tuple[int, int] | None, column: pa.ChunkedArray) -> tuple[int, int] | None:
+    found = pc.min_max(column).as_py()
+    if found["min"] is None:
+        return ends
+    low, high = found["min"], found["max"]
+    return (low, high) if ends is None else (min(low, ends[0]), max(high, ends[1]))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

@@ -1,0 +1,54 @@
+"""`discover`: what a configured source has and the file does not list, proposed as entries for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.answer import Answer, Note, Shown
+from incremental_assets.cli.discovering import entry, proposals, shown
+from incremental_assets.cli.globs import chosen
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.discovery.proposal import Proposal
+from incremental_assets.core.discovery.written import entries
+
+if TYPE_CHECKING:
+    from incremental_assets.core.model.table import TableShape
+    from resources.runtime import Runtime
+
+
+def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+    """The verb."""
+    with opened(configured(config)) as runtime:
+        missing = {source.name: _unlisted(runtime, source) for source in runtime.configuration.sources}
+        wanted = chosen(patterns, [shape.id for shapes in missing.values() for shape in shapes])
+        found = {
+            source: proposals(runtime.probe(source), [shape for shape in shapes if shape.id in wanted])
+            for source, shapes in missing.items()
+        }
+    return _answer(found)
+
+
+def _unlisted(runtime: Runtime, source: SourceConfig) -> tuple[TableShape, ...]:
+    """In the schemas of the source, as the catalogue shows them now; Dagster's next look remembers it."""
+    runtime.specs(source.name)
+    listed = {terms.id(source.name) for terms in source.tables}
+    shapes = runtime.probe(source.name).catalogue()
+    return tuple(shape for shape in shapes if shape.id not in listed and shape.id.schema in source.schemas)
+
+
+def _answer(found: dict[str, tuple[Proposal, ...]]) -> Answer:
+    told: list[Shown] = []
+    for source, tables in found.items():
+        if not tables:
+            told.append(Note(f"{source}: every table is listed", "good"))
+            continue
+        told += shown(tables)
+        told.append(Note(f"# below `tables:` of {source}\n{entries(tables, '      ')}", wrap=False))
+    document = {
+        "tables": [entry(each) for tables in found.values() for each in tables],
+        "yaml": {source: entries(tables, "      ") for source, tables in found.items()},
+    }
+    return Answer(document, told)

@@ -1,0 +1,140 @@
+"""`init`: from the address of a database to a commented sources.yaml, which is right for a first sync."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from incremental_assets.cli.answer import Answer, Note, Shown
+from incremental_assets.cli.discovering import entry, proposals, shown
+from incremental_assets.cli.opening import CONFIG_VARIABLE, HERE
+from incremental_assets.core.config.addresses import absolute
+from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import SourceConfig
+from incremental_assets.core.discovery.proposal import Proposal
+from incremental_assets.core.discovery.source_url import SourceUrl, parse_url
+from incremental_assets.core.discovery.written import entries, scalar
+from incremental_assets.core.errors import ConfigurationError, SelectionError, SourceRefused, SourceUnreachable
+from incremental_assets.core.words import counted
+
+_HEAD = """\
+# Proposed by `init` from the catalogue. Read what it says of each table, change what you know better.
+# Every key: docs/configuration.md. Then: `incremental-assets doctor`, `incremental-assets plan`, `incremental-assets sync`.
+lake: ./lake                                    # where the copies lie
+checkpoints: sqlite:///lake/checkpoints.db      # what has landed; a postgresql:// URL where more than one machine syncs
+sources:
+"""
+
+
+def run(config: Path | None, address: str) -> Answer:
+    """The verb."""
+    url, path = parse_url(address), config or HERE
+    if path.exists():
+        raise SelectionError(
+            f"{path} is there already and was left as it is; name another file with --config, or let `incremental-assets discover` "
+            "propose what it does not list yet"
+        )
+    url = _anchored(url, path)
+    schemas, found = _asked(url, path)
+    text = _text(url, schemas, found)
+    with _drafted(text, path):
+        # What is written is what loads.
+        _create(path, text)
+    return _answer(path, url, found)
+
+
+def _anchored(url: SourceUrl, path: Path) -> SourceUrl:
+    """A file's path is relative to where one stands, and in the configuration to the configuration."""
+    if url.dialect not in FILES or path.absolute().parent == Path.cwd():
+        return url
+    return replace(url, database=str(absolute(url.database, Path.cwd())))
+
+
+def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal, ...]]:
+    """Which schemas there are, and what is proposed for their tables."""
+    from resources.source import open_probe
+
+    with _drafted(_text(url, (), ()), path) as source:
+        probe = open_probe(source, path)
+        try:
+            schemas = probe.schemas()
+        except (SourceRefused, SourceUnreachable) as error:
+            if _has_password(url) or url.dialect in FILES:
+                raise
+            raise type(error)(
+                f"{error}; a password is looked for in the environment variable {url.variable}, which is not set"
+            ) from None
+        finally:
+            probe.close()
+    with _drafted(_text(url, schemas, ()), path) as source:
+        probe = open_probe(source, path)
+        try:
+            return schemas, proposals(probe, probe.catalogue())
+        finally:
+            probe.close()
+
+
+def _text(url: SourceUrl, schemas: Sequence[str], found: Sequence[Proposal]) -> str:
+    lines = url.keys(has_password=_has_password(url))
+    lines += [f"schemas: [{', '.join(map(scalar, schemas))}]"] if schemas and url.dialect not in FILES else []
+    lines += ["unlisted: ignore   # full_refresh also copies every table that is not listed here, whole, once a day"]
+    tables = [each for each in found if each.terms is not None]
+    lines.append("tables:" if tables else "tables: []")
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"{_HEAD}  {url.name}:\n{body}{entries(found, '      ')}\n"
+
+
+def _has_password(url: SourceUrl) -> bool:
+    return bool(os.environ.get(url.variable))
+
+
+@contextmanager
+def _drafted(text: str, path: Path) -> Iterator[SourceConfig]:
+    """The source of a text as it would be loaded from beside `path`."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.absolute().parent, prefix=".sources-", suffix=".yaml", encoding="utf-8"
+        ) as file:
+            file.write(text)
+            file.flush()
+            try:
+                (source,) = load(Path(file.name)).sources
+            except ConfigurationError as error:
+                raise SelectionError("; ".join(dict.fromkeys(problem.cure for problem in error.problems))) from None
+            yield source
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _create(path: Path, text: str) -> None:
+    """Never over another file, not even one that has come meanwhile."""
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _unwritable(path: Path, error: OSError) -> SelectionError:
+    return SelectionError(f"{path} cannot be written ({error.strerror}); change to a folder that you may write to")
+
+
+def _answer(path: Path, url: SourceUrl, found: Sequence[Proposal]) -> Answer:
+    listed = sum(each.terms is not None for each in found)
+    option = "" if path == HERE else f" --config {path}"
+    next_steps = [f"incremental-assets {verb}{option}" for verb in ("doctor", "plan", "sync")]
+    told: list[Shown] = shown(found)
+    other = os.environ.get(CONFIG_VARIABLE)
+    if other and not option and Path(other).absolute() != path.absolute():
+        told.append(Note(f"{CONFIG_VARIABLE} names {other}, which every command reads instead: unset it", "warn"))
+    told.append(
+        Note(
+            f"wrote {path}: {counted(listed, 'table')} of the source {url.name!r}, {len(found) - listed} left out; next: {', '.join(next_steps)}",
+            "strong",
+        )
+    )
+    return Answer(
+        {"file": str(path), "source": url.name, "tables": [entry(each) for each in found], "next": next_steps}, told
+    )

@@ -1,0 +1,59 @@
+"""`plan`: what the next sync of every table is about to do. Nothing is written, no lease is taken, no Spark is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.answer import Answer
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.previews import answer
+from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.syncing.preview import Preview, preview
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+    """The verb."""
+    with opened(configured(config), writes=False) as runtime:
+        found = survey(runtime, patterns)
+        positions = runtime.checkpoints.positions()
+        previews = [
+            each
+            for source in runtime.configuration.sources
+            for each in _of_source(runtime, source.name, found, positions)
+        ]
+    return with_problems(answer(previews, found.troubles), found)
+
+
+def _of_source(
+    runtime: Runtime, source: str, found: Survey, positions: Mapping[TableId, Checkpoint]
+) -> tuple[Preview, ...]:
+    """One look at all its tables, as a sensor has it, then the planner, then what the source says of each read."""
+    specs = found.of(source)
+    if not specs:
+        return ()
+    standing = [positions.get(spec.id, Checkpoint()) for spec in specs]
+    probe, lake = runtime.probe(source), runtime.ports(source).reader
+    try:
+        looks = [ObserveRequest(spec, position.state) for spec, position in zip(specs, standing, strict=True)]
+        observations = probe.observe(looks)
+        previews = [
+            preview(spec, position, seen, lake)
+            for spec, position, seen in zip(specs, standing, observations, strict=True)
+        ]
+        estimates = iter(probe.foresee([each.plan for each in previews if each.plan is not None]))
+    except IncrementalAssetsError as error:
+        return tuple(_stopped(spec, error) for spec in specs)
+    return tuple(each if each.plan is None else each.with_estimate(next(estimates)) for each in previews)
+
+
+def _stopped(spec: TableSpec, error: IncrementalAssetsError) -> Preview:
+    return Preview(spec, None, error)

@@ -1,0 +1,68 @@
+"""What `doctor` finds of late rows, and the `lookback` that it advises: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from incremental_assets.cli.ages import age
+from incremental_assets.cli.findings import Finding, Health
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts
+from incremental_assets.core.checks.lateness import Lateness, LateRows, advised
+from incremental_assets.core.model.duration import format_duration
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.doubts import of_arrival, of_logins, of_roles
+from incremental_assets.core.words import counted
+
+
+def of_lateness(
+    spec: TableSpec, facts: TableFacts, source: SourceFacts, measured: Lateness | None, found: LateRows
+) -> Iterator[Finding]:
+    """How late rows come, and whether anything but the settled bound has to answer for them."""
+    name, exposed = str(spec.id), _is_exposed(spec, facts, source)
+    if measured is not None:
+        yield _measured(spec, measured, exposed=exposed)
+    if found.late:
+        detail = f"{found.late:,} of {counted(found.rows, 'row')} in the last {counted(found.syncs, 'sync')} came late"
+        cure = ""
+        if exposed and measured is None:
+            cure = (
+                "set a `lookback`; how wide it has to be, doctor measures where the source keeps the times of commits"
+            )
+        yield Finding(name, "late rows", Health.WARN if cure else Health.OK, detail, cure)
+
+
+def _measured(spec: TableSpec, measured: Lateness, *, exposed: bool) -> Finding:
+    detail = (
+        f"of {counted(measured.rows, 'row')} that were written last half were committed within {_seconds(measured.median)} of their stamp, "
+        f"99 in 100 within {_seconds(measured.nearly_all)}, all within {_seconds(measured.longest)}"
+    )
+    lookback = spec.lookback if isinstance(spec.lookback, timedelta) else timedelta()
+    wide_enough = timedelta(seconds=measured.longest) <= lookback
+    if not exposed or wide_enough:
+        return Finding(str(spec.id), "lateness", Health.OK, detail)
+    advice = advised(measured)
+    cure = (
+        f"set `lookback: {format_duration(advice)}` at this table, twice the longest"
+        if advice
+        else "stamps that old come by imports: read them by a backfill after each, or have rows stamped when they are written"
+    )
+    return Finding(str(spec.id), "lateness", Health.WARN, detail, cure)
+
+
+def _is_exposed(spec: TableSpec, facts: TableFacts, source: SourceFacts) -> bool:
+    """Whether a late row may be missed: the bound cannot be settled, or says nothing of the clock that stamps."""
+    cursor = spec.cursor
+    if cursor is None or not spec.is_incremental:
+        return False
+    blind = source.is_replica or not source.sees_transactions or not source.tracks_activities
+    doubts = (
+        of_arrival(spec),
+        of_logins(spec, source.login_trigger),
+        of_roles(spec, cursor.zone or source.zone, source.clock),
+    )
+    return blind or (facts.unstamped and cursor.type.is_time) or any(doubts)
+
+
+def _seconds(value: float) -> str:
+    return age(value) if value >= 1 else f"{max(0.0, value):.3f} s"

@@ -1,0 +1,199 @@
+"""What syncs are about to do, as `plan --json` tells it, and as a table for eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
+from incremental_assets.cli.reports import short, text
+from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.planning.estimate import Estimate
+from incremental_assets.core.planning.plan import NothingToDo
+from incremental_assets.core.syncing.preview import FileStep, Preview, SchemaStep
+from incremental_assets.core.words import counted
+
+_NAMED = 2
+"""Indexes of a table for eyes: each partition has its own."""
+_SPELT_OUT = 5
+"""Tables whose SQL is printed for eyes; `--json` has it of all."""
+
+
+def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
+    """Every table, then what it destroys, then the SQL of a few; exit 1 if a sync would stop."""
+    reads = [each for each in previews if each.plan is not None]
+    stops = [each for each in previews if each.error is not None]
+    errors = [each.error for each in stops if each.error] + [trouble.error for trouble in troubles]
+    rows = (*(_row(each) for each in previews), *(_troubled_row(each) for each in troubles))
+    shown: list[Shown] = [
+        Grid(
+            ("table", "does", "rows", "window", "served by", "guarantee", "schema", "files", "because"),
+            rows,
+            right=frozenset({"rows"}),
+            spare=("window", "because", "files", "served by", "schema"),
+        )
+    ]
+    shown += [Note(f"{each.spec.id}: {step}", "warn") for each in previews for step in each.destructive]
+    shown += [Note(f"{each.spec.id}: {warning}", "warn") for each in previews for warning in each.warnings]
+    shown += [Note(sentence, "bad") for sentence in dict.fromkeys(str(error) for error in errors)]
+    shown += _questions(reads)
+    idle = len(previews) - len(reads) - len(stops)
+    shown.append(
+        Note(
+            f"{counted(len(reads), 'table')} would be read, in {idle} nothing moved, {len(errors)} would stop; nothing was written",
+            "strong",
+        )
+    )
+    document = {"tables": [*(_entry(each) for each in previews), *(_troubled(each) for each in troubles)]}
+    return Answer(document, shown, worst([exit_code_of(error) for error in errors]) if errors else DONE)
+
+
+def _questions(reads: Sequence[Preview]) -> list[Note]:
+    """Whole, so that it can be copied."""
+    asked = [(each.spec.id, each.estimate.sql) for each in reads if each.estimate and each.estimate.sql]
+    if len(asked) > _SPELT_OUT:
+        return [Note("`--select` prints the SQL of a few tables, `--json` that of all", "dim")]
+    return [Note(f"-- {table}\n{sql};", "dim", wrap=False) for table, sql in asked]
+
+
+# --- for eyes ---------------------------------------------------------------------------------------
+
+
+def _row(each: Preview) -> tuple[Cell | str, ...]:
+    decision, plan = each.decision, each.plan
+    if each.error is not None:
+        does = Cell("stops", "bad")
+    elif plan is None:
+        does = Cell("nothing", "dim")
+    else:
+        does = Cell(f"{plan.request.mode} {plan.spec.strategy}", "warn" if each.destructive else "good")
+    rows = each.estimate.rows if each.estimate else None
+    return (
+        str(each.spec.id),
+        does,
+        "" if rows is None else f"~{rows:,}",
+        "" if plan is None else _window(short(plan.window.lower), short(plan.window.upper)),
+        _served(each),
+        "" if decision is None else str(_guarantee(each)[0]),
+        each.schema.outcome if each.schema and plan else "",
+        each.files.outcome if each.files and plan else "",
+        _because(each),
+    )
+
+
+def _window(lower: str, upper: str) -> str:
+    return f"from {lower or 'the beginning'}{f' to before {upper}' if upper else ''}"
+
+
+def _served(each: Preview) -> str:
+    plan, estimate = each.plan, each.estimate
+    if plan is None or estimate is None:
+        return ""
+    if plan.window.lower is None:
+        return "read whole"
+    if estimate.indexes:
+        more = f" and {len(estimate.indexes) - _NAMED} more" if len(estimate.indexes) > _NAMED else ""
+        rather = ", yet reading it whole is cheaper" if estimate.scans else ""
+        return ", ".join(estimate.indexes[:_NAMED]) + more + rather
+    return "no index: all of it is read" if estimate.scans else estimate.unknown
+
+
+def _because(each: Preview) -> str:
+    if isinstance(each.decision, NothingToDo):
+        return each.decision.reason
+    return _guarantee(each)[1] or ""
+
+
+def _troubled_row(trouble: Trouble) -> tuple[Cell | str, ...]:
+    return (str(trouble.table), Cell("stops", "bad"), *("" for _ in range(7)))
+
+
+# --- for programs -----------------------------------------------------------------------------------
+
+
+def _entry(each: Preview) -> dict[str, Any]:
+    spec, plan, decision = each.spec, each.plan, each.decision
+    guarantee, reason = _guarantee(each)
+    settled = plan.settled.value if plan else decision.settled if isinstance(decision, NothingToDo) else None
+    return {
+        "source": spec.id.source,
+        "table": render_table(spec.id.schema, spec.id.name),
+        "strategy": str(spec.strategy),
+        "cursor": spec.cursor.column if spec.cursor and spec.is_incremental else None,
+        "key": list(spec.key),
+        "action": "stop" if each.error else "read" if plan else "nothing",
+        "reason": decision.reason if isinstance(decision, NothingToDo) else None,
+        "window": {
+            "lower": text(plan and plan.window.lower),
+            "upper": text(plan and plan.window.upper),
+            "settled": text(settled),
+        },
+        "previous_watermark": text(decision and decision.previous_watermark),
+        "new_watermark": text(plan and plan.new_watermark),
+        "guarantee": guarantee,
+        "guarantee_reason": reason,
+        "source_read": _estimate(each.estimate),
+        "schema": _schema(each.schema),
+        "files": _files(each.files),
+        "destructive": list(each.destructive),
+        "warnings": list(each.warnings),
+        "error": str(each.error) if each.error else None,
+    }
+
+
+def _troubled(trouble: Trouble) -> dict[str, Any]:
+    table = trouble.table
+    return {
+        "source": table.source,
+        "table": render_table(table.schema, table.name),
+        "strategy": str(trouble.terms.strategy),
+        "action": "stop",
+        "error": str(trouble.error),
+    }
+
+
+def _guarantee(each: Preview) -> tuple[str | None, str | None]:
+    decision = each.decision
+    if decision is None:
+        return None, None
+    if isinstance(decision, NothingToDo):
+        return str(decision.guarantee), decision.guarantee_reason
+    return str(decision.settled.guarantee), decision.settled.reason
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    return {
+        "sql": estimate.sql or None,
+        "rows": estimate.rows,
+        "indexes": list(estimate.indexes),
+        "scans": estimate.scans,
+        "unknown": estimate.unknown or None,
+    }
+
+
+def _schema(schema: SchemaStep | None) -> dict[str, Any] | None:
+    if schema is None:
+        return None
+    found = schema.found
+    return {
+        "added": [{"name": each.name, "type": each.spark_type} for each in found.added],
+        "dropped": [each.name for each in found.dropped],
+        "retyped": [{"name": each.name, "was": each.was, "now": each.now} for each in found.retyped],
+        "outcome": schema.outcome,
+    }
+
+
+def _files(files: FileStep | None) -> dict[str, Any] | None:
+    if files is None:
+        return None
+    layout = files.layout
+    return {
+        "now": len(layout.sizes),
+        "bytes": sum(layout.sizes),
+        "rows": layout.live,
+        "touched_at_most": files.touched,
+        "outcome": files.outcome,
+    }

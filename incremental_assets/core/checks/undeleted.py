@@ -1,0 +1,48 @@
+"""Rows of a copy whose keys the source no longer has, where deletes are followed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.gone import gone_keys
+from incremental_assets.core.words import agreeing, counted
+
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Undeleted:
+    """How many there are, and at most ten of their keys. `is_expected`: whether the next comparison of keys is not due yet."""
+
+    rows: int
+    detail: str
+    samples: tuple[str, ...]
+    is_expected: bool
+
+
+def undeleted(spec: TableSpec, state: State, ports: Ports) -> Undeleted | None:
+    """None where deletes are not followed, and where there is no such row. The copy's version is chosen before the source is asked."""
+    copy = ports.auditor.keys(spec) if spec.deletes.compares else None
+    if copy is None:
+        return None
+    with ports.probe.keys(spec) as source:
+        gone = gone_keys(copy, source)
+    if not gone:
+        return None
+    (seen,) = ports.probe.observe((ObserveRequest(spec, state),))
+    last, every = state.compared, spec.deletes.every
+    waits = last is not None and timedelta() <= seen.bound.clock - last.clock < every
+    due = f"{last.clock + every:%Y-%m-%d %H:%M}Z" if last is not None and waits else ""
+    follower = f"the comparison of keys that is due at {due}" if due else "the next sync"
+    rows = len(gone)
+    return Undeleted(
+        rows,
+        f"{counted(rows, 'row')} of the copy {agreeing(rows, 'was', 'were')} deleted in the source; {follower} finds {agreeing(rows, 'it', 'them')}",
+        tuple(copy.readable(text) for text in sorted(gone)[:_NAMED]),
+        waits,
+    )

@@ -1,0 +1,146 @@
+"""How a table is best synced, from its shape and what its source tells of it: strategy, cursor, key, and what would make it better. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.discovery.ranking import Candidate, Tells, ranked
+from incremental_assets.core.discovery.traits import TableTraits
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.table import Arrival, Cursor, NullPolicy, TableShape
+from incremental_assets.core.strategies import Strategy
+from incremental_assets.core.words import counted
+
+_FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
+"""Below both, a table is read whole sooner than one would notice, and is then right whatever its columns tell."""
+_LARGE = 256 * 2**20
+_APPLICATION_LAG = timedelta(minutes=15)
+"""What clocks of application servers and their transactions are taken to lag behind at most, until a person knows better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One table: its terms, the candidates behind them, why, and what to mend. Without terms it is left out, and `why` says so."""
+
+    shape: TableShape
+    terms: TableConfig | None
+    why: str
+    candidates: tuple[Candidate, ...] = ()
+    fixes: tuple[str, ...] = ()
+    lowest: CursorValue | None = None
+    highest: CursorValue | None = None
+
+    @property
+    def taken(self) -> Candidate | None:
+        """The candidate that is the cursor."""
+        cursor = self.terms.cursor if self.terms else None
+        return next((each for each in self.candidates if cursor and each.name == cursor.column), None)
+
+    def keyed(self, key: tuple[str, ...]) -> Proposal:
+        """By a key that the file names."""
+        return self if self.terms is None else replace(self, terms=replace(self.terms, primary_key=key))
+
+    def left_out(self, why: str) -> Proposal:
+        """The same table, not to be synced."""
+        return replace(self, terms=None, why=why)
+
+
+def propose(shape: TableShape, traits: TableTraits) -> Proposal:
+    """The terms under which the first sync is right, and the next ones as light as the table allows."""
+    candidates = ranked(traits)
+    if Arrival.VIEW in shape.arrivals or Arrival.FOREIGN in shape.arrivals:
+        what = "view" if Arrival.VIEW in shape.arrivals else "foreign table"
+        return Proposal(
+            shape, None, f"a {what}: its rows are those of other tables; list it if the copy should have it"
+        )
+    changes = _best(candidates, Tells.CHANGES)
+    births = _best(candidates, Tells.BIRTHS)
+    key = shape.primary_key or next(iter(shape.unique_keys), ())
+    deleted = _deleted(traits)
+    if changes is not None and key:
+        found = _followed(
+            Proposal(shape, None, f"{changes.name} tells of inserts and updates", candidates, deleted),
+            changes,
+            Strategy.UPSERT,
+        )
+        # The primary key is found by every sync itself.
+        return found if shape.primary_key else found.keyed(key)
+    grows = bool(traits.inserts) and traits.updates == 0 and not traits.deletes
+    if births is not None and grows and not _is_small(shape):
+        why = f"only inserts have been counted ({traits.inserts:,})"
+        return _followed(Proposal(shape, None, why, candidates), births, Strategy.APPEND)
+    return _whole(shape, candidates, changes, births, traits)
+
+
+def _followed(base: Proposal, taken: Candidate, strategy: Strategy) -> Proposal:
+    """The terms by this candidate, and what would make it a better one."""
+    traits, name, fixes = taken.traits, taken.name, list(base.fixes)
+    cursor = Cursor(name, traits.type)
+    if traits.column.nullable:
+        stand_in = _fallback(base.candidates, taken)
+        cursor = replace(cursor, fallback=stand_in) if stand_in else replace(cursor, nulls=NullPolicy.ALWAYS)
+        meanwhile = f"go by {stand_in}" if stand_in else "are read by every sync"
+        fixes.append(f"make {name} NOT NULL: rows without it {meanwhile}")
+    if traits.indexed is False:
+        fixes.append(f"create an index on {name}: without one every look reads the whole table")
+    is_stamped = traits.on_update or (traits.on_insert and taken.tells is Tells.BIRTHS) or traits.column.sequence
+    lags = traits.type.is_time and not is_stamped
+    if lags:
+        fixes.append(f"let a default and a trigger of the database set {name}, then `lookback` may go")
+    table = base.shape.id
+    terms = TableConfig(table.schema, table.name, strategy, cursor, lookback=_APPLICATION_LAG if lags else 0)
+    return replace(base, terms=terms, fixes=tuple(fixes))
+
+
+def _whole(
+    shape: TableShape,
+    candidates: tuple[Candidate, ...],
+    changes: Candidate | None,
+    births: Candidate | None,
+    traits: TableTraits,
+) -> Proposal:
+    terms = TableConfig(shape.id.schema, shape.id.name, Strategy.FULL_REFRESH)
+    if _is_small(shape) and changes is None:
+        return Proposal(shape, terms, "small enough to be read whole", candidates)
+    if changes is not None:
+        why = "no key tells which row an update belongs to"
+        fixes: tuple[str, ...] = (f"add a primary key, then it can be followed by {changes.name}",)
+    elif births is not None:
+        seen = f"{counted(traits.updates, 'update')} counted" if traits.updates else "updates cannot be ruled out"
+        why = f"{births.name} tells of inserts alone, and {seen}"
+        fixes = (f"if its rows are never updated, follow it by {births.name} with `strategy: append`",)
+    else:
+        why = "no column tells which rows are new or were changed"
+        fixes = ()
+    if shape.bytes >= _LARGE:
+        fixes = (*fixes, "it is large: add a column such as updated_at, set by a default and a trigger, with an index")
+    return Proposal(shape, terms, why, candidates, fixes)
+
+
+def _best(candidates: tuple[Candidate, ...], tells: Tells) -> Candidate | None:
+    return next((each for each in candidates if each.tells is tells), None)
+
+
+def _fallback(candidates: tuple[Candidate, ...], taken: Candidate) -> str | None:
+    """A stamp of inserts of the same type, which is never NULL."""
+    fitting = (
+        each.name
+        for each in candidates
+        if each is not taken
+        and each.traits.type is taken.traits.type
+        and taken.traits.type.is_time
+        and not each.traits.column.nullable
+    )
+    return next(fitting, None)
+
+
+def _deleted(traits: TableTraits) -> tuple[str, ...]:
+    if not traits.deletes:
+        return ()
+    return (f"{counted(traits.deletes, 'delete')} counted: the copy keeps rows that are deleted in the source",)
+
+
+def _is_small(shape: TableShape) -> bool:
+    return shape.rows < _FEW_ROWS and shape.bytes < _FEW_BYTES

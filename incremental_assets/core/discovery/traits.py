@@ -1,0 +1,72 @@
+"""What a source says of a table and of the columns that may be its cursor, asked lightly; None stands for what it does not tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incremental_assets.core.config.resolve import cursor_type_of
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.table import Column, TableShape
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The rows that were written last, in the order in which they lie: how many, without a value, with the value before, and with a smaller one."""
+
+    rows: int
+    nulls: int
+    ties: int
+    descents: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTraits:
+    """One column that could be a cursor."""
+
+    column: Column
+    type: CursorType
+    indexed: bool | None = None
+    """Whether an index of all rows begins with it."""
+    on_insert: bool | None = None
+    """Whether the database itself gives it a value: a default, a sequence, or a trigger."""
+    on_update: bool | None = None
+    """Whether a trigger of the database writes it at each update."""
+    null_share: float | None = None
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableTraits:
+    """One table. The counts are those since the source's statistics began."""
+
+    columns: tuple[ColumnTraits, ...]
+    inserts: int | None = None
+    updates: int | None = None
+    deletes: int | None = None
+
+
+def cursor_columns(shape: TableShape) -> tuple[tuple[Column, CursorType], ...]:
+    """Columns whose type a cursor may have: every time, and whole numbers that a sequence draws or that a key keeps unique."""
+    keys = {key[0] for key in (shape.primary_key, *shape.unique_keys) if len(key) == 1}
+    found = [(column, cursor_type_of(column)) for column in shape.columns]
+    return tuple(
+        (column, kind)
+        for column, kind in found
+        if kind is not None and (kind.is_time or column.sequence is not None or column.name in keys)
+    )
+
+
+def untold(shape: TableShape) -> TableTraits:
+    """Of a database whose sessions do not describe: what the catalogue shows anyway."""
+    firsts = {key[0] for key in (shape.primary_key, *shape.unique_keys) if key}
+    return TableTraits(
+        tuple(
+            ColumnTraits(
+                column,
+                kind,
+                indexed=True if column.name in firsts else None,
+                on_insert=True if column.sequence else None,
+            )
+            for column, kind in cursor_columns(shape)
+        )
+    )

@@ -1,0 +1,125 @@
+"""Proposals as the text of sources.yaml: comments say why, and what a person may mend. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
+
+from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.discovery.proposal import Proposal
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.duration import format_span
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.table import Cursor, NullPolicy, TableShape
+from incremental_assets.core.strategies import traits_of
+from incremental_assets.core.words import counted
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
+"""What YAML takes for something else than a text."""
+_NAMED = 4
+"""Candidates of a table that are told; the others are worse."""
+_PARTITIONS = 100
+"""About so many ranges of a whole number, so that one can still be looked at by itself."""
+_WIDTH = 130
+
+
+def entries(proposals: Iterable[Proposal], indent: str) -> str:
+    """The entries below `tables:`; of those that are left out, a comment."""
+    return "\n".join("\n".join(f"{indent}{line}" for line in _entry(each)) for each in proposals)
+
+
+def scalar(text: str) -> str:
+    """A text as YAML reads it back, whatever it holds."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def comment(text: str) -> str:
+    """One line, whatever a name holds."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def _escaped(sign: str) -> str:
+    if sign in '"\\':
+        return f"\\{sign}"
+    return sign if sign.isprintable() else f"\\U{ord(sign):08x}"
+
+
+def _entry(each: Proposal) -> Iterator[str]:
+    table = render_table(each.shape.id.schema, each.shape.id.name)
+    if each.terms is None:
+        yield from _wrapped(f"{table}: left out, {each.why}")
+        return
+    yield from _wrapped(f"{table}: {', '.join([*_size(each.shape), each.why])}")
+    for number, found in enumerate(each.candidates[:_NAMED], 1):
+        chosen = ", taken" if found is each.taken else ""
+        reasons = "; ".join(found.reasons)
+        yield from _wrapped(f"{number}. {found.name} ({found.traits.type}{chosen}): {reasons}", "  ")
+    for fix in each.fixes:
+        yield from _wrapped(f"to mend: {fix}", "  ")
+    yield f"- table: {scalar(table)}"
+    yield from (f"  {line}" for line in _terms(each, each.terms))
+
+
+def _terms(each: Proposal, terms: TableConfig) -> Iterator[str]:
+    if terms.cursor is not None:
+        yield f"cursor: {_cursor(terms.cursor)}"
+    yield f"strategy: {terms.strategy}"
+    if terms.primary_key is not None:
+        yield f"primary_key: [{', '.join(map(scalar, terms.primary_key))}]"
+    if terms.lookback:
+        yield f"lookback: {format_span(terms.lookback)}"
+    if terms.cursor is not None and not traits_of(terms.strategy).overwrites:
+        grid = _grid(terms.cursor, each)
+        if grid:
+            yield f"partitions: {{{grid}}}"
+
+
+def _cursor(cursor: Cursor) -> str:
+    parts = [f"column: {scalar(cursor.column)}", f"type: {cursor.type}"]
+    parts += [f"nulls: {cursor.nulls}"] if cursor.nulls is not NullPolicy.FAIL else []
+    parts += [f"fallback: {scalar(cursor.fallback)}"] if cursor.fallback else []
+    return f"{{{', '.join(parts)}}}"
+
+
+def _grid(cursor: Cursor, each: Proposal) -> str:
+    """From the range of the cursor: months from the first one, or days where there are few; whole numbers in a hundred ranges or so."""
+    if cursor.type is CursorType.INTEGER:
+        span = int(each.highest.text) - int(each.lowest.text) if each.highest and each.lowest else 0
+        size = 10 ** max(5, len(str(max(1, span // _PARTITIONS))))
+        return f"size: {size}"
+    first = _day(each.lowest)
+    if first is None:
+        return ""
+    is_young = (last := _day(each.highest)) is not None and timedelta() <= last - first < timedelta(days=62)
+    return f"every: {'day' if is_young else 'month'}, from: {first if is_young else first.replace(day=1)}"
+
+
+def _day(value: CursorValue | None) -> date | None:
+    """None for a value that no grid should begin with, such as the year 1."""
+    if value is None or not value.is_finite:
+        return None
+    try:
+        day = value.moment().date()
+    except (OverflowError, ValueError):
+        return None
+    return day if date(1970, 1, 1) < day <= date(2999, 12, 31) else None
+
+
+def _size(shape: TableShape) -> Sequence[str]:
+    return [f"about {counted(shape.rows, 'row')}"] if shape.rows else []
+
+
+def _wrapped(text: str, deeper: str = "") -> Iterator[str]:
+    """Comments of a readable width; a long word stays whole."""
+    line = ""
+    for word in comment(text).split(" "):
+        if line and len(line) + 1 + len(word) > _WIDTH:
+            yield f"# {deeper}{line}"
+            line = f"  {word}"
+        else:
+            line = f"{line} {word}" if line else word
+    yield f"# {deeper}{line}"

@@ -1,0 +1,110 @@
+"""Keys on a line, so that both sides count and hash them by parts of it: pure arithmetic.
+
+A key of one whole number has its own value as its place. Any other has the hash of its canonical text, 60 bits, which no collation
+orders differently on two sides. A part holds the places that are equal without their last bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+HASH_BITS = 60
+"""Of the hash in `adapters/databases/measure.py`."""
+FEW = 5_000
+"""Rows of a copy whose keys are read at once: for fewer of them a count by parts costs more than it spares."""
+MOST_PARTS = 20_000
+"""Parts that are asked for by their numbers: if more of them differ, keys are read of all that the look before had left."""
+_COARSE = 8_192
+"""Keys in a part of the first look."""
+_FINER = 8
+"""Bits by which the second look is finer: some thirty keys in a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpread:
+    """How many rows a copy holds, and between which places."""
+
+    rows: int
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeySum:
+    """Keys of one part, and the sum of their hashes, which does not depend on their order."""
+
+    rows: int
+    digest: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyParts:
+    """The places from `lowest` to `highest`; of them only the parts that `numbers` names, where it does."""
+
+    lowest: int
+    highest: int
+    shift: int = 0
+    """How many bits a place has more than the number of its part."""
+    numbers: frozenset[int] | None = None
+
+    def holds(self, place: int) -> bool:
+        """Whether a place is among them."""
+        inside = self.lowest <= place <= self.highest
+        return inside and (self.numbers is None or place >> self.shift in self.numbers)
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The same as closed ranges, ascending, those that touch as one."""
+        if self.numbers is None:
+            return ((self.lowest, self.highest),)
+        found: list[tuple[int, int]] = []
+        for number in sorted(self.numbers):
+            low = max(self.lowest, number << self.shift)
+            high = min(self.highest, ((number + 1) << self.shift) - 1)
+            if found and found[-1][1] + 1 == low:
+                found[-1] = (found[-1][0], high)
+            else:
+                found.append((low, high))
+        return tuple(found)
+
+
+def everywhere(spread: KeySpread) -> KeyParts:
+    """All that the copy can hold; what lies outside of it in the source can be no row that is gone."""
+    return KeyParts(spread.lowest, spread.highest)
+
+
+def coarse(spread: KeySpread) -> int:
+    """The shift of the first look."""
+    parts = max(1, spread.rows // _COARSE)
+    return max(0, ((spread.highest - spread.lowest) // parts).bit_length())
+
+
+def finer(shift: int) -> int:
+    """The shift of the second look."""
+    return max(0, shift - _FINER)
+
+
+def differing(within: KeyParts, shift: int, copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> KeyParts:
+    """The parts in which the copy holds anything and the source does not hold the same."""
+    return KeyParts(
+        within.lowest, within.highest, shift, frozenset(part for part, held in copy.items() if source.get(part) != held)
+    )
+
+
+def lacking(copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> int:
+    """So many keys at least of the copy are not in the source."""
+    return sum(max(0, held.rows - _rows(source.get(part))) for part, held in copy.items())
+
+
+def _rows(found: KeySum | None) -> int:
+    return found.rows if found else 0
+
+
+def summed(places: Iterable[tuple[int, int]], shift: int) -> dict[int, KeySum]:
+    """Places and hashes, by part: for a side that counts in Python."""
+    sums: dict[int, tuple[int, int]] = {}
+    for place, hashed in places:
+        rows, digest = sums.get(place >> shift, (0, 0))
+        sums[place >> shift] = rows + 1, digest + hashed
+    return {part: KeySum(*found) for part, found in sums.items()}

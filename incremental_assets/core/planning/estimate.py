@@ -1,0 +1,25 @@
+"""What a source says beforehand of a read, without reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Of the rows of one plan. A sync may ask less: rows that the last one has surely read are left out where the source can tell them."""
+
+    sql: str = ""
+    """The SELECT, as the source gets it."""
+    rows: int | None = None
+    """As many as its planner expects; None where it does not say."""
+    indexes: tuple[str, ...] = ()
+    """Those that answer the condition on the cursor."""
+    scans: bool = False
+    """Whether the planner means to read the table whole, or a part of it that lies by itself."""
+    unknown: str = ""
+    """What the source does not tell, and why."""
+
+
+CANNOT_TELL = Estimate(unknown="this database is not asked how it would read the rows")
+"""Of a database whose sessions do not foresee."""

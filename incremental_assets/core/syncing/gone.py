@@ -1,0 +1,94 @@
+"""Which keys of a copy a later snapshot of its source no longer has: those rows were deleted.
+
+Both sides count and hash their keys by parts; keys are read of parts alone that differ. What is then missing is looked for once more by
+its key, in the same snapshot, so that no slip in that arithmetic deletes a row.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from incremental_assets.core.errors import Refused
+from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.key_parts import FEW, MOST_PARTS, coarse, differing, everywhere, finer, lacking
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import CopyKeys, LakeAuditor, Snapshot, SourceKeys
+from incremental_assets.core.words import agreeing, counted
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Keys that are gone: how many, and their columns as the stage takes them (a Spark DataFrame, or the fake's list)."""
+
+    compared: KeysCompared
+    rows: int = 0
+    frame: Any = None
+
+
+def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeAuditor) -> Gone | None:
+    """What this sync is to take out of the copy; None where it is not its turn to compare. Raises Refused."""
+    source = snapshot.keys
+    if not plan.compares_keys or source is None:
+        return None
+    compared = KeysCompared(plan.bound.clock, source.storage)
+    copy = lake.keys(plan.spec)
+    if copy is None:
+        return Gone(compared)
+    rows = copy.spread().rows
+    gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, rows))
+    check_storage(plan, len(gone), source)
+    return Gone(compared, len(gone), copy.frame(gone)) if gone else Gone(compared)
+
+
+def gone_keys(copy: CopyKeys, source: SourceKeys, check: Callable[[int], None] | None = None) -> frozenset[str]:
+    """The canonical texts of the keys that the copy holds and the source lacks; `check` hears how many at least, as soon as it is known."""
+    spread = copy.spread()
+    if not spread.rows:
+        return frozenset()
+    parts = everywhere(spread)
+    if spread.rows > FEW:
+        for shift in (coarse(spread), finer(coarse(spread))):
+            here, there = copy.sums(parts, shift), source.sums(parts, shift)
+            if check is not None:
+                check(lacking(here, there))
+            found = differing(parts, shift, here, there)
+            if not found.numbers:
+                return frozenset()
+            if len(found.numbers) > MOST_PARTS:
+                break
+            parts = found
+    missing = copy.texts(parts) - source.texts(parts)
+    gone = missing - source.present(missing) if missing else missing
+    if check is not None:
+        check(len(gone))
+    return gone
+
+
+def check_fraction(plan: SyncPlan, gone: int, rows: int) -> None:
+    """Stop where more is gone than may go without a person's word, and where nothing would be left."""
+    most = plan.spec.deletes.max_fraction
+    if not gone or plan.request.allow_shrink or (gone <= rows * most and gone < rows):
+        return
+    allowed = "which would leave none" if gone == rows else f"more than `max_fraction: {most:g}` lets go"
+    raise Refused(
+        f"{plan.spec.id}: {counted(gone, 'row')} of the {rows:,} in the copy {agreeing(gone, 'is', 'are')} gone from the source, {allowed}, "
+        f"so the copy was left as it is; {_cure(plan)}"
+    )
+
+
+def check_storage(plan: SyncPlan, gone: int, source: SourceKeys) -> None:
+    """Stop where rows are gone from a table that was truncated or written anew since: who fills it again may not be done."""
+    before = plan.previous.compared if plan.previous else None
+    if not gone or before is None or plan.request.allow_shrink or not before.rewritten(source.storage):
+        return
+    raise Refused(
+        f"{plan.spec.id}: the table was truncated or written anew in the source since its keys were last compared, and {counted(gone, 'row')} of the "
+        f"copy {agreeing(gone, 'is', 'are')} not there, so the copy was left as it is; {_cure(plan)}"
+    )
+
+
+def _cure(plan: SyncPlan) -> str:
+    return f"if that is right, run `incremental-assets sync --select {shlex.quote(str(plan.spec.id))} --allow-shrink --yes`"

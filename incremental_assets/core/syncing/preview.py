@@ -1,0 +1,137 @@
+"""What the next sync of a table is about to do, told before it: pure but for the lake's log, and decided by the sync's own planner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.compaction import Layout
+from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
+from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.planning.estimate import Estimate
+from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.planning.plan import NothingToDo, Observation, Request, SyncPlan
+from incremental_assets.core.planning.preflight import check_same_columns
+from incremental_assets.core.planning.target import Target
+from incremental_assets.core.ports import LakeReader
+from incremental_assets.core.syncing.decide import foresee
+from incremental_assets.core.words import agreeing, counted
+
+_REQUEST = Request(run_id="")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStep:
+    """How the source's columns differ from the copy's, and what a sync makes of it."""
+
+    found: Difference
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileStep:
+    """The files of the copy as they are, and how many of them the commit may touch."""
+
+    layout: Layout
+    touched: int
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """One table. Without a decision it is `error` that the sync would stop at."""
+
+    spec: TableSpec
+    decision: SyncPlan | NothingToDo | None
+    error: IncrementalAssetsError | None = None
+    schema: SchemaStep | None = None
+    files: FileStep | None = None
+    destructive: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    estimate: Estimate | None = None
+    """What the source says of the read, once it has been asked."""
+
+    @property
+    def plan(self) -> SyncPlan | None:
+        """What will be read; None where nothing is, or where the sync would stop."""
+        return self.decision if isinstance(self.decision, SyncPlan) and self.error is None else None
+
+    def with_estimate(self, estimate: Estimate) -> Preview:
+        """The same, with what the source says."""
+        return replace(self, estimate=estimate)
+
+
+def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lake: LakeReader) -> Preview:
+    """What a plain sync would do now. What it would stop at is told, not raised."""
+    try:
+        decision, target = foresee(spec, _REQUEST, position, observation, lake)
+    except IncrementalAssetsError as error:
+        return Preview(spec, None, error)
+    warnings = (*decision.warnings, *_left_open(position))
+    if isinstance(decision, NothingToDo):
+        return Preview(spec, decision, warnings=warnings)
+    columns = tuple(TargetColumn(name, kind) for name, kind in lake.columns(spec)) if target else ()
+    found = difference(spec.columns, columns) if target else Difference()
+    schema = SchemaStep(found, _outcome(decision, found, target))
+    files = _files(decision, lake.layout(spec) if target else Layout((), 0, 0), target)
+    told = Preview(spec, decision, None, schema, files, _destructive(decision, found, files), warnings)
+    try:
+        check_names(spec)
+        check_same_columns(decision)
+        check_columns(spec, found, overwrites=decision.overwrites)
+    except IncrementalAssetsError as error:
+        return replace(told, error=error, schema=replace(schema, outcome="the sync stops"), destructive=())
+    return told
+
+
+def _left_open(position: Checkpoint) -> tuple[str, ...]:
+    """Who is at it is not asked: that would be to take its lease."""
+    if position.open is None:
+        return ()
+    return (
+        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans anew",
+    )
+
+
+def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
+    if target is None:
+        return f"the copy is made with {counted(len(plan.spec.columns), 'column')}"
+    steps = []
+    if found.added:
+        there = "" if plan.overwrites else "; rows that landed before hold NULL there"
+        steps.append(f"{_names(found.added)} {agreeing(len(found.added), 'is', 'are')} added to the copy{there}")
+    if found.dropped:
+        stays = "leaves the copy" if plan.overwrites else "stays in the copy, NULL in rows that land from now on"
+        steps.append(f"{_names(found.dropped)} {stays}")
+    if found.retyped:
+        names = ", ".join(repr(each.name) for each in found.retyped)
+        steps.append(f"{names} {agreeing(len(found.retyped), 'changes its type', 'change their types')}")
+    return "; ".join(steps) or "as it landed"
+
+
+def _files(plan: SyncPlan, layout: Layout, target: Target | None) -> FileStep:
+    """Where a row with a key lies, nothing but the rows can tell: of an upsert the most that may be marked."""
+    there = len(layout.sizes)
+    if target is None or not there:
+        return FileStep(layout, 0, "new files")
+    if plan.overwrites:
+        return FileStep(layout, there, f"new files in the place of {counted(there, 'file')}")
+    if plan.spec.traits.one_row_per_key:
+        return FileStep(layout, there, f"new files; rows are marked as deleted in at most {counted(there, 'file')}")
+    return FileStep(layout, 0, f"new files beside {counted(there, 'file')}")
+
+
+def _destructive(plan: SyncPlan, found: Difference, files: FileStep) -> tuple[str, ...]:
+    """What the copy loses by it, though nobody is asked: the strategy says so."""
+    if not plan.overwrites or not files.layout.live:
+        return ()
+    before = plan.previous.rows if plan.previous else None
+    stops = f"; fewer than {before / 2:,.0f} in the source stop it" if before else ""
+    steps = [f"replaces the {counted(files.layout.live, 'row')} of the copy{stops}"]
+    steps += [f"removes {_names(found.dropped)} and its values from the copy"] if found.dropped else []
+    return tuple(steps)
+
+
+def _names(columns: Sequence[Column | TargetColumn]) -> str:
+    return ", ".join(repr(column.name) for column in columns)

@@ -1,0 +1,246 @@
+"""`plan`: what the next sync will do is told before it, as that sync then does it, and nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.adapters.checkpoints import schema
+from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.planning.estimate import Estimate
+from incremental_assets.core.planning.plan import SyncPlan
+from tests.cli.conftest import CONFIG, Call, Outside, Probe
+from tests.fakes import FakeLake
+from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order, tuesday
+
+ENTRY = {
+    "source", "table", "strategy", "cursor", "key", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
+    "guarantee_reason", "source_read", "schema", "files", "destructive", "warnings", "error",
+}  # fmt: skip
+
+
+def written(folder: Path) -> dict[str, str]:
+    """Every file and what it holds."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_before_the_first_sync_nothing_is_made_not_even_the_checkpoint_table(
+    call: Call, outside: Outside, tmp_path: Path
+) -> None:
+    monday(outside.world.database)
+    before = written(tmp_path)
+
+    said = call("plan", "--json")
+
+    assert said.code == 0
+    assert written(tmp_path) == before
+    orders = said.tables["public.orders"]
+    assert set(orders) == ENTRY
+    assert (orders["action"], orders["window"]["lower"], orders["files"]["outcome"]) == ("read", None, "new files")
+    assert orders["schema"]["outcome"] == "the copy is made with 4 columns"
+
+
+def test_after_a_sync_the_checkpoints_and_the_lake_stay_as_they_were_and_no_lease_is_taken(
+    call: Call, outside: Outside, config: Path, tmp_path: Path
+) -> None:
+    clerk = monday(outside.world.database)
+    call("sync")
+    tuesday(outside.world.database, clerk)
+    checkpoints = SqlCheckpoints(f"sqlite:///{tmp_path / 'checkpoints.db'}")
+    with checkpoints.lease(ORDERS, "another run"):
+        before, events = written(tmp_path / "lake"), checkpoints.history(ORDERS)
+        version = outside.world.lake.tables[ORDERS].version
+
+        said = call("plan", "--json", "--select", "public.orders")
+
+        assert said.code == 0
+        assert (written(tmp_path / "lake"), checkpoints.history(ORDERS)) == (before, events)
+    assert outside.world.lake.tables[ORDERS].version == version
+    checkpoints.close()
+
+
+def test_the_sync_does_what_the_plan_has_told(call: Call, outside: Outside) -> None:
+    clerk = monday(outside.world.database)
+    call("sync")
+    tuesday(outside.world.database, clerk)
+
+    told = call("plan", "--json").tables["public.orders"]
+    done = call("sync", "--json").tables["public.orders"]
+
+    same = ("window", "previous_watermark", "new_watermark", "guarantee", "guarantee_reason", "warnings")
+    assert {name: told[name] for name in same} == {name: done[name] for name in same}
+    assert (told["action"], done["status"]) == ("read", "landed")
+
+
+def test_a_table_in_which_nothing_moved_is_left_alone_and_says_why(call: Call, outside: Outside) -> None:
+    outside.world.database.tick(600)
+    call("sync")
+
+    said = call("plan", "--json")
+
+    assert {name: (entry["action"], entry["source_read"]) for name, entry in said.tables.items()} == {
+        "public.orders": ("nothing", None),
+        "public.countries": ("nothing", None),
+    }
+    assert said.tables["public.countries"]["reason"].startswith("not due before")
+
+
+def test_a_copy_that_would_be_replaced_is_a_destructive_step_with_its_rows(call: Call, outside: Outside) -> None:
+    outside.world.database.insert(COUNTRIES, code="fr", name="France")
+    outside.world.database.insert(COUNTRIES, code="nl", name="Netherlands")
+    call("sync")
+    outside.world.database.tick(2 * 86_400)
+
+    said = call("plan", "--json")
+
+    assert said.tables["public.countries"]["destructive"] == [
+        "replaces the 2 rows of the copy; fewer than 1 in the source stop it"
+    ]
+    assert said.tables["public.orders"]["destructive"] == []
+    assert "replaces the 2 rows of the copy" in call("plan").out
+
+
+def without_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy landed before the source had `status`, and has a column that the source has no more."""
+    there = (("id", "bigint"), ("customer", "string"), ("updated_at", "timestamp"), ("fax", "string"))
+    monkeypatch.setattr(FakeLake, "columns", lambda _self, _spec: there)
+
+
+def test_a_changed_schema_is_told_with_what_becomes_of_it(
+    call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monday(outside.world.database)
+    call("sync")
+    order(outside.world.database, "alan", outside.world.database.stamp())
+    without_status(monkeypatch)
+
+    found = call("plan", "--json").tables["public.orders"]["schema"]
+
+    assert (found["added"], found["dropped"]) == ([{"name": "status", "type": "string"}], ["fax"])
+    assert found["outcome"] == (
+        "'status' is added to the copy; rows that landed before hold NULL there; "
+        "'fax' stays in the copy, NULL in rows that land from now on"
+    )
+
+
+def test_a_column_that_a_frozen_schema_refuses_stops_the_table_beforehand(
+    call: Call, outside: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        schema_changes: freeze"))
+    monday(outside.world.database)
+    call("sync")
+    order(outside.world.database, "alan", outside.world.database.stamp())
+    without_status(monkeypatch)
+
+    said = call("plan", "--json")
+
+    assert said.code == 1
+    assert said.tables["public.orders"]["action"] == "stop"
+    assert "`schema_changes: freeze`" in said.tables["public.orders"]["error"]
+
+
+def test_a_copy_that_another_hand_changed_stops_the_table_beforehand(call: Call, outside: Outside) -> None:
+    monday(outside.world.database)
+    call("sync")
+    outside.world.lake.foreign(ORDERS, "UPDATE", outside.world.lake.tables[ORDERS].rows)
+
+    said = call("plan", "--json")
+
+    assert (said.code, said.tables["public.orders"]["action"]) == (1, "stop")
+    assert "another hand" in said.tables["public.orders"]["error"]
+
+
+def test_a_lost_checkpoint_table_is_read_out_of_the_lake_and_not_made_anew(
+    call: Call, outside: Outside, tmp_path: Path
+) -> None:
+    monday(outside.world.database)
+    call("sync")
+    mark = call("status", "--json").tables["public.orders"]["watermark"]
+    for path in tmp_path.glob("checkpoints.db*"):
+        path.unlink()
+    order(outside.world.database, "alan", outside.world.database.stamp())
+    version = outside.world.lake.tables[ORDERS].version
+
+    orders = call("plan", "--json").tables["public.orders"]
+
+    assert (orders["previous_watermark"], orders["window"]["lower"]) == (mark, mark)
+    assert any("rebuilt from the lake" in warning for warning in orders["warnings"])
+    assert (outside.world.lake.tables[ORDERS].version, list(tmp_path.glob("checkpoints.db*"))) == (version, [])
+
+
+def test_a_checkpoint_table_of_an_earlier_release_is_left_as_it_is(
+    call: Call, outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monday(outside.world.database)
+    call("sync")
+    newer = replace(schema.SHIPPED, latest=schema.SHIPPED.latest + 1)
+    monkeypatch.setattr("incremental_assets.adapters.checkpoints.database.Database.__init__.__defaults__", (newer,))
+    before = written(tmp_path)
+
+    said = call("plan", "--json")
+
+    assert said.code == 1
+    assert "this command writes nothing: `incremental-assets status` brings it up to date" in said.err
+    assert written(tmp_path) == before
+
+
+def test_what_the_source_expects_of_the_read_stands_beside_it(
+    call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def foresee(_: Probe, plans: list[SyncPlan]) -> tuple[Estimate, ...]:
+        return tuple(Estimate(f"SELECT of {plan.spec.id.name}", 12_345, ("orders_by_time",)) for plan in plans)
+
+    monday(outside.world.database)
+    call("sync")
+    outside.world.database.tick(60)
+    order(outside.world.database, "alan", outside.world.database.stamp())
+    monkeypatch.setattr(Probe, "foresee", foresee)
+
+    said, eyes = call("plan", "--json"), call("plan").out
+
+    assert said.tables["public.orders"]["source_read"] == {
+        "sql": "SELECT of orders",
+        "rows": 12_345,
+        "indexes": ["orders_by_time"],
+        "scans": False,
+        "unknown": None,
+    }
+    assert "~12,345" in eyes
+    assert "orders_by_time" in eyes
+    assert "SELECT of orders;" in eyes
+    assert "1 table would be read, in 1 nothing moved, 0 would stop; nothing was written" in eyes
+
+
+def test_a_database_that_cannot_explain_says_so(call: Call, outside: Outside) -> None:
+    monday(outside.world.database)
+
+    orders = call("plan", "--json").tables["public.orders"]
+
+    assert orders["source_read"]["unknown"] == "this database is not asked how it would read the rows"
+
+
+def test_a_source_that_does_not_answer_is_a_failure_by_name(call: Call, outside: Outside) -> None:
+    outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+
+    said = call("plan", "--json")
+
+    assert said.code == 1
+    assert said.tables["public.orders"]["error"] == "shop: localhost:5432 does not answer"
+
+
+def test_a_table_that_may_not_be_read_is_told_and_the_others_are_planned(call: Call, outside: Outside) -> None:
+    outside.world.database.tables[COUNTRIES].shape = replace(COUNTRIES_SHAPE, readable=False, columns=())
+
+    said = call("plan", "--json")
+
+    assert said.code == 1
+    assert said.tables["public.countries"]["action"] == "stop"
+    assert said.tables["public.orders"]["action"] == "read"

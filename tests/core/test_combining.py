@@ -1,0 +1,75 @@
+"""What several threads ask for at the same time is done in one round, and each gets its own answer."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from incremental_assets.core.combining import Combining, Round
+
+
+class Doubling:
+    """Rounds that wait at a gate, so that the next askers gather meanwhile."""
+
+    def __init__(self) -> None:
+        self.rounds: list[list[int]] = []
+        self.begun, self.gate = threading.Event(), threading.Event()
+        self.together = Combining[int, int](self.work)
+
+    def work(self, asked: Round[int, int]) -> None:
+        self.rounds.append(sorted(number for number, _ in asked))
+        self.begun.set()
+        self.gate.wait(10)
+        for number, answer in asked:
+            if number < 0:
+                answer.set_exception(ValueError(f"{number} is negative"))
+            else:
+                answer.set_result(number * 2)
+
+
+def test_what_comes_while_a_round_is_at_work_is_one_round_more() -> None:
+    doubling = Doubling()
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(doubling.together.ask, [1])
+        assert doubling.begun.wait(10)
+        others = [pool.submit(doubling.together.ask, [number]) for number in (2, 3, 4)]
+        while len(doubling.together._waiting) < 3:
+            threading.Event().wait(0.001)
+        doubling.gate.set()
+        assert [first.result(10), *(other.result(10) for other in others)] == [[2], [4], [6], [8]]
+    assert doubling.rounds == [[1], [2, 3, 4]]
+
+
+def test_several_that_are_asked_by_one_are_answered_in_order() -> None:
+    doubling = Doubling()
+    doubling.gate.set()
+    assert doubling.together.ask([3, 1, 2]) == [6, 2, 4]
+    assert doubling.together.ask([]) == []
+
+
+def test_what_one_meets_is_raised_for_it_alone() -> None:
+    doubling = Doubling()
+    with ThreadPoolExecutor(3) as pool:
+        waiting = pool.submit(doubling.together.ask, [1])
+        assert doubling.begun.wait(10)
+        good, bad = pool.submit(doubling.together.ask, [5]), pool.submit(doubling.together.ask, [-5])
+        while len(doubling.together._waiting) < 2:
+            threading.Event().wait(0.001)
+        doubling.gate.set()
+        assert (waiting.result(10), good.result(10)) == ([2], [10])
+        with pytest.raises(ValueError, match="-5 is negative"):
+            bad.result(10)
+
+
+def test_a_round_that_fails_as_a_whole_fails_for_all_that_have_no_answer_yet() -> None:
+    def work(asked: Round[int, int]) -> None:
+        together.answered(asked[0][1], 7)
+        raise OSError("the line is cut")
+
+    together = Combining[int, int](work)
+    with pytest.raises(OSError, match="the line is cut"):
+        together.ask([1, 2])
+    # The next round is not held up by it.
+    assert together.ask([1]) == [7]

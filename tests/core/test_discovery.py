@@ -1,0 +1,284 @@
+"""What is proposed of a table: by the columns that tell of changes, by what the source counted, and never what a sync would refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.config.load import load
+from incremental_assets.core.discovery.judging import judged
+from incremental_assets.core.discovery.proposal import Proposal
+from incremental_assets.core.discovery.ranking import ranked
+from incremental_assets.core.discovery.source_url import parse_url
+from incremental_assets.core.discovery.traits import ColumnTraits, Sample, TableTraits, cursor_columns, untold
+from incremental_assets.core.discovery.written import comment, entries, scalar
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Arrival, Column, Fidelity, Sequence, Strategy, TableId, TableShape
+
+HEAD = "lake: ./lake\ncheckpoints: sqlite:///c.db\nsources:\n  shop:\n    dialect: sqlite\n    database: shop.db\n    schemas: [main]\n    tables:\n"
+LARGE = 10**9
+
+
+def column(name: str, kind: str = "timestamp", *, nullable: bool = False, sequence: str = "") -> Column:
+    drawn = Sequence(sequence) if sequence else None
+    return Column(name, kind, kind, Fidelity.EXACT, nullable, sequence=drawn)
+
+
+ID = column("id", "bigint", sequence="public.ids")
+
+
+def table(*columns: Column, key: tuple[str, ...] = ("id",), size: int = LARGE, name: str = "orders") -> TableShape:
+    return TableShape(TableId("shop", "main", name), columns, primary_key=key, rows=size // 100, bytes=size)
+
+
+def told(shape: TableShape, **by_column: dict[str, object]) -> TableTraits:
+    """Every column indexed and given by the database at inserts, unless something else is said of it."""
+    found = []
+    for each, kind in cursor_columns(shape):
+        facts = {"indexed": True, "on_insert": True, "on_update": False} | by_column.get(each.name, {})
+        found.append(ColumnTraits(each, kind, **facts))  # type: ignore[arg-type]
+    return TableTraits(tuple(found))
+
+
+def names(traits: TableTraits) -> list[str]:
+    return [each.name for each in ranked(traits)]
+
+
+def cursor_of(proposal: Proposal) -> tuple[Strategy | None, str | None]:
+    terms = proposal.terms
+    return (terms.strategy, terms.cursor.column if terms.cursor else None) if terms else (None, None)
+
+
+def test_a_stamp_of_updates_comes_before_everything_that_tells_of_inserts_alone() -> None:
+    shape = table(ID, column("created_at"), column("updated_at", nullable=True))
+    worst = {"indexed": False, "on_insert": False, "sample": Sample(100, 60, 30, 40)}
+    assert names(told(shape, updated_at=worst)) == ["updated_at", "id", "created_at"]
+
+
+def test_of_two_stamps_of_updates_the_one_that_a_trigger_writes_is_taken() -> None:
+    shape = table(ID, column("modified"), column("updated_at"))
+    assert names(told(shape, modified={"on_update": True, "indexed": False}))[0] == "modified"
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        {"indexed": False},
+        {"sample": Sample(1000, 0, 0, 400)},
+        {"sample": Sample(1000, 0, 900, 0)},
+        {"sample": Sample(1000, 200, 0, 0)},
+        {"null_share": 0.3},
+    ],
+    ids=["no index", "goes back", "ties", "NULLs at the end", "NULLs by statistics"],
+)
+def test_each_weakness_costs_a_candidate_its_place(worse: dict[str, object]) -> None:
+    shape = table(ID, column("a_updated", nullable=True), column("b_updated", nullable=True))
+    sound = {"sample": Sample(1000, 0, 0, 0)}
+    assert names(told(shape, a_updated=sound, b_updated=sound))[0] == "a_updated"
+    assert names(told(shape, a_updated=sound | worse, b_updated=sound))[0] == "b_updated"
+
+
+def test_a_birthday_is_no_candidate_and_a_stamp_that_is_always_null_is_none_either() -> None:
+    shape = table(ID, column("birth_date", "date"), column("updated_at", nullable=True))
+    empty = {"sample": Sample(50, 50, 0, 0), "on_insert": False}
+    assert names(told(shape, birth_date={"on_insert": False}, updated_at=empty)) == ["id"]
+
+
+def test_a_number_that_nothing_draws_is_no_candidate() -> None:
+    assert [each.name for each, _ in cursor_columns(table(ID, column("quantity", "int")))] == ["id"]
+
+
+def test_a_table_with_a_key_and_a_stamp_of_updates_is_upserted_and_trusts_a_trigger() -> None:
+    shape = table(ID, column("updated_at"))
+    by_trigger, by_application = (
+        judged(shape, told(shape, updated_at={"on_update": written})) for written in (True, False)
+    )
+    assert cursor_of(by_trigger) == cursor_of(by_application) == (Strategy.UPSERT, "updated_at")
+    assert by_trigger.terms is not None
+    assert by_application.terms is not None
+    assert by_trigger.terms.lookback == 0
+    assert by_application.terms.lookback != 0
+    assert any("let a default and a trigger" in fix for fix in by_application.fixes)
+
+
+def test_without_a_primary_key_a_unique_one_is_named() -> None:
+    shape = replace(table(ID, column("updated_at"), key=()), unique_keys=(("id",),))
+    proposal = judged(shape, told(shape))
+    assert proposal.terms is not None
+    assert proposal.terms.primary_key == ("id",)
+
+
+def test_without_any_key_a_table_that_is_updated_is_read_whole() -> None:
+    shape = table(column("name", "string"), column("updated_at"), key=())
+    proposal = judged(shape, told(shape))
+    assert cursor_of(proposal) == (Strategy.FULL_REFRESH, None)
+    assert any("add a primary key" in fix for fix in proposal.fixes)
+
+
+@pytest.mark.parametrize(
+    ("counts", "strategy"),
+    [
+        ((5000, 0, 0), Strategy.APPEND),
+        ((5000, 1, 0), Strategy.FULL_REFRESH),
+        ((5000, 0, 1), Strategy.FULL_REFRESH),
+        ((0, 0, 0), Strategy.FULL_REFRESH),
+        ((None, None, None), Strategy.FULL_REFRESH),
+    ],
+    ids=["inserts alone", "an update", "a delete", "nothing was counted", "nothing is known"],
+)
+def test_rows_are_only_appended_where_the_source_has_counted_nothing_but_inserts(
+    counts: tuple[int | None, ...], strategy: Strategy
+) -> None:
+    shape = table(ID, column("created_at"))
+    traits = replace(told(shape), inserts=counts[0], updates=counts[1], deletes=counts[2])
+    assert cursor_of(judged(shape, traits))[0] is strategy
+
+
+def test_a_small_table_is_read_whole_though_it_only_grows() -> None:
+    shape = table(ID, size=10_000)
+    traits = replace(told(shape), inserts=100, updates=0, deletes=0)
+    assert cursor_of(judged(shape, traits)) == (Strategy.FULL_REFRESH, None)
+
+
+def test_rows_without_a_stamp_go_by_that_of_their_insert_or_are_read_by_every_sync() -> None:
+    stamp = column("updated_at", nullable=True)
+    with_births, without = table(ID, column("created_at"), stamp), table(ID, stamp)
+    first, second = judged(with_births, told(with_births)), judged(without, told(without))
+    assert [
+        (each.terms.cursor.fallback, str(each.terms.cursor.nulls))
+        for each in (first, second)
+        if each.terms and each.terms.cursor
+    ] == [
+        ("created_at", "fail"),
+        (None, "always"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        (replace(table(ID), arrivals=(Arrival.VIEW,)), "a view"),
+        (replace(table(ID), readable=False, columns=()), "may not read this table"),
+        (replace(table(ID), filtered=True), "row-level security"),
+        (table(ID, column("ID", "bigint")), "differ by case alone"),
+        (table(ID, column("_sync_x", "string")), "begins with `_sync_`"),
+        (table(key=()), "no columns"),
+    ],
+    ids=["view", "unreadable", "filtered", "case", "own name", "empty"],
+)
+def test_what_a_sync_would_refuse_is_left_out_with_the_reason(shape: TableShape, why: str) -> None:
+    proposal = judged(shape, untold(shape))
+    assert proposal.terms is None
+    assert why in proposal.why
+    assert entries([proposal], "").startswith("# main.orders: left out")
+
+
+def test_a_sequence_that_sessions_draw_from_in_advance_is_told_beforehand() -> None:
+    shape = table(replace(ID, sequence=Sequence("public.ids", cache=50)))
+    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0)
+    assert any("best_effort" in fix and "CACHE 50" in fix for fix in judged(shape, traits).fixes)
+
+
+HOSTILE = [
+    'a"b',
+    "x:y",
+    "null",
+    "true",
+    "100%$1",
+    "a # b",
+    "- a",
+    "{a}",
+    "übér 表",
+    "tab\there",
+    "line\nbreak",
+    "back\\slash",
+    "'",
+    "\x7f\x85",
+    "😀",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_whatever_a_name_holds_the_text_is_read_back_as_it_was_meant(name: str, tmp_path: Path) -> None:
+    shape = table(column(name, "bigint"), column(f"{name} updated"), key=(), name=name)
+    shape = replace(shape, unique_keys=((name,),))
+    proposal = judged(shape, told(shape))
+
+    (tmp_path / "sources.yaml").write_text(HEAD + entries([proposal], "      "), encoding="utf-8")
+    (terms,) = load(tmp_path / "sources.yaml").source("shop").tables
+
+    assert (terms.name, terms.primary_key) == (name, (name,))
+    assert terms.cursor is not None
+    assert terms.cursor.column == f"{name} updated"
+
+
+def test_a_comment_stays_on_its_line_and_a_word_of_yaml_is_quoted() -> None:
+    assert comment("a\nb\x1b") == "a\\nb\\x1b"
+    assert (scalar("orders"), scalar("public.orders"), scalar("no"), scalar("1")) == (
+        "orders",
+        "public.orders",
+        '"no"',
+        '"1"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "lowest", "highest", "grid"),
+    [
+        (CursorType.TIMESTAMP, "2021-03-14T00:00:00Z", "2026-11-24T00:00:00Z", "every: month, from: 2021-03-01"),
+        (CursorType.TIMESTAMP, "2026-11-03T10:00:00Z", "2026-11-24T00:00:00Z", "every: day, from: 2026-11-03"),
+        (CursorType.TIMESTAMP, "-infinity", "2026-11-24T00:00:00Z", None),
+        (CursorType.TIMESTAMP, "0001-01-01T00:00:00Z", "2026-11-24T00:00:00Z", None),
+        (CursorType.INTEGER, "1", "20000", "size: 100000"),
+        (CursorType.INTEGER, "1", "2500000000", "size: 100000000"),
+    ],
+)
+def test_partitions_follow_the_range_of_the_cursor(
+    kind: CursorType, lowest: str, highest: str, grid: str | None
+) -> None:
+    shape = table(ID, column("updated_at")) if kind.is_time else table(ID)
+    traits = replace(told(shape), inserts=100_000, updates=0, deletes=0)
+    found = replace(
+        judged(shape, traits), lowest=CursorValue.parse(kind, lowest), highest=CursorValue.parse(kind, highest)
+    )
+    lines = [line.strip() for line in entries([found], "").splitlines() if "partitions" in line]
+    assert lines == ([f"partitions: {{{grid}}}"] if grid else [])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@db.example.com/shop",
+        "postgresql://me@db.example.com/shop?password=hunter2",
+        "postgres://me:hunter2@[broken/shop",
+        "hunter2",
+        "postgresql://db.example.com/shop?hunter2",
+        "postgresql://me@db.example.com/shop?sslkey=hunter2",
+        "sqlite://hunter2@/x",
+        "hunter2://me@host/db",
+        "postgresql://me@host:hunter2/db",
+    ],
+)
+def test_an_address_that_is_refused_shows_nothing_of_a_password(url: str) -> None:
+    with pytest.raises(SelectionError) as refused:
+        parse_url(url)
+    assert "hunter2" not in str(refused.value) or url.startswith("hunter2://")
+
+
+def test_an_address_becomes_the_keys_of_a_source() -> None:
+    found = parse_url("postgres://sync%20reader@db.example.com:6432/web-shop?sslmode=require")
+    assert (found.name, found.variable) == ("web_shop", "WEB_SHOP_PASSWORD")
+    assert found.keys(has_password=True) == [
+        "dialect: postgresql",
+        "host: db.example.com",
+        "port: 6432",
+        "database: web-shop",
+        'user: "sync reader"',
+        "password: {env: WEB_SHOP_PASSWORD}",
+        "tls: require",
+    ]
+    file = parse_url("sqlite:///data/my.shop.db")
+    assert (file.name, file.keys(has_password=False)) == ("my", ["dialect: sqlite", 'database: "data/my.shop.db"'])

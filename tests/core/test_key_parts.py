@@ -1,0 +1,123 @@
+"""Keys on a line: what differs is found by counts and hashes of parts, and no key that is gone is missed for it."""
+
+import random
+
+import pytest
+
+from incremental_assets.core.model.key_parts import (
+    HASH_BITS,
+    KeyParts,
+    KeySpread,
+    KeySum,
+    coarse,
+    differing,
+    finer,
+    lacking,
+    summed,
+)
+from incremental_assets.core.syncing import gone
+from tests.fakes.keys import FakeKeys
+
+MOST = 2**63 - 1
+
+
+def numbers(values: set[int]) -> FakeKeys:
+    return FakeKeys(frozenset((value,) for value in values))
+
+
+def words(values: set[int]) -> FakeKeys:
+    return FakeKeys(frozenset((f"order {value}", value) for value in values), ("name", "id"))
+
+
+def texts(keys: FakeKeys, values: set[int]) -> set[str]:
+    return {repr(key) for key in keys.keys if key[-1] in values}
+
+
+def test_a_part_is_found_as_ranges_that_touch_as_one_and_stay_within_the_ends() -> None:
+    parts = KeyParts(5, 45, 3, frozenset({0, 1, 4, 5}))
+    assert parts.ranges == ((5, 15), (32, 45))
+    assert [place for place in range(60) if parts.holds(place)] == [*range(5, 16), *range(32, 46)]
+    assert KeyParts(-20, 20, 3, frozenset({-3, -1})).ranges == ((-20, -17), (-8, -1))
+    assert KeyParts(7, 9).ranges == ((7, 9),)
+
+
+def test_the_ends_of_what_a_number_can_be_are_in_some_part() -> None:
+    spread = KeySpread(20_000, -(2**63), MOST)
+    shift = coarse(spread)
+    ends = KeyParts(spread.lowest, spread.highest, shift, frozenset({-(2**63) >> shift, MOST >> shift}))
+    assert (ends.ranges[0][0], ends.ranges[-1][1]) == (-(2**63), MOST)
+
+
+@pytest.mark.parametrize("rows", [1, 8_191, 8_192, 100_000, 10_000_000])
+def test_the_first_look_has_some_thousand_keys_in_a_part_and_the_second_some_dozen(rows: int) -> None:
+    for spread in (KeySpread(rows, 1, rows), KeySpread(rows, 0, (1 << HASH_BITS) - 1)):
+        first = coarse(spread)
+        parts = 1 + (spread.highest >> first) - (spread.lowest >> first)
+        assert parts <= 2 + rows / 4_096
+        assert rows / parts <= 16_384
+        assert finer(first) == max(0, first - 8)
+
+
+def test_a_part_of_the_source_alone_does_not_differ_and_one_with_equal_counts_may() -> None:
+    copy, source = summed([(1, 10), (2, 20), (9, 90)], 3), summed([(1, 10), (3, 30), (9, 90), (70, 7)], 3)
+    assert copy == {0: KeySum(2, 30), 1: KeySum(1, 90)}
+    assert differing(KeyParts(1, 9), 3, copy, source).numbers == {0}
+    assert lacking(copy, source) == 0
+    assert lacking(copy, {}) == 3
+
+
+@pytest.mark.parametrize("keys", [numbers, words])
+@pytest.mark.parametrize("rows", [10, 60_000])
+def test_exactly_what_only_the_copy_holds_is_gone(keys: type, rows: int) -> None:
+    held = set(range(-100, rows))
+    lost = set(random.Random(rows).sample(sorted(held), 7)) | {-100, rows - 1}
+    came = {rows + 5, rows + 6, -500}
+    copy, source = keys(held), keys(held - lost | came)
+    assert gone.gone_keys(copy, source) == texts(copy, lost)
+    assert gone.gone_keys(copy, keys(held | came)) == frozenset()
+
+
+@pytest.mark.parametrize("most", [0, 2, 5])
+def test_where_many_parts_differ_keys_are_read_of_more_and_exactly_the_same_is_found(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(gone, "MOST_PARTS", most)
+    held, lost = set(range(60_000)), {7, 20_000, 20_500, 21_000, 21_500}
+    copy = numbers(held)
+    assert gone.gone_keys(copy, numbers(held - lost)) == texts(copy, lost)
+
+
+def test_of_a_large_table_few_keys_are_read() -> None:
+    held = set(range(200_000))
+    copy, source = numbers(held), numbers(held - {7, 100_000, 150_001})
+    assert gone.gone_keys(copy, source) == texts(copy, {7, 100_000, 150_001})
+    assert copy.read <= 3 * 64
+    assert source.read <= 3 * 64
+
+
+def test_a_key_that_changed_its_place_by_as_much_as_another_is_seen() -> None:
+    """The counts are equal, and so are the sums of the keys themselves."""
+    held = set(range(0, 20_000, 2))
+    copy, source = numbers(held), numbers(held - {1000, 1006} | {1001, 1005})
+    assert gone.gone_keys(copy, source) == texts(copy, {1000, 1006})
+
+
+def test_what_the_source_finds_by_its_key_alone_is_not_gone() -> None:
+    class Slipping(FakeKeys):
+        def texts(self, within: KeyParts) -> frozenset[str]:
+            return frozenset()
+
+    held = {1, 2, 3}
+    assert gone.gone_keys(numbers(held), Slipping(frozenset((value,) for value in held - {2}))) == {"(2,)"}
+
+
+def test_an_emptied_source_is_told_before_any_key_is_read() -> None:
+    copy, heard = numbers(set(range(50_000))), []
+
+    def stop(lacking: int) -> None:
+        heard.append(lacking)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        gone.gone_keys(copy, numbers(set()), stop)
+    assert (heard, copy.read) == ([50_000], 0)

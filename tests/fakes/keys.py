@@ -1,0 +1,78 @@
+"""Keys of either side, in memory, by their places on the line of `core.model.key_parts`."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum, summed
+from incremental_assets.core.model.table import TableSpec
+from tests.fakes.rows import Row, is_fit, key_of
+
+
+@dataclass
+class FakeKeys:
+    """Implements `core.ports.SourceKeys` and `CopyKeys`. `read` counts the keys whose texts were asked for."""
+
+    keys: frozenset[tuple[object, ...]]
+    names: tuple[str, ...] = ("id",)
+    storage: tuple[tuple[int, int], ...] = ()
+    read: int = field(default=0, init=False)
+
+    @classmethod
+    def of(cls, spec: TableSpec, rows: Iterable[Row], storage: tuple[tuple[int, int], ...] = ()) -> FakeKeys:
+        """Whole keys of rows that a lake can hold."""
+        keys = (key_of(spec, row) for row in rows if is_fit(row))
+        return cls(frozenset(key for key in keys if None not in key), spec.key, storage)
+
+    def spread(self) -> KeySpread:
+        """By value where all are whole numbers."""
+        if not self.keys or not self._by_value:
+            return KeySpread(len(self.keys), 0, (1 << HASH_BITS) - 1)
+        places = self._places.values()
+        return KeySpread(len(places), min(places), max(places))
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        """By part."""
+        return summed(((self._places[key], _hash(_text(key))) for key in self._within(within)), shift)
+
+    def texts(self, within: KeyParts) -> frozenset[str]:
+        """Of each key."""
+        found = frozenset(_text(key) for key in self._within(within))
+        self.read += len(found)
+        return found
+
+    def present(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """Those that are there."""
+        return frozenset(_text(key) for key in self.keys) & texts
+
+    def readable(self, text: str) -> str:
+        """Without Python's signs."""
+        return ", ".join(str(part) for part in ast.literal_eval(text))
+
+    def frame(self, texts: AbstractSet[str]) -> list[Row]:
+        """Rows that hold nothing but their key."""
+        return [dict(zip(self.names, key, strict=True)) for key in sorted(self.keys, key=repr) if _text(key) in texts]
+
+    @functools.cached_property
+    def _by_value(self) -> bool:
+        return all(len(key) == 1 and isinstance(key[0], int) for key in self.keys)
+
+    @functools.cached_property
+    def _places(self) -> dict[tuple[object, ...], int]:
+        return {key: int(str(key[0])) if self._by_value else _hash(_text(key)) for key in self.keys}
+
+    def _within(self, within: KeyParts) -> list[tuple[object, ...]]:
+        return [key for key, place in self._places.items() if within.holds(place)]
+
+
+def _text(key: tuple[object, ...]) -> str:
+    return repr(key)
+
+
+def _hash(text: str) -> int:
+    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
