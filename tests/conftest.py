@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
+from incremental_assets.core.errors import SetupError
+from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = itertools.count(1)
+_MARIADB = Path(__file__).parents[1] / ".ci" / "mariadb.sh"
 _E2E = Path(__file__).parent / "e2e"
 
 
@@ -42,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _marks(item: pytest.Item) -> Iterator[str]:
     opened = set(getattr(item, "fixturenames", ()))
-    yield from (name for name in ("spark", "postgres") if name in opened)
+    yield from (name for name in ("spark", "postgres", "mariadb") if name in opened)
     if _E2E in item.path.parents:
         yield "e2e"
     if item.get_closest_marker("scenario") is not None:
@@ -54,6 +58,24 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostg
     """A PostgreSQL of this run's own. Without fsync, since no test pulls the plug of the machine."""
     server = EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings={"fsync": "off", "max_connections": "60"})
     server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaDB]:
+    """A MariaDB of this run's own, where this machine has one or lets us install it."""
+    installed = subprocess.run([_MARIADB], capture_output=True, text=True, check=False)
+    if installed.returncode != 0:
+        pytest.skip(f"no MariaDB: {installed.stderr.strip().splitlines()[-1]}")
+    server = EmbeddedMariaDB(
+        tmp_path_factory.mktemp("mariadb"), settings={"innodb-flush-log-at-trx-commit": "2", "max-connections": "60"}
+    )
+    try:
+        server.start()
+    except SetupError as error:
+        server.remove()
+        pytest.skip(f"no MariaDB: {error}")
     yield server
     server.remove()
 

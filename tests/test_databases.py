@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1]
 OWN = {
     "incremental_assets/adapters/databases/postgresql",
     "incremental_assets/adapters/databases/sqlite",
+    "incremental_assets/adapters/databases/mysql",
     # The demo's source is a PostgreSQL, and the checkpoints lie in either of the two.
     "incremental_assets/demo",
     "incremental_assets/adapters/checkpoints",
@@ -20,8 +21,10 @@ WORDS = {
     "incremental_assets/core/config/addresses.py": "the address of the checkpoints",
     "incremental_assets/core/config/document.py": "an example of the address of the checkpoints",
     "incremental_assets/core/config/validate.py": "an example in a message",
+    "incremental_assets/cli/main.py": "the help of the demo",
+    "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
-NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|oracle", re.IGNORECASE)
+NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|mariadb|oracle", re.IGNORECASE)
 
 
 def code(text: str) -> str:

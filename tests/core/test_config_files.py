@@ -51,3 +51,31 @@ def test_a_server_still_needs_its_host_and_its_user(tmp_path: Path) -> None:
         "the key `host` is missing; add it",
         "the key `user` is missing; add it",
     }
+
+
+DATABASE = """
+lake: ./lake
+checkpoints: sqlite:///checkpoints.db
+sources:
+  web:
+    dialect: mariadb
+    host: localhost
+    database: shop
+    user: reader
+"""
+
+
+def test_where_a_schema_is_a_database_it_is_that_of_the_source_and_the_port_is_its_own(tmp_path: Path) -> None:
+    source = load(written(tmp_path, DATABASE)).source("web")
+    assert (source.schemas, source.port) == (("shop",), 3306)
+    other = load(written(tmp_path, DATABASE + "    port: 5432\n    schemas: [shop, archive]\n")).source("web")
+    assert (other.schemas, other.port) == (("shop", "archive"), 5432)
+
+
+def test_where_a_schema_is_a_database_that_a_reference_names_it_is_written(tmp_path: Path) -> None:
+    referred = DATABASE.replace("database: shop", "database: {env: SHOP}")
+    with pytest.raises(ConfigurationError) as refused:
+        load(written(tmp_path, referred))
+    (problem,) = refused.value.problems
+    assert "write it as `schemas: [name]`" in problem.cure
+    assert load(written(tmp_path, referred + "    schemas: [shop]\n")).source("web").schemas == ("shop",)

@@ -8,7 +8,7 @@ from typing import Any
 
 from incremental_assets.core.config import document as written
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
-from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, port_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
@@ -56,7 +56,7 @@ def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
         name=checked.name,
         dialect=document.dialect,
         host=host,
-        port=_located(document.port, folder),
+        port=_located(document.port, folder) if "port" in document.model_fields_set else port_of(document.dialect),
         database=_file(document.database, folder) if is_file else _located(document.database, folder),
         user="" if document.user is None else _located(document.user, folder),
         password=None if document.password is None else _located(document.password, folder),
@@ -64,7 +64,7 @@ def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
         or (Tls.DISABLE if is_file or (isinstance(host, str) and is_loopback(host)) else Tls.VERIFY_FULL),
         options=ConnectionOptions(**dict(document.options)),
         fetch_size=document.fetch_size,
-        schemas=document.schemas or (("main",) if is_file else ("public",)),
+        schemas=document.schemas or _schemas(document),
         unlisted=document.unlisted,
         exclude=document.exclude,
         parallel=Parallel(**dict(document.parallel)),
@@ -135,6 +135,13 @@ def _located(value: Any, folder: Path) -> Any:
     if isinstance(value, FileReference):
         return Reference("file", str(absolute(value.file, folder)))
     return value
+
+
+def _schemas(document: written.SourceDocument) -> tuple[str, ...]:
+    """Where tables are looked for if nothing is said; a database that only a reference names has its schemas written beside it."""
+    if document.dialect in SCHEMA_IS_DATABASE and isinstance(document.database, str):
+        return (document.database,)
+    return ("main",) if document.dialect in FILES else ("public",)
 
 
 def _file(value: Any, folder: Path) -> Any:

@@ -7,10 +7,13 @@ from importlib.metadata import entry_points
 
 GROUP = "incremental_assets.dialects"
 """Entry points under which another package offers a dialect of its own."""
-BUILT_IN = ("postgresql", "sqlite")
+BUILT_IN = ("postgresql", "sqlite", "mariadb")
 FILES = ("sqlite",)
 """Those whose `database` is a file: they have no host, no user and no password."""
-PLANNED = ("mysql", "mariadb", "sqlserver", "oracle")
+SCHEMA_IS_DATABASE = ("mariadb",)
+"""Those that have no schemas within a database: what they call so is the database itself."""
+_PORTS = {"mariadb": 3306}
+PLANNED = ("mysql", "sqlserver", "oracle")
 
 _ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite"}
 """Other beginnings of a URL that people know."""
@@ -35,6 +38,11 @@ def checked_dialect(name: str) -> str:
     if near := get_close_matches(name, BUILT_IN, n=1):
         raise ValueError(f"did you mean `{near[0]}`?")
     raise ValueError(f"there is no dialect {name!r}; use {known}, or install the package that brings it")
+
+
+def port_of(name: str) -> int:
+    """Where its servers listen unless they are told otherwise."""
+    return _PORTS.get(name, 5432)
 
 
 def dialect_of_scheme(scheme: str) -> str:

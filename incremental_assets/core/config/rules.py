@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.config import delete_rules
-from incremental_assets.core.config.dialects import FILES
+from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
 from incremental_assets.core.config.document import (
     CursorDocument,
     DefaultsDocument,
@@ -100,6 +100,11 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
     if source.tls is Tls.DISABLE and isinstance(source.host, str) and not is_loopback(source.host):
         yield ("tls",), NO_TLS
     yield from _place_mistakes(source)
+    if source.dialect in SCHEMA_IS_DATABASE and source.schemas is None and not isinstance(source.database, str):
+        yield (
+            ("schemas",),
+            f"a schema of {source.dialect} is a database, whose name is not known before the reference is followed; write it as `schemas: [name]`",
+        )
     if source.schemas and len(set(source.schemas)) < len(source.schemas):
         yield ("schemas",), "a schema may appear once in the list; remove the repetition"
     if source.exclude and source.unlisted == "ignore":

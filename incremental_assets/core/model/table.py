@@ -42,6 +42,7 @@ class Arrival(StrEnum):
     FOREIGN = "foreign"
     MATERIALIZED = "materialized"
     VIEW = "view"
+    UNTRACKED = "untracked"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -13,6 +13,7 @@ _ARRIVALS = {
     Arrival.SUBSCRIPTION: "its rows come by a logical subscription, with the stamps and numbers of another server, which commits them later",
     Arrival.FOREIGN: "it is a foreign table, or a part of it is, and the transactions of the other server cannot be seen",
     Arrival.MATERIALIZED: "it is a materialized view, and its rows appear at a REFRESH, with older stamps",
+    Arrival.UNTRACKED: "its engine keeps transactions untracked, or has none, so that a read may show half of what a statement writes",
     Arrival.VIEW: "it is a view, and its rows may appear by a change in another table, with older stamps",
 }
 

@@ -50,6 +50,10 @@ class Words:
     """A type that takes a value which Spark's does not."""
     bad: str
     """That value."""
+    text: str = "text"
+    """A type for texts that may stand in a key."""
+    defaults: str = "DEFAULT VALUES"
+    """What an INSERT says of a row that brings nothing itself."""
 
 
 class World(Protocol):
@@ -177,7 +181,7 @@ def test_a_schema_that_is_not_there_is_named(probe: SqlProbe) -> None:
 def test_names_are_never_more_than_names(world: World, probe: SqlProbe, spark: SparkSession) -> None:
     world.execute(
         f'CREATE TABLE "we""ird; DROP TABLE x" ("select ""a""" {world.words.numbered}, "o\'clock" {world.words.stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP)',
-        'INSERT INTO "we""ird; DROP TABLE x" DEFAULT VALUES',
+        f'INSERT INTO "we""ird; DROP TABLE x" {world.words.defaults}',
     )
     spec = spec_of(world, 'we"ird; DROP TABLE x', Cursor("o'clock", world.words.stamps))
     assert [row[0] for row in rows_of(spark, world, planned(probe, spec))] == [1]

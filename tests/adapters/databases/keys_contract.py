@@ -106,23 +106,23 @@ def test_what_the_source_has_deleted_is_found_by_hashes_of_any_key(
     monkeypatch.setattr(gone, "FEW", few)
     stamp = world.words.stamp
     world.execute(
-        f"CREATE TABLE lines (code text NOT NULL, day date NOT NULL, no bigint NOT NULL, updated_at {stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP, "
+        f"CREATE TABLE parcels (code {world.words.text} NOT NULL, day date NOT NULL, no bigint NOT NULL, updated_at {stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP, "
         "PRIMARY KEY (code, day, no))",
         *(
-            f"INSERT INTO lines (code, day, no) VALUES ('{code}', '{day}', {number})"
+            f"INSERT INTO parcels (code, day, no) VALUES ('{code}', '{day}', {number})"
             for code in ("a", "A", "a,b", "", "ü1:", "~", "it''s")
             for day in ("2024-02-29", "1969-12-31")
             for number in (-1, 0, 2**62)
         ),
     )
-    spec = spec_of(world, "lines")
+    spec = spec_of(world, "parcels")
     copy = copied(spark, tmp_path, world, spec)
     with keys_of(world, spec) as source:
         assert gone_keys(copy, source) == frozenset()
     world.execute(
-        "DELETE FROM lines WHERE code = 'a,b' AND no = -1",
-        "DELETE FROM lines WHERE code = 'it''s' AND day = '1969-12-31' AND no = 0",
-        "UPDATE lines SET code = 'B' WHERE code = 'A' AND day = '2024-02-29' AND no = 0",
+        "DELETE FROM parcels WHERE code = 'a,b' AND no = -1",
+        "DELETE FROM parcels WHERE code = 'it''s' AND day = '1969-12-31' AND no = 0",
+        "UPDATE parcels SET code = 'B' WHERE code = 'A' AND day = '2024-02-29' AND no = 0",
     )
     with keys_of(world, spec) as source:
         found = gone_keys(copy, source)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
+from incremental_assets.adapters.databases.file_part import FilePart
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.rows import key_text, row_hash
@@ -36,8 +38,8 @@ class FileReader:
         yield session.read.parquet(str(numbers.handle)).toDF(*plan.spec.shape.names, *FLAGS)
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """None: its rows come as a file."""
-        return None
+        """One: the file that the snapshot has left."""
+        return (FilePart.of(Path(numbers.handle), plan.spec),)
 
     def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
         """In a transaction of its own."""

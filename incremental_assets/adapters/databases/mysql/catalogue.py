@@ -1,0 +1,100 @@
+"""What the server's catalogue says of the tables that this user may read. A schema is a database of the server."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from incremental_assets.adapters.databases.mysql.connect import Connection, Text
+from incremental_assets.adapters.databases.mysql.types import spark_type
+from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
+from incremental_assets.core.model.table import Sequence as Numbers
+
+_FOREIGN = ("FEDERATED", "CONNECT", "SPIDER")
+_TABLES = """
+SELECT table_schema, table_name, table_type, engine, IF(table_type = 'VIEW', '', table_comment), COALESCE(table_rows, 0), COALESCE(data_length, 0)
+FROM information_schema.tables
+WHERE table_schema IN ({}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND (%s = '' OR table_name = BINARY %s)
+ORDER BY table_schema, table_name
+"""
+_COLUMNS = """
+SELECT table_schema, table_name, column_name, column_type, is_nullable, column_comment, extra FROM information_schema.columns
+WHERE table_schema IN ({}) AND (%s = '' OR table_name = BINARY %s) ORDER BY table_schema, table_name, ordinal_position
+"""
+_KEYS = """
+SELECT table_schema, table_name, index_name, column_name FROM information_schema.statistics
+WHERE non_unique = 0 AND table_schema IN ({}) AND (%s = '' OR table_name = BINARY %s) ORDER BY table_schema, table_name, index_name, seq_in_index
+"""
+_SCHEMAS = "SELECT schema_name FROM information_schema.schemata WHERE schema_name IN ({})"
+
+Keys = Mapping[str, tuple[str, ...]]
+
+
+def read_catalogue(
+    connection: Connection, source: str, schemas: Sequence[str], name: str = ""
+) -> tuple[TableShape, ...]:
+    """Every table and view of the schemas, or only those of one name."""
+    columns: dict[tuple[Text, Text], list[tuple[Text, ...]]] = defaultdict(list)
+    for schema, table, *column in _ask(connection, _COLUMNS, schemas, name):
+        columns[schema, table].append(tuple(column))
+    keys: dict[tuple[Text, Text], dict[str, tuple[str, ...]]] = defaultdict(dict)
+    for schema, table, index, column_name in _ask(connection, _KEYS, schemas, name):
+        before = keys[schema, table].get(str(index), ())
+        keys[schema, table][str(index)] = (*before, str(column_name))
+    return tuple(
+        _shape(TableId(source, str(schema), str(table)), tuple(rest), columns[schema, table], keys[schema, table])
+        for schema, table, *rest in _ask(connection, _TABLES, schemas, name)
+    )
+
+
+def missing_schemas(connection: Connection, schemas: Sequence[str]) -> tuple[str, ...]:
+    """Those that the server does not have, or that this user may not see."""
+    there = {name for (name,) in connection.rows(_SCHEMAS.format(_marks(schemas)), schemas)}
+    return tuple(schema for schema in schemas if schema not in there)
+
+
+def _shape(table: TableId, rest: tuple[Text, ...], declared: Sequence[tuple[Text, ...]], keys: Keys) -> TableShape:
+    kind, engine, comment, rows, size = rest
+    columns = tuple(_column(table, each) for each in declared)
+    filled = {column.name for column in columns if not column.nullable}
+    primary = keys.get("PRIMARY", ())
+    return TableShape(
+        id=table,
+        columns=columns,
+        primary_key=primary if filled.issuperset(primary) else (),
+        # NULLs are not equal to each other.
+        unique_keys=tuple(key for index, key in keys.items() if index != "PRIMARY" and filled.issuperset(key)),
+        comment=comment or "",
+        rows=int(rows or 0),
+        bytes=int(size or 0),
+        arrivals=_arrivals(kind, engine),
+    )
+
+
+def _column(table: TableId, declared: tuple[Text, ...]) -> Column:
+    name, kind, nullable, comment, extra = (each or "" for each in declared)
+    numbered = "auto_increment" in extra.lower()
+    return Column(
+        name,
+        kind,
+        *spark_type(kind),
+        nullable == "YES",
+        comment,
+        sequence=Numbers(f"AUTO_INCREMENT of {table.name}") if numbered else None,
+    )
+
+
+def _arrivals(kind: Text, engine: Text) -> tuple[Arrival, ...]:
+    if kind == "VIEW":
+        return (Arrival.VIEW,)
+    if (engine or "").upper() in _FOREIGN:
+        return (Arrival.FOREIGN,)
+    return () if engine == "InnoDB" else (Arrival.UNTRACKED,)
+
+
+def _ask(connection: Connection, sql: str, schemas: Sequence[str], name: str) -> list[tuple[Text, ...]]:
+    return connection.rows(sql.format(_marks(schemas)), (*schemas, name, name)) if schemas else []
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("%s" for _ in values)

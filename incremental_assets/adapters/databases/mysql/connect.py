@@ -1,0 +1,150 @@
+"""A connection: its deadlines, its TLS, and the session settings under which a value always prints the same."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import pymysql
+from pymysql.cursors import SSCursor
+
+from incremental_assets.adapters.databases.dialect import Address
+
+Value = str | int
+Text = str | None
+
+UTC = "+00:00"
+"""As the server takes it: names of zones are known to it only where somebody has loaded them."""
+_SETTINGS = (
+    # The modes of the server or of a user would change what a backslash, a quote or a zero date means.
+    "SET SESSION sql_mode = '', time_zone = '+00:00', sql_auto_is_null = 0, net_write_timeout = 600",
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    "SET SESSION TRANSACTION READ ONLY",
+)
+
+
+class Connection:
+    """One connection in autocommit, which only reads. Values come as the server prints them."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._line = _reached(address)
+        # From here on the line has the server's own deadlines: a question may take as long as it is allowed to.
+        self._driver = pymysql.connections.Connection(
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            password=address.password,
+            database=address.database,
+            charset="utf8mb4",
+            autocommit=True,
+            use_unicode=False,
+            conv=dict(pymysql.converters.encoders),  # encoders alone: nothing is decoded
+            read_timeout=_seconds(address.connect_timeout),
+            write_timeout=_seconds(address.socket_timeout),
+            program_name="incremental-assets",
+            defer_connect=True,
+            **_tls(address),
+        )
+        try:
+            self._driver.connect(self._line)
+            self._driver._read_timeout = _seconds(address.statement_timeout + address.socket_timeout)
+            for statement in _SETTINGS:
+                self.execute(statement)
+            self.limit(address.statement_timeout)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def number(self) -> int:
+        """Of the connection, as the server's own lists show it."""
+        return int(self._driver.thread_id())
+
+    def limit(self, duration: timedelta | None) -> None:
+        """How long a statement may take; None: for ever."""
+        self.execute(f"SET SESSION max_statement_time = {0 if duration is None else _seconds(duration)}")
+
+    def execute(self, sql: str, values: Sequence[Value] = ()) -> None:
+        """A statement without an answer."""
+        with self._driver.cursor() as cursor:
+            cursor.execute(sql, tuple(values))
+
+    def rows(self, sql: str, values: Sequence[Value] = ()) -> list[tuple[Text, ...]]:
+        """All of an answer, as texts."""
+        with self._driver.cursor() as cursor:
+            cursor.execute(sql, tuple(values))
+            return [tuple(None if each is None else each.decode() for each in row) for row in cursor.fetchall()]
+
+    def row(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...]:
+        """The one row of an answer."""
+        (found,) = self.rows(sql, values)
+        return found
+
+    def batches(self, sql: str, values: Sequence[Value], size: int) -> Iterator[Sequence[tuple[bytes | None, ...]]]:
+        """An answer of any length, as it arrives; nothing else can be asked before its end."""
+        cursor = self._driver.cursor(SSCursor)
+        try:
+            cursor.execute(sql, tuple(values))
+            while batch := cursor.fetchmany(size):
+                yield batch
+        except BaseException:
+            # Whoever gives up would otherwise wait until the rest has arrived.
+            self.close()
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is asked in the block is answered from one view of every InnoDB table."""
+        self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        try:
+            yield
+        finally:
+            # Where the connection is lost, the transaction went with it.
+            with suppress(pymysql.Error):
+                self.execute("ROLLBACK")
+
+    def abort(self) -> None:
+        """From another thread: whatever waits for an answer fails at once."""
+        with suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Without a word to the server, which may no longer listen."""
+        self._driver._force_close()
+        self._line.close()
+
+
+def _reached(address: Address) -> socket.socket:
+    """A line that notices when the other side is gone."""
+    try:
+        line = socket.create_connection((address.host, address.port), address.connect_timeout.total_seconds())
+    except OSError as error:
+        raise pymysql.OperationalError(pymysql.constants.CR.CR_CONN_HOST_ERROR, str(error)) from None
+    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    silence = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+    silence["TCP_USER_TIMEOUT"] = 1000 * _seconds(address.socket_timeout)
+    for name, value in silence.items():
+        if hasattr(socket, name):
+            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return line
+
+
+def _tls(address: Address) -> dict[str, Any]:
+    """Authorities are those of the system, and those that SSL_CERT_FILE names."""
+    if address.tls == "disable":
+        return {"ssl_disabled": True}
+    context = ssl.create_default_context()
+    context.check_hostname = address.tls == "verify-full"
+    if address.tls == "require":
+        context.verify_mode = ssl.CERT_NONE
+    return {"ssl": context}
+
+
+def _seconds(duration: timedelta) -> int:
+    return max(1, round(duration.total_seconds()))

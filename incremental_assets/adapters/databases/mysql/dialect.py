@@ -1,0 +1,38 @@
+"""MariaDB 10.6 and later. What needs a driver is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from incremental_assets.adapters.databases.dialect import Address, Connections, Dialect, Reader
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+
+
+class MySQL:
+    """Implements `databases.dialect.Dialect`: it opens nothing and keeps nothing."""
+
+    name = "mariadb"
+    java_package = ""
+
+    def connections(self, address: Address) -> Connections:
+        """Through PyMySQL."""
+        from incremental_assets.adapters.databases.mysql.session import Connections as Opened
+
+        return Opened(address)
+
+    def reader(self, address: Address) -> Reader:
+        """Through files that the snapshot leaves."""
+        from incremental_assets.adapters.databases.mysql.reader import FileReader
+
+        return FileReader(address)
+
+    def missing_sql(
+        self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
+    ) -> str:
+        """The user, its grants, and the indexes of the cursors."""
+        from incremental_assets.adapters.databases.mysql.doctor import missing_sql
+
+        return missing_sql(address, wanted, facts, whole)
+
+
+DIALECT: Dialect = MySQL()

@@ -1,0 +1,136 @@
+"""What `doctor` asks the server, and the SQL that an administrator runs to mend what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pymysql
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.sql import identifier, relation
+from incremental_assets.adapters.databases.mysql.zone import server_zone
+from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted
+
+_SERVER = "SELECT VERSION(), CURRENT_USER(), @@global.time_zone, @@system_time_zone, UTC_TIMESTAMP(6)"
+_CURES = Cures(unseen_transactions="grant PROCESS, by which the transactions of other users can be seen")
+_PRIVILEGES = "SELECT privilege_type FROM information_schema.user_privileges"
+_ON_TABLES = """
+SELECT privilege_type FROM information_schema.table_privileges WHERE table_schema = %s AND table_name = %s
+UNION SELECT privilege_type FROM information_schema.schema_privileges WHERE %s LIKE table_schema
+"""
+_REPLICA = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'system user' AND command <> 'Daemon'"
+_TABLE = """
+SELECT table_type, COALESCE(table_rows, 0), COALESCE(data_length, 0), COALESCE(create_options, '') LIKE '%%partitioned%%'
+FROM information_schema.tables WHERE table_schema = %s AND table_name = %s
+"""
+_INDEXED = """
+SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND column_name = %s AND seq_in_index = 1
+"""
+_STAMPED = """
+SELECT (SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = %s AND table_name = %s AND column_name = %s
+        AND (column_default LIKE '%%current_timestamp%%' OR extra LIKE '%%current_timestamp%%' OR extra LIKE '%%auto_increment%%'))
+     + (SELECT COUNT(*) FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s AND action_timing = 'BEFORE')
+"""
+_WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "DROP"))
+
+
+def read_facts(connection: Connection, wanted: Sequence[Wanted]) -> SourceFacts:
+    """The server as this user finds it, with one entry per wanted table, in their order."""
+    version, user, zone, machine, clock = connection.row(_SERVER)
+    privileges = {name for (name,) in connection.rows(_PRIVILEGES) if name}
+    return SourceFacts(
+        version=version,
+        user=user,
+        encoding="UTF8",
+        is_superuser="SUPER" in privileges,
+        sees_transactions=sees_transactions(connection),
+        tracks_activities=True,
+        says_which=True,
+        is_replica=connection.row(_REPLICA)[0] != "0",
+        zone=server_zone(zone, machine),
+        clock=datetime.fromisoformat(clock).replace(tzinfo=UTC),
+        tables=tuple(_facts(connection, each, privileges) for each in wanted),
+        cures=_CURES,
+    )
+
+
+def sees_transactions(connection: Connection) -> bool:
+    """Asked for, as the privilege may come by a role, which the list of privileges does not show."""
+    try:
+        connection.rows("SELECT 1 FROM information_schema.innodb_trx LIMIT 1")
+    except pymysql.OperationalError:
+        return False
+    return True
+
+
+def missing_sql(
+    address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
+) -> str:
+    """Statements for an administrator, without any password; empty when nothing is missing. Without facts, everything that a new user needs."""
+    user = _account(address.user if facts is None else facts.user)
+    lines: list[str] = []
+    if facts is None:
+        lines += [
+            f"CREATE USER {user} ACCOUNT LOCK;",
+            f"-- then give it a password and let it in: ALTER USER {user} IDENTIFIED BY '…' ACCOUNT UNLOCK",
+        ]
+    if facts is None or not facts.sees_transactions:
+        lines.append(f"GRANT PROCESS ON *.* TO {user};")
+    unknown = tuple(whole) if facts is None else ()
+    lines += [f"GRANT SELECT ON {identifier(schema)}.* TO {user};" for schema in unknown]
+    tables = (
+        [TableFacts(each, exists=True) for each in wanted]
+        if facts is None
+        else [each for each in facts.tables if each.exists]
+    )
+    lines += [
+        f"GRANT SELECT ON {relation(each.wanted.table)} TO {user};"
+        for each in tables
+        if not each.readable and each.wanted.table.schema not in unknown
+    ]
+    lines += [
+        f"REVOKE INSERT, UPDATE, DELETE, DROP ON {relation(each.wanted.table)} FROM {user};"
+        for each in tables
+        if each.writable and facts and not facts.is_superuser
+    ]
+    lines += [
+        f"CREATE INDEX {identifier(f'{each.wanted.table.name}_{column}')} ON {relation(each.wanted.table)} ({identifier(column)});"
+        for each in tables
+        for column in each.unindexed
+    ]
+    return "\n".join(lines).replace("%%", "%")
+
+
+def _facts(connection: Connection, wanted: Wanted, privileges: set[str]) -> TableFacts:
+    place = (wanted.table.schema, wanted.table.name)
+    found = connection.rows(_TABLE, place)
+    if not found:
+        return TableFacts(wanted)
+    kind, rows, size, partitioned = found[0]
+    granted = privileges | {name for (name,) in connection.rows(_ON_TABLES, (*place, wanted.table.schema)) if name}
+    is_table = kind != "VIEW"
+    return TableFacts(
+        wanted=wanted,
+        exists=True,
+        usable=True,
+        readable=True,
+        writable=is_table and not _WRITES.isdisjoint(granted),
+        unindexed=tuple(
+            column for column in wanted.cursors if is_table and connection.row(_INDEXED, (*place, column))[0] == "0"
+        ),
+        unstamped=is_table
+        and bool(wanted.cursors)
+        and connection.row(_STAMPED, (*place, wanted.cursors[0], *place))[0] == "0",
+        rows=int(rows or 0),
+        bytes=int(size or 0),
+        partitioned=partitioned == "1",
+    )
+
+
+def _account(name: str) -> str:
+    """A user with the host from which it comes; `%` where none is named."""
+    user, _, host = name.partition("@")
+    quoted = [part.replace("'", "''") for part in (user, host or "%")]
+    return f"'{quoted[0]}'@'{quoted[1]}'"

@@ -1,0 +1,175 @@
+"""What is asked of the rows of a window: how many, the highest, a digest of what they hold, and the hashes that Spark computes of its copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
+from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.sql import (
+    EVERY,
+    Condition,
+    beyond,
+    cursor_of,
+    effective,
+    either,
+    has_cursor,
+    identifier,
+    inside,
+    relation,
+    without_cursor,
+)
+from incremental_assets.adapters.databases.mysql.types import travel
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import Column, NullPolicy, TableSpec
+from incremental_assets.core.model.window import Window, merge
+
+
+def end(connection: Connection, spec: TableSpec, function: str) -> CursorValue | None:
+    """The smallest (`MIN`) or the largest (`MAX`) cursor of a table."""
+    there = has_cursor(spec)
+    (found,) = connection.row(
+        f"SELECT {function}({effective(spec)}) FROM {relation(spec.id)} WHERE {there.sql}", there.values
+    )
+    return value_of(spec, found)
+
+
+def without(connection: Connection, spec: TableSpec) -> int:
+    """Rows without a cursor."""
+    missing = without_cursor(spec)
+    (found,) = connection.row(f"SELECT COUNT(*) FROM {relation(spec.id)} WHERE {missing.sql}", missing.values)
+    return int(found)
+
+
+def fingerprint(connection: Connection, spec: TableSpec, window: Window) -> Fingerprint:
+    """Rows carry no versions, so that it is of what they hold."""
+    rows = inside(spec, window, nulls=cursor_of(spec).nulls is not NullPolicy.SKIP)
+    texts = ", ".join(f"COALESCE({travel(column).printed}, '{NULL}')" for column in spec.columns)
+    there = has_cursor(spec)
+    sql = (
+        f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), COALESCE(SUM({_number(_joined(texts))}), 0) "
+        f"FROM {relation(spec.id)} WHERE {rows.sql}"
+    )
+    count, highest, digest = connection.row(sql, (*there.values, *rows.values))
+    value = value_of(spec, highest)
+    return Fingerprint(window.lower, int(count), value.text if value else None, digest)
+
+
+def oldest(connection: Connection, spec: TableSpec, window: Window, above: CursorValue) -> str | None:
+    """The smallest cursor of a window above a value, as the server prints it."""
+    rows = inside(spec, window, nulls=False) & beyond(spec, ">", above)
+    sql = f"SELECT MIN({effective(spec)}) FROM {relation(spec.id)} WHERE {rows.sql}"
+    found: str | None = connection.row(sql, rows.values)[0]
+    return found
+
+
+def measure(connection: Connection, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    """Rows and hash of each window, of rows that could have landed, in one snapshot."""
+    return tuple(_measure(connection, spec, window) for window in windows)
+
+
+def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
+    """A whole SELECT: the key's canonical text, or the row's hash where there is no key, and the row's hash."""
+    rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
+    return Condition(
+        f"SELECT {_key(spec)}, {row_hash(spec.columns)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values
+    )
+
+
+def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition | None:
+    """A whole SELECT: the keys of rows that cannot land; None where there is no key, or where Spark holds every value."""
+    landable = _landable(spec)
+    if not spec.key or landable == EVERY:
+        return None
+    rows = _inside(spec, windows) & Condition(f"NOT ({landable.sql})")
+    return Condition(f"SELECT {_key(spec)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
+
+
+def key_texts_sql(spec: TableSpec) -> str:
+    """A whole SELECT: the canonical text of each key; one with a part that is NULL, or that Spark cannot hold, is in no copy."""
+    columns = _key_columns(spec)
+    whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]
+    fit = [f"NOT COALESCE({test}, FALSE)" for column in columns if (test := travel(column).unfit)]
+    return f"SELECT {_row_text(columns)} FROM {relation(spec.id)} WHERE {' AND '.join([*whole, *fit])}"
+
+
+def row_hash(columns: Sequence[Column]) -> str:
+    """SQL for the first 60 bits of the MD5 of the row's canonical text: see `databases/measure.py`."""
+    return _number(_row_text(columns))
+
+
+def value_of(spec: TableSpec, found: str | None) -> CursorValue | None:
+    """As the server prints it."""
+    kind = cursor_of(spec).type
+    if found is None:
+        return None
+    if kind is CursorType.DATE:
+        # A datetime may be followed by its days.
+        return CursorValue.parse(kind, found[:10])
+    return CursorValue.parse(kind, found + ("Z" if kind is CursorType.TIMESTAMP else ""))
+
+
+def _measure(connection: Connection, spec: TableSpec, window: Window) -> Measure:
+    rows = _inside(spec, (window,)) & _landable(spec) & _unmarked(spec)
+    sql = f"SELECT COUNT(*), COALESCE(SUM({row_hash(spec.columns)}), 0) FROM {relation(spec.id)} WHERE {rows.sql}"
+    count, total = connection.row(sql, rows.values)
+    return Measure(window, int(count), total)
+
+
+def _inside(spec: TableSpec, windows: Sequence[Window]) -> Condition:
+    """A row without a cursor lies in no window but the one that is open on both sides."""
+    if not spec.is_incremental or not windows:
+        return EVERY
+    return either(_part(spec, window) for window in merge(windows))
+
+
+def _part(spec: TableSpec, window: Window) -> Condition:
+    is_whole = window.lower is None and window.upper is None
+    return inside(spec, window, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
+
+
+def _landable(spec: TableSpec) -> Condition:
+    """Rows of which Spark can hold every value."""
+    unfit = [f"COALESCE({test}, FALSE)" for column in spec.columns if (test := travel(column).unfit)]
+    return Condition(f"NOT ({' OR '.join(unfit)})") if unfit else EVERY
+
+
+def _unmarked(spec: TableSpec) -> Condition:
+    """Rows of which the source does not say itself that they are gone, where such rows leave the copy."""
+    deletes = spec.deletes
+    if not deletes.drops_marked:
+        return EVERY
+    column = next(each for each in spec.columns if each.name == deletes.column)
+    if deletes.value is None:
+        return Condition(f"{identifier(column.name)} IS NULL")
+    way = travel(column)
+    text = way.canonical if column.spark_type == "boolean" else f"CONVERT({way.select} USING utf8mb4)"
+    return Condition(f"NOT COALESCE(BINARY {text} = BINARY %s, FALSE)", (deletes.value,))
+
+
+def _key(spec: TableSpec) -> str:
+    if not spec.key:
+        return f"CAST({row_hash(spec.columns)} AS CHAR)"
+    columns = _key_columns(spec)
+    if len(columns) == 1 and columns[0].spark_type == "string":
+        return f"COALESCE(CONVERT({travel(columns[0]).select} USING utf8mb4), '{NULL}')"
+    return _row_text(columns)
+
+
+def _key_columns(spec: TableSpec) -> list[Column]:
+    by_name = {column.name: column for column in spec.columns}
+    return [by_name[name] for name in spec.key]
+
+
+def _row_text(columns: Sequence[Column]) -> str:
+    return _joined(", ".join(f"COALESCE({travel(column).canonical}, '{NULL}')" for column in columns))
+
+
+def _joined(texts: str) -> str:
+    return f"CONCAT_WS('{SEPARATOR}', {texts})"
+
+
+def _number(text: str) -> str:
+    return f"CAST(CONV(LEFT(MD5({text}), 15), 16, 10) AS UNSIGNED)"

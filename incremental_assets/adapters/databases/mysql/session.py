@@ -1,0 +1,151 @@
+"""Connections to a server, which are opened when they are asked for and only ever read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from incremental_assets.adapters.databases.apart import apart
+from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
+from incremental_assets.adapters.databases.mysql import questions
+from incremental_assets.adapters.databases.mysql.bound import take_bound
+from incremental_assets.adapters.databases.mysql.catalogue import missing_schemas, read_catalogue
+from incremental_assets.adapters.databases.mysql.connect import Connection
+from incremental_assets.adapters.databases.mysql.doctor import read_facts
+from incremental_assets.adapters.databases.mysql.errors import explained
+from incremental_assets.adapters.databases.mysql.keys import ReadKeys
+from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.plan import SyncPlan
+
+_Found = TypeVar("_Found")
+
+
+class Session:
+    """Implements `databases.dialect.Session` on one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+        """Every table and view that this user may read; the server does not show the others."""
+        return read_catalogue(self._connection, source, schemas)
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those that the server does not have, or does not show."""
+        return missing_schemas(self._connection, schemas)
+
+    def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
+        """None: the server hides tables and columns, and no rows."""
+        return set()
+
+    def bound(self, specs: Sequence[TableSpec]) -> Bound:
+        """The clock, and since when somebody may be writing."""
+        return take_bound(self._connection)
+
+    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The largest cursor of each table."""
+        return _numbered(specs, lambda index: (questions.end(self._connection, specs[index], "MAX"),), alone=alone)
+
+    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The smallest cursor of each table."""
+        return _numbered(specs, lambda index: (questions.end(self._connection, specs[index], "MIN"),), alone=alone)
+
+    def fingerprints(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
+    ) -> dict[int, Fingerprint]:
+        """Of what the rows of each window hold."""
+        specs = {index: spec for index, (spec, _) in wanted.items()}
+        return _numbered(specs, lambda index: (questions.fingerprint(self._connection, *wanted[index]),), alone=alone)
+
+    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
+        """Seconds since the oldest of the stamps."""
+        specs = {index: each.spec for index, each in unread.items()}
+        return _numbered(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
+
+    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
+        """Partitions are not looked at one by one."""
+        return [() for _ in tables]
+
+    def lowest_of_members(
+        self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """Of none."""
+        return {}
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window."""
+        with self._connection.snapshot():
+            return questions.measure(self._connection, spec, windows)
+
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
+        """Read in one statement, which sees one view."""
+        yield ReadKeys(self._connection, spec)
+
+    def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
+        """What `doctor` must know."""
+        return read_facts(self._connection, wanted)
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
+        """One read transaction, whose rows lie in a file until the block ends."""
+        return open_snapshot(self._connection, plan)
+
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """Never asked for: its rows are read while they are counted."""
+        raise NotImplementedError
+
+    def _age(self, unread: Unread, clock: datetime) -> float | None:
+        found = questions.oldest(self._connection, unread.spec, unread.window, unread.above)
+        if found is None:
+            return None
+        is_instant = unread.spec.cursor is not None and unread.spec.cursor.type is CursorType.TIMESTAMP
+        zone = UTC if is_instant else ZoneInfo(unread.zone)
+        return (clock - datetime.fromisoformat(found).replace(tzinfo=zone)).total_seconds()
+
+
+class Connections:
+    """Implements `databases.dialect.Connections`. Each session has a connection of its own: nothing that was set or asked lasts into the next."""
+
+    shares_snapshots = False
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def explained(self, table: TableId | None = None) -> AbstractContextManager[None]:
+        """Turns whatever the driver raises inside into an error of the family."""
+        return explained(self._address, table)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A connection of its own."""
+        with self.explained():
+            connection = Connection(self._address)
+        try:
+            with this_process.cancelling(connection.abort):
+                yield Session(connection)
+        finally:
+            connection.close()
+
+
+def _numbered(specs: Mapping[int, TableSpec], ask: Callable[[int], tuple[_Found]], *, alone: bool) -> dict[int, _Found]:
+    """One table after the other; of several, one that fails is left out."""
+    found: dict[int, _Found] = {}
+    for index, spec in specs.items():
+        answer = ask(index) if alone else apart(spec, partial(ask, index))
+        found |= {index: answer[0]} if answer else {}
+    return found
