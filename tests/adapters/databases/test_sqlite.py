@@ -212,5 +212,5 @@ def test_the_rows_that_were_added_last_tell_how_a_stamp_goes(world: File) -> Non
 def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("these are no tables" * 100)
-    with pytest.raises(contract.SourceUnreachable, match="no SQLite file"):
+    with pytest.raises(contract.SourceUnreachable, match="not a SQLite file"):
         SqlProbe(Address("sqlite", "", 0, str(other), "", "", schemas=("main",)), "shop").catalogue()
