@@ -26,6 +26,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.target import Commit
 from tests.adapters.reading import loaded
 from tests.adapters.source import READER, Source, planned
+from tests.conformance.test_idle import jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -337,3 +338,21 @@ def test_a_first_load_goes_straight_into_files_of_the_target_in_parts_of_one_sna
     assert copy.lake.measure(spec, whole)() == copy.probe.measure(spec, whole)
     files = list(Path(copy.lake._lake, "shop", "public", "orders").glob("*.parquet"))
     assert len(files) == 3
+
+
+@pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND, Strategy.FULL_REFRESH])
+def test_a_tick_of_a_table_that_has_landed_is_two_jobs(
+    source: Source, spark: SparkSession, tmp_path: Path, strategy: Strategy
+) -> None:
+    copy = Copy(source, spark, tmp_path / "lake")
+    source.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, n int, note text)",
+        "INSERT INTO orders SELECT g, g FROM generate_series(1, 100) g",
+    )
+    cursor = None if strategy is Strategy.FULL_REFRESH else NUMBER
+    spec = source.spec("orders", cursor, key=("id",), strategy=strategy, key_enforced=True)
+    copy.sync(spec)
+    source.execute("UPDATE orders SET note = 'new', n = n + 100 WHERE id <= 10")
+    before = jobs(spark)
+    copy.sync(spec)
+    assert jobs(spark) - before == 2

@@ -104,3 +104,22 @@ def test_workers_without_this_package_are_not_asked_again(
             work.run(HERE, Number(1))
     assert jobs == [1]
     assert "install incremental-assets in the Python environment of the cluster's machines" in caplog.text
+
+
+def test_a_large_unit_is_a_job_of_its_own_for_which_no_other_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def job(session: object, units: Sequence[tuple[str, Number]]) -> list[tuple[bool, int]]:
+        if any(unit.size for _, unit in units):
+            begun.set()
+            assert gate.wait(10)
+        return [(True, apply(unit)) for _, unit in units]
+
+    monkeypatch.setattr(tasks, "_job", job)
+    work = Tasks(lambda: None)  # type: ignore[arg-type, return-value]
+    with ThreadPoolExecutor(1) as pool:
+        large = pool.submit(work.run_all, HERE, [Number(1, 40 * MIB), Number(2, 40 * MIB)])
+        assert begun.wait(10)
+        assert work.run(HERE, Number(3)) == 6
+        gate.set()
+        assert large.result(10) == [2, 4]

@@ -6,6 +6,7 @@ import importlib
 import logging
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incremental_assets.adapters.spark.error_text import words
@@ -22,6 +23,8 @@ _SHARE_BYTES = 32 * 2**20
 """Of units, at least, before they are spread over more tasks."""
 _TASK_BYTES = 2**20
 """What a unit costs beside its bytes, expressed in bytes."""
+_ALONE_BYTES = 64 * 2**20
+"""From here on units are a job of their own at once: others would wait for it, and it for the one that is at work."""
 _TASKS = 2
 """Of several units, at least."""
 
@@ -68,7 +71,12 @@ class Tasks:
 
     def run_all(self, module: str, units: Sequence[Unit]) -> list[Any]:
         """The same of several units, side by side; what the first one that fails raises is raised when all have ended."""
-        return self._together.ask([(module, unit) for unit in units])
+        asked = [(module, unit) for unit in units]
+        if sum(unit.size for unit in units) < _ALONE_BYTES:
+            return self._together.ask(asked)
+        answers: list[Future[Any]] = [Future() for _ in asked]
+        self._play(list(zip(asked, answers, strict=True)))
+        return [answer.result() for answer in answers]
 
     def _play(self, taken: Round[tuple[str, Unit], Any]) -> None:
         if self._lacking:

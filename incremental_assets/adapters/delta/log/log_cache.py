@@ -16,6 +16,8 @@ from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 
 _TABLES = 1024
 """Kept at the most; the one that was looked at longest ago goes first."""
+_COMMITS = 64
+"""Whose words are kept; older ones are read again where somebody asks."""
 _NEWEST = 2**63 - 1
 _Stamp = tuple[int, int, int]
 
@@ -102,6 +104,7 @@ def _advanced(path: str, seen: Seen, until: int) -> Seen:
             break
         state.apply(actions)
         state.version = following
+        infos.pop(following - _COMMITS, None)
         infos[following] = next((each["commitInfo"] for each in actions if "commitInfo" in each), {})
     return Seen(state, infos)
 
