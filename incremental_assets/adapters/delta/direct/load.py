@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.arrow_staging import counting_of
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
-from incremental_assets.adapters.delta.confirmed import too_late
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.direct.landing_unit import Columns
 from incremental_assets.adapters.delta.direct.load_task import Loaded, LoadUnit
 from incremental_assets.adapters.delta.direct.marked_file import removed
+from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import log_cache
-from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
-from incremental_assets.core.errors import Overtaken, StageBroken
+from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Snapshot
@@ -75,13 +72,17 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
         raise NotDirect(str(why)) from why
     counts = LoadCounts(sum(each.rows for each in loaded), sum(each.future for each in loaded))
     adds = [add for each in loaded for add in each.adds]
+    now = time.time_ns() // 1_000_000
+    actions: list[Mapping[str, Any]] = [{"remove": removed(each, now)} for each in state.files.values()]
+    actions += [{"add": each} for each in adds]
+    version = NextVersion(path, state, note, _info(adds, counts.rows), actions, [each["path"] for each in adds])
     if counts.rows != snapshot.rows:
-        _discard(path, adds)
+        version.discard()
         raise StageBroken(
             f"{plan.spec.id}: {counts.rows} rows were read where the source counts {snapshot.rows} in the same snapshot; "
             "nothing was written, run the sync again, and report it if it stays"
         )
-    _commit(path, plan, state, note, adds)
+    version.commit(plan.spec)
     return counts
 
 
@@ -96,40 +97,11 @@ def _table(path: str, plan: SyncPlan, snapshot: Snapshot, version: int) -> LogSt
     return state
 
 
-def _commit(path: str, plan: SyncPlan, state: LogState, note: CommitMetadata, adds: list[Any]) -> None:
-    now = time.time_ns() // 1_000_000
-    if state.sequences.get(note.app_id, -1) >= note.seq:
-        _discard(path, adds)
-        raise too_late(plan.spec)
-    metrics = {
-        "numFiles": len(adds),
-        "numOutputRows": sum(json.loads(each["stats"])["numRecords"] for each in adds),
-        "numOutputBytes": sum(each["size"] for each in adds),
-    }
-    info = {
-        "timestamp": now,
+def _info(adds: list[Mapping[str, Any]], rows: int) -> dict[str, Any]:
+    metrics = {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": sum(each["size"] for each in adds)}
+    return {
         "operation": "WRITE",
         "operationParameters": {"mode": "Overwrite"},
-        "readVersion": state.version,
-        "isolationLevel": "Serializable",
         "isBlindAppend": False,
         "operationMetrics": {name: str(value) for name, value in metrics.items()},
-        "userMetadata": note.to_json(),
-        "engineInfo": ENGINE,
     }
-    transaction = {"appId": note.app_id, "version": note.seq, "lastUpdated": now}
-    actions = [{"commitInfo": info}, {"txn": transaction}]
-    actions += [{"remove": removed(each, now)} for each in state.files.values()]
-    actions += [{"add": each} for each in adds]
-    if not put_if_absent(path, state.version + 1, actions):
-        _discard(path, adds)
-        raise Overtaken(
-            f"{path}: another writer changed this table while sequence {note.seq} was being written, so nothing of it landed; run the sync again"
-        )
-    checkpoint_if_due(path, state.version + 1, state.checkpoint, state.properties)
-
-
-def _discard(path: str, adds: list[Any]) -> None:
-    """Files that no version names."""
-    for each in adds:
-        (Path(path) / each["path"]).unlink(missing_ok=True)

@@ -1,0 +1,57 @@
+"""The version of a table after the one that was read: committed by us, or by nobody of us."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.confirmed import too_late
+from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
+from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.core.errors import Overtaken
+from incremental_assets.core.model.table import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class NextVersion:
+    """What is committed. `info`: what the history shows beside what every commit of ours says; `files`: those that this version alone names."""
+
+    path: str
+    state: LogState
+    note: CommitMetadata
+    info: Mapping[str, Any]
+    actions: Sequence[Mapping[str, Any]]
+    files: Sequence[str]
+
+    def commit(self, table: TableSpec) -> None:
+        """Whatever another writer has done meanwhile is an obstacle: nothing is assumed to be harmless. Raises CommitMissing, Overtaken."""
+        note, version = self.note, self.state.version + 1
+        if self.state.sequences.get(note.app_id, -1) >= note.seq:
+            self.discard()
+            raise too_late(table)
+        now = time.time_ns() // 1_000_000
+        about = {
+            "timestamp": now,
+            "readVersion": self.state.version,
+            "isolationLevel": "Serializable",
+            "userMetadata": note.to_json(),
+            "engineInfo": ENGINE,
+        }
+        transaction = {"appId": note.app_id, "version": note.seq, "lastUpdated": now}
+        said = [{"commitInfo": about | dict(self.info)}, {"txn": transaction}]
+        if not put_if_absent(self.path, version, [*said, *self.actions]):
+            self.discard()
+            raise Overtaken(
+                f"{self.path}: another writer changed this table while sequence {note.seq} was being written, so nothing of it landed; run the sync again"
+            )
+        checkpoint_if_due(self.path, version, self.state.checkpoint, self.state.properties)
+
+    def discard(self) -> None:
+        """Remove the files. Of a process that dies before it can do this, VACUUM removes them."""
+        for name in self.files:
+            (Path(self.path) / name).unlink(missing_ok=True)
