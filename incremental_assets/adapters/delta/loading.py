@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from pyspark.sql import Observation
 
@@ -45,22 +46,24 @@ def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: 
             f"{spec.id}: {written} rows were written where the source counts {snapshot.rows} in the same snapshot; "
             "they got no position, so that the next sync replaces them; run it again, and report it if it stays"
         )
-    sentences = warnings(plan, future)
+    sentences = warnings(plan, future())
     return Batch(plan.commit_ids.batch_id, written, digest="", warnings=sentences, in_target=True), done.version
 
 
-def _written(tasks: Tasks, of: direct.Load, present: Present, changes: Difference) -> int:
-    """By tasks, else by Spark's writer; gives the rows past the source's clock."""
+def _written(tasks: Tasks, of: direct.Load, present: Present, changes: Difference) -> Callable[[], int]:
+    """By tasks, else by Spark's writer. Gives the rows past the source's clock: of a write that Delta has skipped, Spark would never tell."""
     plan, spec = of.plan, of.plan.spec
     if not changes and can_stage(spec):
         try:
-            return direct.load(tasks, present.path, of).future
+            done = direct.load(tasks, present.path, of)
         except NotDirect as why:
             _log.debug("%s: this load is Spark's: %s", spec.id, why)
+        else:
+            return lambda: done.future
     frame = of.snapshot.frame
     check_types(spec, frame)
     counted = Observation()
     rows = shaped(plan, frame.observe(counted, count_future(plan).alias(own("future"))), present, changes)
     to = Write(present.path, of.note, overwrites=True, evolves=bool(changes), rows_per_file=of.rows_per_file)
     write(rows, to)
-    return int(counted.get[own("future")])
+    return lambda: int(counted.get[own("future")])
