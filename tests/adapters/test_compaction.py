@@ -17,7 +17,7 @@ from incremental_assets.core.model.compaction import How, compaction
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.report import RowCounts
-from tests.adapters.batches import APP, Desk, table
+from tests.adapters.batches import APP, Desk, Row, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +47,12 @@ def landed(desk: Desk) -> State:
     return desk.previous
 
 
+OTHERS: list[Row] = [(11, "x", 5), (12, "y", 5), (13, "z", 5)]
+
+
 def some_files(desk: Desk) -> None:
-    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    # A table of which half is replaced would be written anew, as one file.
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), *OTHERS])
     desk.land(ORDERS, [(2, "B", 30), (3, "c", 30)])
     assert files(desk) > 1
 
@@ -79,15 +83,15 @@ def test_with_every_tick_cared_for_the_files_stay_few_and_the_rows_are_those_of_
 def test_a_file_that_is_not_small_keeps_its_own_range_of_keys_and_none_is_made_larger_than_the_target(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SMALL", 4_000)
-    monkeypatch.setattr(upkeep, "TARGET", 4_000)
+    monkeypatch.setattr(upkeep, "SMALL", 5_000)
+    monkeypatch.setattr(upkeep, "TARGET", 5_000)
     desk.land(ORDERS, [(number, f"{number:x}" * 30, 1) for number in range(2000)])
     large = desk.lake.layout(ORDERS).sizes
-    assert min(large) > 4_000
+    assert min(large) > 5_000
     for number in range(4):
         desk.land(ORDERS, [(5000 + number, "new", number)])
     small = sorted(desk.lake.layout(ORDERS).sizes)[:4]
-    assert sum(small[:2]) < 4_000 < sum(small[:3])
+    assert sum(small[:2]) < 5_000 < sum(small[:3])
     desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
     after = desk.lake.layout(ORDERS).sizes
 
@@ -116,7 +120,7 @@ def test_the_commit_is_ours_and_carries_the_latest_state_and_the_next_sync_lands
     assert (found.state, found.seq, found.foreign) == (desk.previous, 2, "")
     assert files(desk) == 1
     assert desk.land(ORDERS, [(1, "A", 40), (3, "c", 30)]).rows == RowCounts(read=2, updated=1, unchanged=1)
-    assert desk.rows(ORDERS) == [(1, "A", 40), (2, "B", 30), (3, "c", 30)]
+    assert desk.rows(ORDERS) == sorted([(1, "A", 40), (2, "B", 30), (3, "c", 30), *OTHERS], key=str)
 
 
 def test_what_another_hand_did_before_is_still_told_after_it(desk: Desk) -> None:
@@ -150,9 +154,9 @@ def test_a_file_alone_stays_as_it_is_and_that_is_said(desk: Desk) -> None:
 def test_what_looks_like_a_variable_in_a_name_stays_what_it_is(desk: Desk) -> None:
     """Spark replaces `${env:NAME}` in its settings, of which the note of such a commit is one."""
     hostile = table("${env:HOME} bigint, at bigint", key=("${env:HOME}",))
-    desk.land(hostile, [(1, 10)])
+    desk.land(hostile, [(1, 10), (3, 5), (4, 5)])
     desk.land(hostile, [(2, 20)])
-    assert desk.rows(hostile) == [(1, 10), (2, 20)]
+    assert desk.rows(hostile) == [(1, 10), (2, 20), (3, 5), (4, 5)]
     desk.lake.compact(hostile, How.GATHER, "run", landed(desk))
     note = commits(desk, hostile)[0].note
     assert note is not None

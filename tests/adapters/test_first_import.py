@@ -11,6 +11,7 @@ PROGRAM = """
 import sys
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.spark.tasks import Tasks
+from types import SimpleNamespace
 
 def session():
     sys.exit(f"asked first: {{'pyspark' not in sys.modules}}")
@@ -23,7 +24,7 @@ def session():
     "call",
     [
         "DeltaLake('/nowhere', session).fence(None, None, None)",
-        "Tasks(session).run('math', None)",
+        "Tasks(session).run('math', SimpleNamespace(size=0))",
     ],
 )
 def test_the_session_is_asked_for_before_spark_is_imported(call: str) -> None:

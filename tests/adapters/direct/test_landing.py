@@ -162,7 +162,7 @@ def test_a_batch_whose_task_is_killed_lands_by_spark(desk: Desk, monkeypatch: py
         desk.spark.range(1).mapInArrow(lambda _: os._exit(9), "id long").collect()
 
     desk.land(ORDERS, FIRST)
-    monkeypatch.setattr(Tasks, "run", killed)
+    monkeypatch.setattr("incremental_assets.adapters.spark.tasks._job", killed)
     assert desk.land(ORDERS, [(1, "b", 30)]).rows.updated == 1
     assert commits(desk, ORDERS) == ["ours: WRITE", "Spark: WRITE"]
 
