@@ -552,7 +552,7 @@ def test_a_table_of_somebody_else_is_left_alone(desk: Desk) -> None:
     found = desk.lake.inspect(EVENTS, None)
     assert found is not None
     assert (found.app_id, found.seq, found.state) == ("", -1, None)
-    with pytest.raises(TargetChanged, match="another table"):
+    with pytest.raises(TargetChanged, match="is not the one that this run was planned for"):
         desk.land(EVENTS, [(1, "a", 10)])
     assert desk.spark.read.format("delta").load(desk.path(EVENTS)).count() == 3
 

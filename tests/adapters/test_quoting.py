@@ -33,7 +33,7 @@ def test_an_identifier_never_ends_before_its_name_does() -> None:
         quoted = identifier(name)
         assert re.fullmatch(r'"(?:[^"]|"")+"', quoted)
         assert quoted[1:-1].replace('""', '"') == name
-    with pytest.raises(ValueError, match="no name"):
+    with pytest.raises(ValueError, match="is not a name"):
         identifier("a\x00b")
 
 

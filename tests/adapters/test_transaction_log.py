@@ -272,8 +272,8 @@ def test_counts_of_a_table_written_anew_follow_from_how_many_rows_it_had(
     [
         (12, 8, "holds 8 rows of a batch of 7"),
         (12, 6, "holds 6 rows of a batch of 7"),
-        (18, 7, "left 11 of 10 rows as they were, beside a batch of 7"),
-        (9, 7, "left 2 of 10 rows as they were, beside a batch of 7"),
+        (18, 7, "left 11 of 10 rows as they were, with a batch of 7"),
+        (9, 7, "left 2 of 10 rows as they were, with a batch of 7"),
     ],
 )
 def test_a_table_written_anew_holds_its_batch_and_no_more_rows_than_it_had(output: int, landed: int, told: str) -> None:
