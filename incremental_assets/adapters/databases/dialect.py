@@ -129,9 +129,6 @@ class Session(Protocol):
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One snapshot, held open until the block ends. Raises SourceRefused if the table is no longer the planned one."""
 
-    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
-        """One snapshot for several plans, whose numbers it tells one by one; what one of them raises leaves it to the others."""
-
 
 @runtime_checkable
 class Foreseeing(Protocol):
@@ -158,6 +155,14 @@ class Timekeeping(Protocol):
 
     def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
         """Of each table's rows that were written last how long after their stamp they were committed; None where nothing tells."""
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """A session whose snapshot may serve several tables; asked where `Connections.shares_snapshots`."""
+
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
+        """One snapshot for several plans, whose numbers it tells one by one; what one of them raises leaves it to the others."""
 
 
 class Connections(Protocol):

@@ -14,6 +14,7 @@ from incremental_assets.adapters.databases.dialect import (
     Foreseeing,
     Numbers,
     Session,
+    Sharing,
     Timekeeping,
 )
 from incremental_assets.adapters.databases.explained_keys import ExplainedKeys
@@ -139,6 +140,8 @@ class SqlProbe:
     @contextmanager
     def _shared_snapshot(self) -> Iterator[Ask]:
         with self._connections.session() as session, ExitStack() as held:
+            if not isinstance(session, Sharing):
+                raise TypeError("a session of connections that share snapshots has one to share")
             with self._connections.explained():
                 ask = held.enter_context(session.shared_snapshot())
 

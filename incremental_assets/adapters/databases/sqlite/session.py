@@ -139,10 +139,6 @@ class Session:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
 
-    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
-        """Never asked for: its rows are read while they are counted."""
-        raise NotImplementedError
-
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)
         return None if found is None else (clock - utc(found)).total_seconds()
