@@ -228,7 +228,7 @@ def _second_sync_notes(story: Story) -> list[Shown]:
     if deleted:
         notes.append(
             Note(
-                f"Deletes are not followed yet: the rows deleted in the source were left out of the comparison in {deleted}.",
+                f"The demo does not follow deletes: the rows deleted in the source were left out of the comparison in {deleted}.",
                 "warn",
             )
         )
