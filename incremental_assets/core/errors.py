@@ -8,7 +8,7 @@ IncrementalAssetsError
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown,
 │                       ZoneDisputed                                             exit 1
-├── look at the data    StageBroken, CommitMissing                               exit 1
+├── look at the data    StageBroken, ContractBroken, CommitMissing               exit 1
 └── stop and decide     Refused (exit 3), SourceExchanged, TargetChanged,
                         TermsChanged, SchemaChanged, CheckpointsTooNew           exit 1
 
@@ -245,6 +245,10 @@ class ZoneDisputed(IncrementalAssetsError):
 
 class StageBroken(IncrementalAssetsError):
     """What was staged is not what the source showed."""
+
+
+class ContractBroken(IncrementalAssetsError):
+    """Rows, or the table as a whole, are not what its contract says."""
 
 
 class LakeRefused(IncrementalAssetsError):

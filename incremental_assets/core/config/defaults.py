@@ -8,6 +8,7 @@ from typing import Any
 
 from incremental_assets.core.config import document as written
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
+from incremental_assets.core.config.contracts import contract_of
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, port_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
@@ -25,7 +26,7 @@ from incremental_assets.core.config.settings import (
     Tls,
     is_loopback,
 )
-from incremental_assets.core.config.validate import Checked, CheckedSource
+from incremental_assets.core.config.validate import Checked, CheckedSource, CheckedTable
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.identifiers import parse_table
@@ -43,13 +44,13 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         path=path,
         lake=resolved_lake(settings.lake, path.parent),
         checkpoints=resolved_checkpoints(settings.checkpoints, path.parent),
-        sources=tuple(_source(source, path.parent) for source in checked.sources),
+        sources=tuple(_source(source, path) for source in checked.sources),
         spark=SparkConfig(remote=settings.spark.remote or "auto", master=settings.spark.master),
     )
 
 
-def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
-    document, defaults = checked.document, checked.document.defaults
+def _source(checked: CheckedSource, file: Path) -> SourceConfig:
+    document, defaults, folder = checked.document, checked.document.defaults, file.parent
     is_file = document.dialect in FILES
     host = "" if document.host is None else _located(document.host, folder)
     return SourceConfig(
@@ -80,12 +81,13 @@ def _source(checked: CheckedSource, folder: Path) -> SourceConfig:
             reconciliation=defaults.reconciliation.severity,
             compact=defaults.maintenance.compact,
         ),
-        tables=tuple(_table(table.document, document, table.line) for table in checked.tables),
+        tables=tuple(_table(table, document, file) for table in checked.tables),
         line=checked.line,
     )
 
 
-def _table(document: written.TableDocument, around: written.SourceDocument, line: int) -> TableConfig:
+def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> TableConfig:
+    document = table.document
     schema, name = parse_table(document.table)
     strategy, cursor, defaults = strategy_of(document), document.cursor, around.defaults
     written_here = document.model_fields_set
@@ -113,7 +115,8 @@ def _table(document: written.TableDocument, around: written.SourceDocument, line
         reconciliation=chosen("reconciliation").severity,
         compact=chosen("maintenance").compact,
         deletes=IGNORED if traits_of(strategy).overwrites else _deletes(chosen("deletes")),
-        line=line,
+        contract=contract_of(document, file, table.line),
+        line=table.line,
     )
 
 

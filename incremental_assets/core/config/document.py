@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
+from incremental_assets.core.config.contract_document import ContractDocument
 from incremental_assets.core.config.dialects import checked_dialect, known_dialects
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
@@ -37,6 +38,7 @@ from incremental_assets.core.config.scalars import (
 )
 from incremental_assets.core.config.settings import Compact, Tls
 from incremental_assets.core.config.shorthand import Shorthand
+from incremental_assets.core.model.contract import OnBreach
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
@@ -169,6 +171,17 @@ class TableDocument(DefaultsDocument):
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
     history: Annotated[Literal["none"], only_present_value("none", "history")] = "none"
+    contract: Annotated[
+        ContractDocument | None,
+        Field(description="What a row must hold to land: a pandera model as `module:Class`, or rules per column."),
+    ] = None
+    on_breach: Annotated[
+        OnBreach, Field(description="Rows that break the contract: kept apart, or nothing lands, or they land too.")
+    ] = OnBreach.QUARANTINE
+    max_fraction: Annotated[
+        Fraction | None,
+        Field(description="If more of the rows that a sync reads break the contract, a person decides."),
+    ] = None
 
 
 TableEntry = Annotated[

@@ -11,11 +11,12 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from incremental_assets.core.config import document as written
+from incremental_assets.core.config.contract_document import ColumnRulesDocument
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.yaml_source import Document, Path
 from incremental_assets.core.errors import Problem
 
-_NOT_YET = ("history", "contract", "columns")
+_NOT_YET = ("history", "columns")
 _OTHER_WORDS = {
     "safety_lag": "lookback",
     "incremental_safety_lag": "lookback",
@@ -121,6 +122,8 @@ def _models(path: Path) -> tuple[type[BaseModel], ...]:
             return (written.SourceDocument,)
         case (*_, int(), _):
             return (written.TableDocument,)
+        case (*_, "contract", str(), _):
+            return (ColumnRulesDocument,)
         case (*_, parent, _):
             return _KEYS_OF.get(str(parent), (EnvReference, FileReference))
     return ()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from incremental_assets.core.config.contracts import typed_contract
 from incremental_assets.core.config.settings import SourceConfig, TableConfig, unlisted_table
 from incremental_assets.core.config.terms import takes_unlisted
 from incremental_assets.core.errors import (
@@ -110,7 +111,7 @@ def gone(table: TableId) -> TableMissing:
 
 
 def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
-    """One table. Raises ColumnMissing, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
+    """One table. Raises ColumnMissing, ConfigurationError, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
     if not shape.readable:
         raise SourceRefused(
             f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
@@ -152,6 +153,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         evolve=config.schema_changes == "evolve",
         pii=config.pii,
         deletes=config.deletes,
+        contract=None if config.contract is None else typed_contract(config.contract, shape),
     )
     check_names(spec)
     return spec

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.config import delete_rules
+from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
 from incremental_assets.core.config.document import (
     CursorDocument,
@@ -82,6 +83,7 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
         yield ("primary_key",), "a column may appear once in the key; remove the repetition"
     yield from freshness_mistakes(table.freshness)
     yield from delete_rules.plain_mistakes(table.deletes)
+    yield from contract_mistakes(table)
 
 
 def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
+from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
@@ -116,6 +117,7 @@ class TableConfig:
     reconciliation: Severity = Severity.ERROR
     compact: Compact = Compact.AUTO
     deletes: Deletes = IGNORED
+    contract: Contract | None = None
     line: int = 0
 
     def id(self, source: str) -> TableId:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
@@ -164,6 +165,7 @@ class TableSpec:
     pii: tuple[str, ...] = ()
     """Columns whose values are never shown."""
     deletes: Deletes = IGNORED
+    contract: Contract | None = None
 
     @property
     def id(self) -> TableId:

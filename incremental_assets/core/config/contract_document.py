@@ -1,0 +1,61 @@
+"""A contract as it is written: the name of a pandera model, or rules per column."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
+
+from incremental_assets.core.config.scalars import Column, Strict, Text
+
+_MODEL = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"this is no regular expression: {error}") from None
+    return text
+
+
+def _model_name(text: str) -> str:
+    if not re.fullmatch(_MODEL, text, re.ASCII):
+        raise ValueError("write `module:Class`, or rules per column as in {email: {nullable: false}}")
+    return text
+
+
+ConstantText = Annotated[
+    str, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}], "examples": [0]})
+]
+
+
+class ColumnRulesDocument(Strict):
+    """What each value of one column must be."""
+
+    nullable: Annotated[bool, Field(description="Whether the column may be NULL.")] = True
+    unique: Annotated[bool, Field(description="No two rows of one sync have the same value.")] = False
+    matches: Annotated[
+        Text | None, AfterValidator(_pattern), Field(description="A regular expression, from the text's beginning.")
+    ] = None
+    ge: Annotated[ConstantText | None, Field(description="At least.")] = None
+    gt: Annotated[ConstantText | None, Field(description="More than.")] = None
+    le: Annotated[ConstantText | None, Field(description="At most.")] = None
+    lt: Annotated[ConstantText | None, Field(description="Less than.")] = None
+    isin: Annotated[tuple[ConstantText, ...] | None, Field(min_length=1, description="One of these.")] = None
+    notin: Annotated[tuple[ConstantText, ...] | None, Field(min_length=1, description="None of these.")] = None
+    min_length: Annotated[int | None, Field(ge=0, description="Characters of a text, at least.")] = None
+    max_length: Annotated[int | None, Field(ge=0, description="Characters of a text, at most.")] = None
+
+
+ContractDocument = Annotated[
+    Annotated[
+        Text,
+        AfterValidator(_model_name),
+        WithJsonSchema({"type": "string", "pattern": f"^{_MODEL}$", "examples": ["contracts.shop:Customers"]}),
+        Tag("model"),
+    ]
+    | Annotated[dict[Column, ColumnRulesDocument], Field(min_length=1), Tag("rules")],
+    Discriminator(lambda value: "rules" if isinstance(value, dict) else "model"),
+]

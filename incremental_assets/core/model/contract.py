@@ -1,0 +1,57 @@
+"""What a row must hold to land: rules of the user's own, in a pandera model or written out in the configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+
+
+class OnBreach(StrEnum):
+    """What becomes of a row that breaks its contract."""
+
+    QUARANTINE = "quarantine"
+    """It is kept in quarantine, the others land, and the copy keeps the last version of it that landed."""
+    FAIL = "fail"
+    """Nothing lands."""
+    WARN = "warn"
+    """It lands, and is told of."""
+
+
+Constant = bool | int | float | Decimal | date | datetime | str
+"""What a value is compared with, in the column's own type once that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRules:
+    """The rules of one column. None, or what is the default, is no rule."""
+
+    column: str
+    nullable: bool = True
+    unique: bool = False
+    """Within the rows that one sync reads."""
+    matches: str | None = None
+    """A regular expression, from the beginning of the text."""
+    ge: Constant | None = None
+    gt: Constant | None = None
+    le: Constant | None = None
+    lt: Constant | None = None
+    isin: tuple[Constant, ...] | None = None
+    notin: tuple[Constant, ...] | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A model (`module:Class`) or rules, and what a row that breaks them comes to."""
+
+    model: str = ""
+    rules: tuple[ColumnRules, ...] = ()
+    on_breach: OnBreach = OnBreach.QUARANTINE
+    max_fraction: float | None = None
+    """Of the rows that one sync reads: if more of them break the contract, a person decides."""
+    file: str = ""
+    """The configuration; modules are looked for in its folder too."""
+    line: int = 0

@@ -1,0 +1,127 @@
+"""Contracts in the configuration: as written, and in the types of the columns that they judge."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.core.config import load as config
+from incremental_assets.core.config.resolve import resolve
+from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.errors import ColumnMissing, ConfigurationError
+from incremental_assets.core.model.contract import ColumnRules, Contract, OnBreach
+from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape
+
+HEAD = """
+lake: ./lake
+checkpoints: sqlite:///c.db
+sources:
+  shop:
+    dialect: postgresql
+    host: localhost
+    database: shop
+    user: reader
+    tables:
+"""
+
+
+def table(folder: Path, lines: str) -> TableConfig:
+    file = folder / "sources.yaml"
+    file.write_text(HEAD + lines, encoding="utf-8")
+    (source,) = config.load(file).sources
+    (found,) = source.tables
+    return found
+
+
+def shape(**types: str) -> TableShape:
+    columns = tuple(Column(name, kind, kind, Fidelity.EXACT) for name, kind in types.items())
+    return TableShape(TableId("shop", "public", "orders"), columns)
+
+
+def test_a_contract_in_full_keeps_its_rules_and_its_place(tmp_path: Path) -> None:
+    found = table(
+        tmp_path,
+        '      - table: public.orders\n        contract: {email: {nullable: false, matches: "^[^@]+@", unique: true}, '
+        "total: {ge: 0}, status: {isin: [new, paid]}}\n        max_fraction: 0.1\n",
+    )
+    assert found.contract == Contract(
+        rules=(
+            ColumnRules("email", nullable=False, unique=True, matches="^[^@]+@"),
+            ColumnRules("total", ge="0"),
+            ColumnRules("status", isin=("new", "paid")),
+        ),
+        max_fraction=0.1,
+        file=str(tmp_path / "sources.yaml"),
+        line=11,
+    )
+
+
+def test_a_model_is_named_by_module_and_class(tmp_path: Path) -> None:
+    found = table(
+        tmp_path, "      - table: public.orders\n        contract: contracts.shop:Orders\n        on_breach: fail\n"
+    )
+    assert found.contract is not None
+    assert (found.contract.model, found.contract.on_breach) == ("contracts.shop:Orders", OnBreach.FAIL)
+
+
+def test_a_table_without_a_contract_has_none(tmp_path: Path) -> None:
+    assert table(tmp_path, "      - table: public.orders\n").contract is None
+
+
+def test_constants_get_the_type_of_their_column(tmp_path: Path) -> None:
+    found = table(
+        tmp_path,
+        "      - table: public.orders\n        contract: {id: {gt: 0}, total: {ge: 0.10}, day: {lt: 2030-01-01}, at: {ge: 2020-01-01T00:00:00Z}, "
+        "paid: {isin: [true]}, rate: {le: 1.5}, status: {notin: [1]}}\n",
+    )
+    spec = resolve(
+        found,
+        shape(
+            id="bigint",
+            total="decimal(10,2)",
+            day="date",
+            at="timestamp",
+            paid="boolean",
+            rate="double",
+            status="string",
+        ),
+    )
+    assert spec.contract is not None
+    assert spec.contract.rules == (
+        ColumnRules("id", gt=0),
+        ColumnRules("total", ge=Decimal("0.10")),
+        ColumnRules("day", lt=date(2030, 1, 1)),
+        ColumnRules("at", ge=datetime(2020, 1, 1, tzinfo=UTC)),
+        ColumnRules("paid", isin=(True,)),
+        ColumnRules("rate", le=1.5),
+        ColumnRules("status", notin=("1",)),
+    )
+
+
+def test_a_column_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    found = table(tmp_path, "      - table: public.orders\n        contract: {emial: {nullable: false}}\n")
+    with pytest.raises(ColumnMissing, match="the contract column 'emial' does not exist; choose one of: email"):
+        resolve(found, shape(email="string"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "cure"),
+    [
+        ("{ge: many}", "int", "write a whole number to compare it with"),
+        ("{ge: soon}", "date", "write a day like 2024-01-31"),
+        ("{ge: 2020-01-01T00:00:00Z}", "timestamp_ntz", "a moment without a zone"),
+        ("{isin: [yes]}", "boolean", "write true or false"),
+        ("{matches: a}", "int", "`matches` is for texts"),
+        ("{ge: 1}", "boolean", "`ge` compares what has an order"),
+        ("{isin: [1]}", "binary", "`isin` cannot be written for it; use a pandera model"),
+    ],
+)
+def test_a_rule_that_does_not_fit_its_column_is_a_mistake_of_the_file(
+    tmp_path: Path, rule: str, kind: str, cure: str
+) -> None:
+    found = table(tmp_path, f"      - table: public.orders\n        contract: {{x: {rule}}}\n")
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(found, shape(x=kind))
+    assert str(caught.value).startswith(f"{tmp_path / 'sources.yaml'}:11: 'contract: x': the column is {kind}")
+    assert cure in str(caught.value)
