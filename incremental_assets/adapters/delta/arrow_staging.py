@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.databases.dialect import ReadPart
-from incremental_assets.adapters.delta.staged import Staged, whole_keys
-from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, StageUnit
+from incremental_assets.adapters.delta.staged import Breaches, Staged, whole_keys
+from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, StageUnit, Trial
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.batch import KeyRange
+from incremental_assets.core.model.contract import OnBreach
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -41,16 +43,32 @@ def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: s
     spec, folder = plan.spec, Path(path)
     own_folder(folder)
     types, counting = tuple(column.spark_type for column in spec.columns), counting_of(plan)
+    contract = trial_of(spec)
+    if contract is not None and len(parts) > 1 and contract.judge.unique:
+        from incremental_assets.adapters.delta.contracted import Joined
+
+        parts = (Joined(tuple(parts)),)
     files = [folder / f"part-{place:05d}-{uuid.uuid4().hex}.parquet" for place in range(len(parts))]
     # A task that a cluster plays twice leaves a file of its own, which nobody reads.
     units = [
-        StageUnit(part, types, counting, str(file.with_name(f".{file.name}")))
+        StageUnit(part, types, counting, str(file.with_name(f".{file.name}")), contract)
         for part, file in zip(parts, files, strict=True)
     ]
     counted: list[StagedPart] = tasks.run_all(_TASK, units)
     for unit, file in zip(units, files, strict=True):
         Path(unit.file).rename(file)
     return _together(spec, counted)
+
+
+def trial_of(spec: TableSpec) -> Trial | None:
+    """What a table's contract asks of a task; None without one. Raises ConfigurationError, ContractBroken."""
+    if spec.contract is None:
+        return None
+    # Only here: a table without a contract does not wait for pandas.
+    from incremental_assets.adapters.contracts.packing import judge_of
+
+    judge = judge_of(spec)
+    return None if judge is None else Trial(judge, holds=spec.contract.on_breach is OnBreach.QUARANTINE)
 
 
 def counting_of(plan: SyncPlan) -> Counting:
@@ -98,6 +116,11 @@ def _together(spec: TableSpec, counted: Sequence[StagedPart]) -> Staged:
         gone=0,
         future=sum(each.future for each in counted),
         keys=tuple(ranges),
+        held=sum(each.held for each in counted),
+        breaches=Breaches(
+            sum(each.broken for each in counted),
+            tuple(sum((each.rules for each in counted), Counter[str]()).most_common()),
+        ),
     )
 
 

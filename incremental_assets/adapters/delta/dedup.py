@@ -97,7 +97,8 @@ def leaving(session: SparkSession, plan: SyncPlan, staged: str, path: str, *, un
     lands, target = column(OPERATION) == Operation.PUT.value, session.read.format("delta").load(path)
     matches = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
     whole = all_of(column(name).isNotNull() for name in spec.key)
-    goes = ~lands & whole & column(REJECT_REASON).isNotNull() if unfit else ~lands & whole
+    goes = whole & (column(OPERATION) == Operation.GONE.value)
+    goes = goes & column(REJECT_REASON).isNotNull() if unfit else goes
     gone = batch.where(goes).alias(BATCH).join(batch.where(lands).alias(TARGET), on=matches, how="left_anti")
     if spec.trusts_key and spec.cursor is not None:
         matches = matches & ~_may_be_newer(plan)

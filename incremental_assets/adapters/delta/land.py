@@ -74,8 +74,9 @@ def _leaving(session: SparkSession, delivery: Delivery, staged: str, path: str) 
         unfit = dedup.leaving(session, plan, staged, path, unfit=True).count()
         return unfit, unfit
     gone = dedup.leaving(session, plan, staged, path).count()
-    if not (gone and batch.gone and batch.rejected):
-        return gone, gone if batch.rejected else 0
+    unfit = batch.rejected - batch.held
+    if not (gone and batch.gone and unfit):
+        return gone, gone if unfit else 0
     return gone, dedup.leaving(session, plan, staged, path, unfit=True).count()
 
 

@@ -11,14 +11,19 @@ from pyspark.sql import functions as sf
 from incremental_assets.adapters.delta.commit import Write, write
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.delta.staging import as_text
 from incremental_assets.adapters.delta.target_table import opened, prepare
 from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import (
     AT,
     BATCH,
+    HELD,
+    OPERATION,
     RAW,
     REJECT_COLUMN,
     REJECT_REASON,
+    RESOLUTION,
+    RESOLVED_AT,
     RUN_ID,
     SEQ,
     TARGET,
@@ -26,7 +31,7 @@ from incremental_assets.adapters.spark.own_names import (
 )
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import CommitMissing
-from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.batch import Batch, Operation
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import Fidelity, TableSpec
@@ -34,6 +39,8 @@ from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
 _SUFFIX = "/quarantine"
 """After the table's own app id."""
+MARKS = ((HELD, "boolean"), (RESOLVED_AT, "timestamp"), (RESOLUTION, "string"))
+"""Of a table with a contract."""
 _TEXTS = own("texts")
 _CONTENT = own("content")
 _COPY = own("copy")
@@ -59,7 +66,9 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
         sf.lit(commit_ids.seq).cast("bigint").alias(SEQ),
         sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     )
-    evolves = any(name.lower() not in there for name in rows.columns)
+    if spec.contract is not None:
+        marked = marked.withColumns({name: sf.lit(None).cast(kind) for name, kind in MARKS if name != HELD})
+    evolves = any(name.lower() not in there for name in marked.columns)
     write(marked, Write(path, note, evolves=evolves))
     after = opened(session, path, spec, columns=columns, app_id=app_id)
     if not any(commit.note and commit.note.batch_id == commit_ids.batch_id for commit in after.commits(log.version)):
@@ -79,21 +88,28 @@ def _names(log: TableLog | None, commit_ids: CommitIds) -> tuple[str, int]:
 def _rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[str, str]) -> DataFrame:
     """The source's values as the texts that the source gave, under the spelling that the quarantine has."""
     bad = read_staged(session, staged, spec).where(column(REJECT_REASON).isNotNull())
-    texts = bad.select(
-        sf.from_json(column(RAW), "map<string,string>").alias(_TEXTS), column(REJECT_REASON), column(REJECT_COLUMN)
-    )
+    texts = bad.withColumn(_TEXTS, sf.from_json(column(RAW), "map<string,string>"))
+    held = column(OPERATION) == Operation.HELD.value
+    # A row that is held has its values, and no text of the source.
     values = [
-        sf.try_element_at(sf.col(_TEXTS), sf.lit(name)).alias(there.get(name.lower(), name))
-        for name in spec.shape.names
+        sf.when(held, as_text(found))
+        .otherwise(sf.try_element_at(sf.col(_TEXTS), sf.lit(found.name)))
+        .alias(there.get(found.name.lower(), found.name))
+        for found in spec.columns
     ]
-    return texts.select(*values, column(REJECT_REASON), column(REJECT_COLUMN))
+    # NULL where it is not, as in the rows of an earlier release.
+    marks = [sf.when(held, held).alias(HELD)] if spec.contract is not None or HELD in there else []
+    return texts.select(*values, column(REJECT_REASON), column(REJECT_COLUMN), *marks)
 
 
 def _fresh(rows: DataFrame, target: DataFrame) -> DataFrame:
     """The rows that the target does not hold, each as often as it holds too few of it: two rows of one key, or of none, are two."""
     alone = Window.partitionBy(_CONTENT).orderBy(sf.lit(0))
-    batch = rows.withColumn(_CONTENT, _content(rows.columns, rows)).withColumn(_COPY, sf.row_number().over(alone))
-    kept = target.groupBy(_content(rows.columns, target).alias(_CONTENT)).agg(sf.count("*").alias(_KEPT))
+    texts = [name for name in rows.columns if name != HELD]
+    batch = rows.withColumn(_CONTENT, _content(texts, rows)).withColumn(_COPY, sf.row_number().over(alone))
+    if RESOLVED_AT in target.columns:
+        target = target.where(column(RESOLVED_AT).isNull())
+    kept = target.groupBy(_content(texts, target).alias(_CONTENT)).agg(sf.count("*").alias(_KEPT))
     held = (column(_CONTENT, BATCH) == column(_CONTENT, TARGET)) & (column(_COPY, BATCH) <= column(_KEPT, TARGET))
     return batch.alias(BATCH).join(kept.alias(TARGET), on=held, how="left_anti")
 
@@ -108,4 +124,5 @@ def _content(names: Sequence[str], frame: DataFrame) -> Column:
 def _as_texts(spec: TableSpec) -> tuple[SourceColumn, ...]:
     flags = (REJECT_REASON, REJECT_COLUMN)
     texts = [SourceColumn(found.name, found.source_type, "string", Fidelity.TEXT) for found in spec.columns]
-    return (*texts, *(SourceColumn(name, "text", "string", Fidelity.TEXT) for name in flags))
+    marks = [SourceColumn(name, kind, kind, Fidelity.EXACT) for name, kind in MARKS] if spec.contract else []
+    return (*texts, *(SourceColumn(name, "text", "string", Fidelity.TEXT) for name in flags), *marks)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.arrow_staging import can_stage, write_parts
+from incremental_assets.adapters.delta.breaches import answered, told
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
@@ -47,6 +48,7 @@ class ParquetStage:
                 f"{table}: {staged.rows} rows were read where the source counts {expected} in the same snapshot; "
                 "nothing was written, run the sync again, and report it if it stays"
             )
+        answered(plan, staged.breaches, staged.rows)
         duplicates = self._repeated_keys(plan, path) if plan.spec.trusts_key else NO_DUPLICATES
         return Batch(
             batch_id=batch_id,
@@ -54,10 +56,14 @@ class ParquetStage:
             digest=staged.digest,
             lower=staged.lower,
             rejected=staged.rejected,
+            held=staged.held,
             gone=staged.gone,
             duplicates=duplicates.rows,
             keys=staged.keys,
-            warnings=warnings(plan, staged.future, staged.rejected, duplicates),
+            warnings=(
+                *warnings(plan, staged.future, staged.rejected - staged.held, duplicates),
+                *told(plan, staged.breaches),
+            ),
         )
 
     def discard(self, table: TableId, batch_id: str) -> None:

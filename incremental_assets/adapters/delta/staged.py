@@ -10,6 +10,14 @@ from incremental_assets.core.model.table import TableSpec
 
 
 @dataclass(frozen=True, slots=True)
+class Breaches:
+    """Rows that break their contract, and how many of them break each of its rules, as far as that is known."""
+
+    rows: int = 0
+    rules: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Staged:
     """What was counted while a batch was written; see `Batch`."""
 
@@ -20,6 +28,9 @@ class Staged:
     gone: int
     future: int
     keys: tuple[KeyRange, ...]
+    held: int = 0
+    """Of those rejected: by a contract."""
+    breaches: Breaches = Breaches()
 
 
 def whole_keys(spec: TableSpec) -> list[str]:

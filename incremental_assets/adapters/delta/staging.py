@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
 
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text
-from incremental_assets.adapters.delta.staged import Staged, whole_keys
+from incremental_assets.adapters.delta.arrow_staging import trial_of
+from incremental_assets.adapters.delta.staged import Breaches, Staged, whole_keys
+from incremental_assets.adapters.delta.staging_task import Trial
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
-from incremental_assets.adapters.spark.own_names import KEY, OPERATION, RAW, REJECT_COLUMN, REJECT_REASON, TIMES, own
+from incremental_assets.adapters.spark.own_names import (
+    BREACH,
+    BREACH_COLUMN,
+    KEY,
+    OPERATION,
+    RAW,
+    REJECT_COLUMN,
+    REJECT_REASON,
+    TIMES,
+    own,
+)
 from incremental_assets.adapters.spark.staged import FLAGS, STAGED, positions, read_staged, staged_schema
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import KeyRange, Operation
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import Deletes
 from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -26,7 +43,12 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
     """Write the read's rows to a folder of Parquet. Raises StageBroken where a column came as another type than was agreed."""
     spec = plan.spec
     counted = Observation()
-    flagged = _with_operation(spec, _flag_null_keys(spec, frame)).observe(counted, *_counts(plan))
+    flagged = _with_operation(spec, _flag_null_keys(spec, frame))
+    counts, trial = _counts(plan), trial_of(spec)
+    if trial is not None:
+        flagged = _judged(flagged, trial)
+        counts.append(sf.count_if(column(BREACH).isNotNull()).alias(own("broken")))
+    flagged = flagged.observe(counted, *counts).drop(BREACH, BREACH_COLUMN)
     renamed = flagged.toDF(*positions(spec), *STAGED)
     check_types(spec, renamed)
     renamed.write.mode("overwrite").parquet(path)
@@ -43,6 +65,8 @@ def write_counted(plan: SyncPlan, frame: DataFrame, path: str) -> Staged:
             for place, name in enumerate(whole_keys(spec))
             if found[own(f"lowest{place}")] is not None
         ),
+        held=found[own("held")],
+        breaches=Breaches(found[own("broken")] if trial is not None else 0),
     )
 
 
@@ -56,6 +80,11 @@ def with_gone(spec: TableSpec, frame: DataFrame, gone: DataFrame) -> DataFrame:
     flags += [sf.lit("false").cast("boolean").alias(FLAGS[-1])]
     keys = gone.select(*unknown, *flags, sf.lit(Operation.GONE.value).alias(OPERATION))
     return frame.withColumn(OPERATION, sf.lit(Operation.PUT.value)).unionByName(keys)
+
+
+def as_text(found: SourceColumn) -> Column:
+    """A column's values as texts."""
+    return sf.hex(column(found.name)) if found.spark_type == "binary" else column(found.name).cast("string")
 
 
 def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
@@ -95,6 +124,7 @@ def _counts(plan: SyncPlan) -> list[Column]:
         sf.coalesce(sf.sum(hashed.cast("decimal(20,0)")), sf.lit(0)).cast("string").alias(own("digest")),
         sf.count_if(~is_fit).alias(own("rejected")),
         sf.count_if(is_fit & ~lands).alias(own("gone")),
+        sf.count_if(column(OPERATION) == Operation.HELD.value).alias(own("held")),
         lower.alias(own("lower")),
         nulls.alias(own("nulls")),
         count_future(plan, lands).alias(own("future")),
@@ -140,6 +170,29 @@ def _with_operation(spec: TableSpec, frame: DataFrame) -> DataFrame:
     return frame.select(*(column(name) for name in (*spec.shape.names, *FLAGS)), operation.alias(OPERATION))
 
 
+def _judged(frame: DataFrame, trial: Trial) -> DataFrame:
+    """With BREACH and BREACH_COLUMN, and where the contract holds rows those that break it as rejected ones. Where a value may come once, in one task."""
+    names, judge = frame.columns, trial.judge
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Inside of it nothing of this module is named: what a worker cannot import, it is sent.
+        from incremental_assets.adapters.delta.contracted import judged_batches
+
+        return judged_batches(judge, batches)
+
+    schema = StructType([*frame.schema.fields, *(StructField(name, StringType()) for name in (BREACH, BREACH_COLUMN))])
+    told = (frame.coalesce(1) if judge.unique else frame).mapInArrow(work, schema)
+    if not trial.holds:
+        return told
+    breaks = column(BREACH).isNotNull()
+    flags = {
+        REJECT_COLUMN: sf.coalesce(column(REJECT_COLUMN), column(BREACH_COLUMN)),
+        REJECT_REASON: sf.coalesce(column(REJECT_REASON), column(BREACH)),
+        OPERATION: sf.when(breaks, sf.lit(Operation.HELD.value)).otherwise(column(OPERATION)),
+    }
+    return told.withColumns(flags).select(*(column(name) for name in (*names, BREACH, BREACH_COLUMN)))
+
+
 def _is_marked(deletes: Deletes) -> Column:
     """Whether the source says in a column of the row that it is gone."""
     mark = column(deletes.column)
@@ -148,10 +201,7 @@ def _is_marked(deletes: Deletes) -> Column:
 
 def _as_json(spec: TableSpec) -> Column:
     """The row as one JSON object of texts, as the source gives it for rows that it rejects itself."""
-    texts = [
-        sf.hex(column(found.name)) if found.spark_type == "binary" else column(found.name).cast("string")
-        for found in spec.columns
-    ]
+    texts = [as_text(found) for found in spec.columns]
     return sf.to_json(sf.map_from_arrays(sf.array(*(sf.lit(name) for name in spec.shape.names)), sf.array(*texts)))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,8 +16,20 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import ReadPart
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.adapters.spark.own_names import (
+    BREACH,
+    BREACH_COLUMN,
+    LATE,
+    OPERATION,
+    RAW,
+    READ_FLAGS,
+    REJECT_COLUMN,
+    REJECT_REASON,
+)
 from incremental_assets.core.model.batch import Operation
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.contracts.judge import Judge
 
 _GROUP_BYTES = 64 * 2**20
 """Of rows in memory, which become one row group."""
@@ -39,6 +52,14 @@ class Counting:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """The contract of the rows. `holds`: one that breaks it does not land; else it is only counted."""
+
+    judge: Judge
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StageUnit:
     """One part of a read, and the file that it becomes."""
 
@@ -46,6 +67,7 @@ class StageUnit:
     types: tuple[str, ...]
     counting: Counting
     file: str
+    contract: Trial | None = None
 
     @property
     def size(self) -> int:
@@ -64,6 +86,10 @@ class StagedPart:
     lower: Any = None
     ends: tuple[tuple[int, int] | None, ...] = ()
     digest: str = ""
+    held: int = 0
+    broken: int = 0
+    rules: Counter[str] = field(default_factory=Counter)
+    """Rows that break each rule of a contract; one may break several."""
 
 
 def apply(unit: StageUnit) -> StagedPart:
@@ -71,12 +97,43 @@ def apply(unit: StageUnit) -> StagedPart:
     counted = StagedPart(ends=(None,) * len(unit.counting.ends))
     schema = _schema(unit.types)
     with pq.ParquetWriter(unit.file, schema, compression="snappy") as writer:
-        for rows in grouped(unit.part.batches()):
-            staged = with_operation(_flag_null_keys(rows, unit.counting)).cast(schema)
+        for rows in _read(unit, counted):
+            staged = with_operation(rows).cast(schema)
             count_rows(counted, staged, unit.counting)
             writer.write_table(staged, row_group_size=max(1, staged.num_rows))
     counted.digest = _digest(Path(unit.file))
     return counted
+
+
+def _read(unit: StageUnit, counted: StagedPart) -> Iterator[pa.Table]:
+    rows = (_flag_null_keys(each, unit.counting) for each in grouped(unit.part.batches()))
+    if unit.contract is None:
+        return rows
+    # Only here: a table without a contract does not wait for pandas.
+    from incremental_assets.adapters.delta.contracted import judged
+
+    return (
+        _held(each, counted, holds=unit.contract.holds) for each in judged(unit.contract.judge, rows, counted.rules)
+    )
+
+
+def _held(rows: pa.Table, counted: StagedPart, *, holds: bool) -> pa.Table:
+    """Rows that break their contract are rejected for it, where it holds them; only with OPERATION does it show that they are."""
+    why, where = rows.column(BREACH), rows.column(BREACH_COLUMN)
+    counted.broken += rows.num_rows - why.null_count
+    rows = rows.drop_columns([BREACH, BREACH_COLUMN])
+    if not holds or why.null_count == rows.num_rows:
+        return rows
+    breaks = pc.is_valid(why)
+    rows = with_operation(rows)
+    told = {
+        REJECT_REASON: pc.coalesce(rows.column(REJECT_REASON), why),
+        REJECT_COLUMN: pc.coalesce(rows.column(REJECT_COLUMN), where),
+        OPERATION: pc.if_else(breaks, Operation.HELD.value, rows.column(OPERATION)),
+    }
+    for name, values in told.items():
+        rows = rows.set_column(rows.column_names.index(name), name, values)
+    return rows
 
 
 def _schema(types: Sequence[str]) -> pa.Schema:
@@ -135,7 +192,9 @@ def _text(value: Any) -> str | None:
 
 
 def with_operation(rows: pa.Table) -> pa.Table:
-    """A row that cannot land leaves no older one of its key behind."""
+    """A row that cannot land leaves no older one of its key behind, unless it is known to be held."""
+    if OPERATION in rows.column_names:
+        return rows
     goes = pc.is_valid(rows.column(REJECT_REASON))
     return rows.append_column(OPERATION, pc.if_else(goes, Operation.GONE.value, Operation.PUT.value))
 
@@ -145,6 +204,7 @@ def count_rows(counted: StagedPart, rows: pa.Table, counting: Counting) -> None:
     lands = rows.filter(pc.equal(rows.column(OPERATION), Operation.PUT.value))
     counted.rows += rows.num_rows
     counted.rejected += rows.num_rows - lands.num_rows
+    counted.held += pc.sum(pc.equal(rows.column(OPERATION), Operation.HELD.value)).as_py() or 0
     counted.ends = tuple(
         _wider(ends, lands.column(place)) for ends, place in zip(counted.ends, counting.ends, strict=True)
     )

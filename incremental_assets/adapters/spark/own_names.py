@@ -35,13 +35,21 @@ REJECT_COLUMN = own("column")
 """Of a read and of the quarantine: the first source column whose value Spark cannot hold, or NULL."""
 REJECT_REASON = own("reason")
 """Of a read and of the quarantine: why that row cannot land, or NULL."""
+HELD = own("held")
+"""Of the quarantine: true where the row breaks its contract, so that the copy keeps what landed of its key before."""
+RESOLVED_AT = own("resolved_at")
+"""Of the quarantine: since when a row that was held is held no more; NULL while it is."""
+RESOLUTION = own("resolution")
+"""Of the quarantine: how that came, see `core.model.quarantine.Resolution`."""
 
 # --- columns on the way -------------------------------------------------------------------------------
 
 RAW = own("raw")
 """Of a read: the whole row as a JSON object of texts where it is rejected, else NULL."""
 OPERATION = own("op")
-"""Of a staged batch, and of a read that knows it: `put` or `gone`, see `core.model.batch.Operation`."""
+"""Of a staged batch, and of a read that knows it: `put`, `gone` or `held`, see `core.model.batch.Operation`."""
+BREACH, BREACH_COLUMN = own("breach"), own("breach_column")
+"""Of a read whose contract was looked at: what of it the row breaks, and the first column of that; NULL in a row that breaks none of it."""
 LATE = own("late")
 """Of a read: true where the cursor lies below the plan's `late_below`."""
 READ_FLAGS = (REJECT_COLUMN, REJECT_REASON, RAW, LATE)

@@ -15,6 +15,8 @@ class Operation(StrEnum):
     """It replaces the row with its key, or is added."""
     GONE = "gone"
     """Its key is removed from a copy that holds one row per key; copies that keep versions keep them."""
+    HELD = "held"
+    """It breaks its contract and goes to quarantine; a row of its key stays in the copy as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Batch:
     """The smallest cursor in the batch, None if a row has none: where the overlap with the target begins."""
     rejected: int = 0
     """Rows that cannot land and go to quarantine."""
+    held: int = 0
+    """Those of them that break their contract, and leave the copy as it is."""
     gone: int = 0
     """Rows that only say that the source no longer has them; rejected rows, which leave the copy too, are not counted."""
     duplicates: int = 0

@@ -19,4 +19,5 @@ WORTH_IT = 64 * 2**20
 def loads_directly(spec: TableSpec, request: Request, state: State | None, target: Target | None) -> bool:
     """Whether it may, as far as is known before the read: nothing has landed, and each row can land without a look at others."""
     is_first = state is None and (target is None or not target.landed) and request.mode is not Mode.BACKFILL
-    return is_first and not (spec.trusts_key or spec.deletes.drops_marked) and spec.shape.bytes >= WORTH_IT
+    looks = spec.trusts_key or spec.deletes.drops_marked or spec.contract is not None
+    return is_first and not looks and spec.shape.bytes >= WORTH_IT

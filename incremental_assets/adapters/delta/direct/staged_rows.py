@@ -66,7 +66,7 @@ def _read(unit: ApplyUnit, names: list[str], *, put: bool) -> pa.Table:
             use_threads=False,
             coerce_int96_timestamp_unit="us",
         )
-    is_put = pc.equal(rows[OPERATION], Operation.PUT.value)
+    wanted = pc.equal(rows[OPERATION], (Operation.PUT if put else Operation.GONE).value)
     rows = rows.select(names)
     # A filter copies, and most batches have nothing else.
-    return rows if put and pc.all(is_put).as_py() else rows.filter(is_put if put else pc.invert(is_put))
+    return rows if put and pc.all(wanted).as_py() else rows.filter(wanted)

@@ -61,7 +61,7 @@ def way(plan: SyncPlan, batch: Batch, found: Found) -> Way:
 
 def takes_away(plan: SyncPlan, batch: Batch, *, landed: bool) -> bool:
     """Whether rows of the target may have to go with it, so that they are counted: a query that no other batch is worth."""
-    leaving = batch.rejected + (0 if plan.spec.deletes.marks else batch.gone)
+    leaving = batch.rejected - batch.held + (0 if plan.spec.deletes.marks else batch.gone)
     return landed and leaving > 0 and plan.spec.traits.one_row_per_key and not plan.overwrites
 
 

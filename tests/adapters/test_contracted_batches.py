@@ -1,0 +1,191 @@
+"""Rows that break their contract on their way: held by tasks and by Spark alike, kept in quarantine whole, and the copy keeps what landed before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from incremental_assets.adapters.delta.arrow_staging import counting_of, trial_of
+from incremental_assets.adapters.delta.contracted import Joined
+from incremental_assets.adapters.delta.staging_task import StagedPart, StageUnit, apply
+from incremental_assets.adapters.spark.own_names import READ_FLAGS
+from incremental_assets.core.errors import ContractBroken, Refused
+from incremental_assets.core.model.contract import ColumnRules, Contract, OnBreach
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.report import RowCounts
+from tests.adapters.batches import Desk, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONTRACT = Contract(rules=(ColumnRules("note", nullable=False), ColumnRules("at", ge=0)), file="sources.yaml", line=7)
+ORDERS = replace(table("id bigint, note string, at bigint"), contract=CONTRACT)
+ONCE = replace(ORDERS, contract=replace(CONTRACT, rules=(ColumnRules("note", unique=True),)))
+
+
+@dataclass(frozen=True)
+class LiteralPart:
+    """Implements `databases.dialect.ReadPart`."""
+
+    rows: tuple[tuple[object, ...], ...]
+    size: int = 1
+
+    def batches(self) -> Iterator[pa.Table]:
+        for number, note, at, *rejected in self.rows:
+            row = {"c0": [number], "c1": [note], "c2": [at]} | {name: [None] for name in READ_FLAGS}
+            row["_sync_reason"] = [rejected[0] if rejected else None]
+            row["_sync_late"] = [False]
+            kinds = [pa.int64(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.string(), pa.bool_()]
+            yield pa.table(row, schema=pa.schema(list(zip(row, kinds, strict=True))))
+
+
+@pytest.fixture
+def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
+    return Desk(tmp_path / "lake", spark)
+
+
+def staged(spec: TableSpec, folder: Path, *rows: tuple[object, ...]) -> tuple[StagedPart, list[tuple[object, ...]]]:
+    """What a task counts of the rows, and of each row in its file the key, the operation, the reason and the column."""
+    plan = Desk(folder, None).plan(spec)  # type: ignore[arg-type]
+    types = tuple(column.spark_type for column in spec.columns)
+    file = folder / "staged.parquet"
+    part = Joined((LiteralPart(rows[:1]), LiteralPart(rows[1:])))
+    counted = apply(StageUnit(part, types, counting_of(plan), str(file), trial_of(spec)))
+    kept = pq.read_table(file).to_pylist()
+    return counted, [(row["c0"], row["_sync_op"], row["_sync_reason"], row["_sync_column"]) for row in kept]
+
+
+def test_a_task_holds_rows_with_every_reason_and_counts_them(tmp_path: Path) -> None:
+    counted, rows = staged(
+        ORDERS, tmp_path, (1, "a", 10), (2, None, -1), (3, "c", -1), (None, None, 1), (5, None, 1, "unholdable")
+    )
+    assert rows == [
+        (1, "put", None, None),
+        (2, "held", "note: is NULL; at: greater_than_or_equal_to(0)", "note"),
+        (3, "held", "at: greater_than_or_equal_to(0)", "at"),
+        # A key that is not whole, and a value that cannot land, come first.
+        (None, "gone", "a part of the key is NULL", "id"),
+        (5, "gone", "unholdable", None),
+    ]
+    assert (counted.rows, counted.rejected, counted.held, counted.broken) == (5, 4, 2, 2)
+    assert dict(counted.rules) == {"note: is NULL": 1, "at: greater_than_or_equal_to(0)": 2}
+    # What is held is not among what lands.
+    assert (counted.lower, counted.ends) == (10, ((1, 1),))
+
+
+def test_a_task_only_counts_where_the_contract_warns(tmp_path: Path) -> None:
+    warns = replace(ORDERS, contract=replace(CONTRACT, on_breach=OnBreach.WARN))
+    counted, rows = staged(warns, tmp_path, (1, "a", 10), (2, None, 1))
+    assert rows == [(1, "put", None, None), (2, "put", None, None)]
+    assert (counted.rejected, counted.held, counted.broken) == (0, 0, 1)
+
+
+def test_every_row_of_a_repeated_value_is_held_and_null_repeats_nothing(tmp_path: Path) -> None:
+    _, rows = staged(
+        ONCE, tmp_path, (1, "a", 1), (2, "b", 2), (3, "a", 3), (4, None, 4), (5, None, 5), (6, "b", 6, "unholdable")
+    )
+    assert [(row[0], row[1], row[2]) for row in rows] == [
+        (1, "held", "note: is not unique"),
+        (2, "put", None),
+        (3, "held", "note: is not unique"),
+        (4, "put", None),
+        (5, "put", None),
+        (6, "gone", "unholdable"),
+    ]
+
+
+def test_rows_that_break_the_contract_are_kept_whole_and_the_others_land(desk: Desk) -> None:
+    first = desk.land(ORDERS, [(1, "a", 10), (2, None, 20), (3, "c", -5)])
+    assert first.rows == RowCounts(read=3, inserted=1, quarantined=2)
+    assert desk.rows(ORDERS) == [(1, "a", 10)]
+    kept = sorted(desk.quarantined(ORDERS), key=lambda row: row["id"])
+    assert [
+        (row["id"], row["note"], row["at"], row["_sync_reason"], row["_sync_column"], row["_sync_held"]) for row in kept
+    ] == [
+        ("2", None, "20", "note: is NULL", "note", True),
+        ("3", "c", "-5", "at: greater_than_or_equal_to(0)", "at", True),
+    ]
+    assert all(row["_sync_resolved_at"] is None for row in kept)
+
+
+def test_the_copy_keeps_the_last_version_that_passed(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20)])
+    second = desk.land(ORDERS, [(1, None, 30), (2, "B", 31)])
+    assert second.rows == RowCounts(read=2, updated=1, quarantined=1)
+    assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 31)]
+
+
+def test_a_row_that_is_gone_leaves_beside_one_that_is_held_and_one_that_cannot_land(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), (3, "c", 30), (4, "d", 40)])
+    second = desk.land(ORDERS, [(1, None, 50), (2, "bad", 51), (3, "c", 30)], bad=["bad"], gone=[3])
+    assert second.rows == RowCounts(read=3, deleted=2, quarantined=2)
+    assert desk.rows(ORDERS) == [(1, "a", 10), (4, "d", 40)]
+    assert any("changed it to what cannot land" in warning for warning in second.warnings)
+
+
+def test_what_is_read_again_is_kept_once(desk: Desk) -> None:
+    desk.land(ORDERS, [(2, None, 20)])
+    desk.land(ORDERS, [(2, None, 20)])
+    assert [row["_sync_seq"] for row in desk.quarantined(ORDERS)] == [1]
+
+
+@pytest.mark.parametrize("strategy", [Strategy.APPEND, Strategy.FULL_REFRESH])
+def test_other_strategies_hold_rows_too(desk: Desk, strategy: Strategy) -> None:
+    spec = replace(ORDERS, strategy=strategy, cursor=None if strategy is Strategy.FULL_REFRESH else ORDERS.cursor)
+    assert desk.land(spec, [(1, "a", 10), (2, None, 20)]).rows == RowCounts(read=2, inserted=1, quarantined=1)
+    assert desk.rows(spec) == [(1, "a", 10)]
+
+
+def test_a_quarantine_from_before_the_contract_goes_on(desk: Desk) -> None:
+    before = replace(ORDERS, contract=None)
+    desk.land(before, [(1, "bad", 10)], bad=["bad"])
+    desk.land(ORDERS, [(1, "bad", 10), (2, None, 20)], bad=["bad"])
+    assert [(row["id"], row["_sync_held"]) for row in sorted(desk.quarantined(ORDERS), key=lambda row: row["id"])] == [
+        ("1", None),
+        ("2", True),
+    ]
+    desk.land(before, [(1, "worse", 10)], bad=["worse"])
+    assert len(desk.quarantined(ORDERS)) == 3
+
+
+def stage(desk: Desk, spec: TableSpec, *rows: tuple[object, ...]) -> tuple[str, ...]:
+    plan = desk.plan(spec)
+    return desk.stage.write(plan, desk.show(spec, rows)).warnings
+
+
+def test_spark_counts_what_breaks_the_contract_and_says_so(desk: Desk) -> None:
+    (told,) = stage(desk, ORDERS, (1, "a", 10), (2, None, 20))
+    assert told.startswith("1 row breaks the contract: it went to quarantine, and `incremental-assets replay`")
+
+
+def test_values_that_repeat_are_found_by_spark_in_one_task(desk: Desk) -> None:
+    (told,) = stage(desk, ONCE, (1, "a", 10), (2, "b", 20), (3, "a", 30))
+    assert told.startswith("2 rows break the contract")
+
+
+def test_nothing_lands_where_the_contract_says_fail(desk: Desk) -> None:
+    spec = replace(ORDERS, contract=replace(CONTRACT, on_breach=OnBreach.FAIL))
+    assert stage(desk, spec, (1, "a", 10)) == ()
+    with pytest.raises(
+        ContractBroken,
+        match=r"1 row breaks the contract, and `on_breach: fail` lets nothing land then; .*sources.yaml:7",
+    ):
+        stage(desk, spec, (1, "a", 10), (2, None, 20))
+
+
+def test_more_breaches_than_may_be_need_a_person(desk: Desk) -> None:
+    spec = replace(ORDERS, contract=replace(CONTRACT, max_fraction=0.5))
+    stage(desk, spec, (1, "a", 10), (2, None, 20))
+    with pytest.raises(Refused, match=r"2 rows break the contract, of 3 that were read, more than `max_fraction: 0.5`"):
+        stage(desk, spec, (1, "a", 10), (2, None, 20), (3, None, 30))
+
+
+def test_a_warning_contract_lands_every_row(desk: Desk) -> None:
+    spec = replace(ORDERS, contract=replace(CONTRACT, on_breach=OnBreach.WARN))
+    assert desk.land(spec, [(1, "a", 10), (2, None, 20)]).rows == RowCounts(read=2, inserted=2)
