@@ -15,6 +15,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.verified import Verified
@@ -182,6 +183,9 @@ class LakeReader(Protocol):
 
     def rows(self, spec: TableSpec) -> int | None:
         """The number of rows of the target, from its log; None if there is no table."""
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """Rows that the table's contract holds in quarantine; None where only a session could tell."""
 
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target, from its log; none if there is no table."""

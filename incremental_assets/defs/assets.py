@@ -41,7 +41,7 @@ from incremental_assets.defs.names import asset_key, plain, pool, source_key, ta
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
-from incremental_assets.defs.verdicts import report_schema_check
+from incremental_assets.defs.verdicts import report_light_checks
 
 MODE_TAG = "mode"
 """`sync`: continue from the watermark. `full_refresh`: read everything again. Absent: the windows of the run's partitions."""
@@ -91,7 +91,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
                     yield from _results(context, report, spec, ports.reader, failures)
                     _announce_later_partitions(context, scheme, report, spec)
                     if report.status in _MET:
-                        report_schema_check(context.instance, spec, terms_of(view.config, spec.id), ports)
+                        report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
                     if report.status is Status.LANDED:
                         landed.append(spec)
             compact_landed(context, view, landed, ports, time.monotonic() - begun)
@@ -150,7 +150,7 @@ def _results(
     """A result for a table that landed; an idle one announces nothing."""
     if report.status is Status.LANDED:
         context.log.info(_line(report))
-        entries = metadata.of_report(report, spec, rows=lake.rows(spec))
+        entries = metadata.of_report(report, spec, rows=lake.rows(spec), held=lake.held(spec))
         yield MaterializeResult(asset_key=asset_key(report.table), metadata=entries)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)

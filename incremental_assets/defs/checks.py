@@ -42,6 +42,7 @@ _ASKS = {
     Check.DUPLICATES: "Is any key there more than once?",
     Check.RECONCILIATION: "Is every row that has settled in the source there as it is, by count and hash of each window?",
     Check.SCHEMA: "Are the columns those of the source?",
+    Check.CONTRACT: "Are there rows that break the contract, which are held in quarantine?",
 }
 
 

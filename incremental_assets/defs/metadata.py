@@ -21,6 +21,7 @@ from dagster import (
 )
 
 from incremental_assets.core.model.compaction import Compacted
+from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.model.verdict import Severity, Verdict
 from incremental_assets.core.planning.report import SyncReport
@@ -73,8 +74,8 @@ def of_place(file: Path, line: int) -> Metadata:
         return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[where])}
 
 
-def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> Metadata:
-    """One sync of one table, in numbers that plot and texts that explain. `rows`: those of the whole table after it."""
+def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None, held: HeldRows | None = None) -> Metadata:
+    """One sync of one table, in numbers that plot and texts that explain. `rows`: those of the whole table after it; `held`: by its contract."""
     entries: dict[str, Any] = {
         "mode": str(report.mode),
         "strategy": str(report.strategy),
@@ -103,6 +104,13 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
     own = (*_OWN_COLUMNS, _DELETED_AT) if spec.deletes.marks else _OWN_COLUMNS
     entries |= _columns_of(spec.id, spec.columns, spec.key, own)
     entries["dagster/row_count"] = rows
+    if spec.contract is not None and held is not None:
+        entries |= {
+            "rows_held": held.rows,
+            "held": held.sentence if held.rows else None,
+            "keys_stale": held.stale,
+            "stale_since": held.stale_since and held.stale_since.isoformat(),
+        }
     return {key: value for key, value in entries.items() if value is not None}
 
 

@@ -33,9 +33,11 @@ def evaluation(verdict: Verdict) -> AssetCheckEvaluation:
     return AssetCheckEvaluation(**evaluation_fields(verdict))
 
 
-def report_schema_check(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
-    """The schema verdict of a table after its sync, if it changed: it costs one read of the lake's log."""
-    last = instance.get_latest_asset_check_evaluation_record(AssetCheckKey(asset_key(spec.id), str(Check.SCHEMA)))
-    for verdict in audit((spec,), Scope(1, lambda _: (Check.SCHEMA,)), lambda _: terms, ports):
-        if last is None or (last.status is AssetCheckExecutionRecordStatus.SUCCEEDED) != verdict.passed:
+def report_light_checks(instance: DagsterInstance, spec: TableSpec, terms: TableConfig, ports: Ports) -> None:
+    """The verdicts on a table's schema and contract after its sync, if they changed: they cost a read of the lake's logs. Rows that are held are told each time."""
+    for verdict in audit((spec,), Scope(1, lambda _: (Check.SCHEMA, Check.CONTRACT)), lambda _: terms, ports):
+        key = AssetCheckKey(asset_key(spec.id), str(verdict.check))
+        last = instance.get_latest_asset_check_evaluation_record(key)
+        has_changed = last is None or (last.status is AssetCheckExecutionRecordStatus.SUCCEEDED) != verdict.passed
+        if has_changed or (verdict.check is Check.CONTRACT and not verdict.passed):
             instance.report_runless_asset_event(evaluation(verdict))

@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.staging_task import StagedPart, StageUnit
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.errors import ContractBroken, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract, OnBreach
+from incremental_assets.core.model.quarantine import NOTHING_HELD
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import Desk, table
@@ -189,3 +190,48 @@ def test_more_breaches_than_may_be_need_a_person(desk: Desk) -> None:
 def test_a_warning_contract_lands_every_row(desk: Desk) -> None:
     spec = replace(ORDERS, contract=replace(CONTRACT, on_breach=OnBreach.WARN))
     assert desk.land(spec, [(1, "a", 10), (2, None, 20)]).rows == RowCounts(read=2, inserted=2)
+
+
+def resolved(desk: Desk, spec: TableSpec = ORDERS) -> dict[tuple[str, str], str | None]:
+    """Per key and cursor of the quarantine's rows, how they came to be held no more."""
+    return {(row["id"], row["at"]): row["_sync_resolution"] for row in desk.quarantined(spec)}
+
+
+def test_what_is_held_is_counted_until_a_later_version_comes_or_the_row_is_gone(desk: Desk) -> None:
+    assert desk.lake.held(ORDERS) == NOTHING_HELD
+    desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), (3, None, 30)])
+    desk.land(ORDERS, [(1, None, 40), (2, None, 41), (4, "d", 42)])
+    held = desk.lake.held(ORDERS)
+    assert held is not None
+    assert (held.rows, held.reasons, held.stale) == (3, (("note: is NULL", 3),), 2)
+    assert held.oldest is not None
+    assert held.stale_since is not None
+    assert held.oldest < held.stale_since
+    # Of 1 comes a version that passes, of 2 another that does not, and 3 is gone.
+    desk.land(ORDERS, [(1, "A", 50), (2, None, 51), (3, None, 30)], gone=[3])
+    assert resolved(desk) == {
+        ("3", "30"): "gone",
+        ("1", "40"): "superseded",
+        ("2", "41"): "superseded",
+        ("2", "51"): None,
+    }
+    again = desk.lake.held(ORDERS)
+    assert again is not None
+    assert (again.rows, again.stale) == (1, 1)
+
+
+def test_what_was_resolved_and_breaks_the_contract_again_is_held_again(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, None, 10)])
+    desk.land(ORDERS, [(1, "a", 10)])
+    desk.land(ORDERS, [(1, None, 10)])
+    assert sorted((row["_sync_seq"], row["_sync_resolution"]) for row in desk.quarantined(ORDERS)) == [
+        (1, "superseded"),
+        (3, None),
+    ]
+
+
+def test_a_table_that_is_read_whole_holds_what_its_last_read_held(desk: Desk) -> None:
+    spec = replace(ORDERS, strategy=Strategy.FULL_REFRESH, cursor=None, key=(), key_enforced=False)
+    desk.land(spec, [(1, None, 10), (2, None, 20)])
+    desk.land(spec, [(1, "a", 10), (2, None, 20)])
+    assert resolved(desk, spec) == {("1", "10"): "superseded", ("2", "20"): None}

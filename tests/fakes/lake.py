@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -128,6 +129,10 @@ class FakeLake(FakeAuditor):
                 f"{spec.id}: the log does not hold the batch {plan.commit_ids.batch_id} of sequence {plan.commit_ids.seq}"
             )
         return commit
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """It plays no contract."""
+        return NOTHING_HELD
 
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""

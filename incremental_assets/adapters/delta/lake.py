@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.held import held_rows
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
@@ -25,7 +26,8 @@ from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
-from incremental_assets.core.model.paths import is_local, staging_path, table_path
+from incremental_assets.core.model.paths import is_local, quarantine_path, staging_path, table_path
+from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.schema_drift import (
     OWN_PREFIX,
     check_names,
@@ -148,8 +150,23 @@ class DeltaLake:
             raise changed_meanwhile(spec, meanwhile)
         landed = written.landed() if written.landed else None
         check_sums(spec.id, done, written.note, into_nothing=written.into_nothing, landed=landed)
+        if spec.contract is not None:
+            self._settle(session, plan, batch)
         counts = row_counts(done, written.note, late=written.late(), deleted=written.deleted)
         return Commit(after.table_id, done.version, counts, state, written.warnings)
+
+    def _settle(self, session: SparkSession, plan: SyncPlan, batch: Batch) -> None:
+        """What is held and has a later version now, which is not looked for where nothing is held."""
+        held = held_rows(self._lake, plan.spec)
+        if batch.in_target or (held is not None and not held.rows):
+            return
+        from incremental_assets.adapters.delta import settling
+
+        settling.settle(session, self._lake, plan, staging_path(self._lake, plan.spec.id, batch.batch_id))
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """Rows that the table's contract holds, without Spark; None where only a session could tell."""
+        return held_rows(self._lake, spec)
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
@@ -194,7 +211,7 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.adapters.delta import checksums
 
-        return checksums.Held(session, path, log, spec), self._source
+        return checksums.Held(session, path, log, spec, quarantine_path(self._lake, spec.id)), self._source
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""

@@ -10,13 +10,15 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit import Write, write
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
+from incremental_assets.adapters.delta.live import live
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.staging import as_text
 from incremental_assets.adapters.delta.target_table import opened, prepare
-from incremental_assets.adapters.spark.expressions import column
+from incremental_assets.adapters.spark.expressions import all_of, column
 from incremental_assets.adapters.spark.own_names import (
     AT,
     BATCH,
+    CONTENT,
     HELD,
     OPERATION,
     RAW,
@@ -26,23 +28,30 @@ from incremental_assets.adapters.spark.own_names import (
     RESOLVED_AT,
     RUN_ID,
     SEQ,
+    STALE,
     TARGET,
+    key_part,
     own,
 )
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.batch import Batch, Operation
-from incremental_assets.core.model.paths import quarantine_path
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import Fidelity, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
 _SUFFIX = "/quarantine"
 """After the table's own app id."""
-MARKS = ((HELD, "boolean"), (RESOLVED_AT, "timestamp"), (RESOLUTION, "string"))
+MARKS = (
+    (HELD, "boolean"),
+    (STALE, "boolean"),
+    (CONTENT, "string"),
+    (RESOLVED_AT, "timestamp"),
+    (RESOLUTION, "string"),
+)
 """Of a table with a contract."""
 _TEXTS = own("texts")
-_CONTENT = own("content")
 _COPY = own("copy")
 _KEPT = own("kept")
 
@@ -67,7 +76,7 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
         sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
     )
     if spec.contract is not None:
-        marked = marked.withColumns({name: sf.lit(None).cast(kind) for name, kind in MARKS if name != HELD})
+        marked = _with_marks(session, lake, plan, marked)
     evolves = any(name.lower() not in there for name in marked.columns)
     write(marked, Write(path, note, evolves=evolves))
     after = opened(session, path, spec, columns=columns, app_id=app_id)
@@ -75,6 +84,30 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
         raise CommitMissing(
             f"{spec.id}: the rows that cannot land could not be written to quarantine, so nothing of this batch was written; run the sync again"
         )
+
+
+def _with_marks(session: SparkSession, lake: str, plan: SyncPlan, rows: DataFrame) -> DataFrame:
+    """Of a row that is held, whether the copy shows an older version of it; of every row, that nothing has resolved it."""
+    spec, path = plan.spec, table_path(lake, plan.spec.id)
+    log = open_log(path)
+    texts = [name for name in rows.columns if name not in (HELD, RUN_ID, SEQ, AT)]
+    rows = rows.withColumn(CONTENT, sf.when(column(HELD), content(texts, rows)))
+    unresolved = {name: sf.lit(None).cast(kind) for name, kind in MARKS if name in (RESOLVED_AT, RESOLUTION)}
+    if log is None or not spec.key or plan.overwrites:
+        return rows.withColumns({STALE: sf.when(column(HELD), sf.lit(False)), **unresolved})  # noqa: FBT003
+    by_name = {found.name: found for found in spec.columns}
+    there = live(session.read.format("delta").load(path), log.columns())
+    keys = [as_text(by_name[name]).alias(key_part(place)) for place, name in enumerate(spec.key)]
+    there = there.select(*keys).distinct().withColumn(_KEPT, sf.lit(True))  # noqa: FBT003
+    spelt = {name.lower(): name for name in rows.columns}
+    same = [
+        column(spelt[name.lower()], BATCH) == column(key_part(place), TARGET) for place, name in enumerate(spec.key)
+    ]
+    found = rows.alias(BATCH).join(there.alias(TARGET), on=all_of(same), how="left")
+    marked = found.select(
+        *(column(name, BATCH) for name in rows.columns), column(_KEPT, TARGET).isNotNull().alias(STALE)
+    )
+    return marked.withColumns({STALE: sf.when(column(HELD), column(STALE)), **unresolved})
 
 
 def _names(log: TableLog | None, commit_ids: CommitIds) -> tuple[str, int]:
@@ -104,17 +137,17 @@ def _rejected(session: SparkSession, staged: str, spec: TableSpec, there: dict[s
 
 def _fresh(rows: DataFrame, target: DataFrame) -> DataFrame:
     """The rows that the target does not hold, each as often as it holds too few of it: two rows of one key, or of none, are two."""
-    alone = Window.partitionBy(_CONTENT).orderBy(sf.lit(0))
+    alone = Window.partitionBy(CONTENT).orderBy(sf.lit(0))
     texts = [name for name in rows.columns if name != HELD]
-    batch = rows.withColumn(_CONTENT, _content(texts, rows)).withColumn(_COPY, sf.row_number().over(alone))
+    batch = rows.withColumn(CONTENT, content(texts, rows)).withColumn(_COPY, sf.row_number().over(alone))
     if RESOLVED_AT in target.columns:
         target = target.where(column(RESOLVED_AT).isNull())
-    kept = target.groupBy(_content(texts, target).alias(_CONTENT)).agg(sf.count("*").alias(_KEPT))
-    held = (column(_CONTENT, BATCH) == column(_CONTENT, TARGET)) & (column(_COPY, BATCH) <= column(_KEPT, TARGET))
+    kept = target.groupBy(content(texts, target).alias(CONTENT)).agg(sf.count("*").alias(_KEPT))
+    held = (column(CONTENT, BATCH) == column(CONTENT, TARGET)) & (column(_COPY, BATCH) <= column(_KEPT, TARGET))
     return batch.alias(BATCH).join(kept.alias(TARGET), on=held, how="left_anti")
 
 
-def _content(names: Sequence[str], frame: DataFrame) -> Column:
+def content(names: Sequence[str], frame: DataFrame) -> Column:
     """One text of all these values, which are texts themselves; a column that the frame does not have yet is NULL in every row of it."""
     there = {name.lower() for name in frame.columns}
     values = (column(name) if name.lower() in there else sf.lit(None).cast("string") for name in names)

@@ -87,6 +87,11 @@ def as_text(found: SourceColumn) -> Column:
     return sf.hex(column(found.name)) if found.spark_type == "binary" else column(found.name).cast("string")
 
 
+def from_text(text: Column, kind: str) -> Column:
+    """A value again from the text that `as_text` made of it."""
+    return sf.unhex(text) if kind == "binary" else text.cast(kind)
+
+
 def repeated_keys(session: SparkSession, path: str, spec: TableSpec) -> Duplicates:
     """Keys that a staged batch holds more than once, the rows beyond the first of each, and a few of the keys unless nobody may see them."""
     landable = read_staged(session, path, spec).where(column(OPERATION) == Operation.PUT.value)

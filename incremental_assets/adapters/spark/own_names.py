@@ -37,6 +37,10 @@ REJECT_REASON = own("reason")
 """Of a read and of the quarantine: why that row cannot land, or NULL."""
 HELD = own("held")
 """Of the quarantine: true where the row breaks its contract, so that the copy keeps what landed of its key before."""
+STALE = own("stale")
+"""Of the quarantine: whether the copy showed an older version of a row that is held, when it was held."""
+CONTENT = own("content")
+"""Of the quarantine: a hash of all that a row that is held shows, by which it is found again; NULL in others."""
 RESOLVED_AT = own("resolved_at")
 """Of the quarantine: since when a row that was held is held no more; NULL while it is."""
 RESOLUTION = own("resolution")

@@ -20,6 +20,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
@@ -53,6 +54,8 @@ class Standing:
     error: str | None
     warnings: tuple[str, ...] = ()
     """What the next sync will stop at, which would stay unnoticed while the source is idle."""
+    held: HeldRows | None = None
+    """What its contract holds; None where there is none, and where only a session could tell."""
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
@@ -85,6 +88,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
     verified = runtime.checkpoints.verified()
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     changed = {} if offline else _other_hands(runtime, found, positions)
+    held = _held(runtime, found)
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     standings = []
     for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
@@ -101,6 +105,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
                 bound=bounds.get(table.source),
                 error=errors.get(table),
                 warnings=changed.get(table, ()),
+                held=held.get(table),
             )
         )
     return standings
@@ -124,6 +129,12 @@ def _look(
         except IncrementalAssetsError as error:
             errors |= {spec.id: str(error) for spec in specs}
     return lags, bounds, errors
+
+
+def _held(runtime: Runtime, found: Survey) -> dict[TableId, HeldRows | None]:
+    """Of tables with a contract."""
+    with_contract = [spec for spec in found.specs if spec.contract is not None]
+    return {spec.id: runtime.ports(spec.id.source).reader.held(spec) for spec in with_contract}
 
 
 def _other_hands(
@@ -175,6 +186,17 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "oldest_transaction": _oldest(standing.bound),
         "error": standing.error or (report.error if report else None),
         "warnings": list(standing.warnings),
+        "held": standing.held and _held_entry(standing.held),
+    }
+
+
+def _held_entry(held: HeldRows) -> dict[str, Any]:
+    return {
+        "rows": held.rows,
+        "reasons": [{"reason": reason, "rows": rows} for reason, rows in held.reasons],
+        "oldest": held.oldest and held.oldest.isoformat(),
+        "stale": held.stale,
+        "stale_since": held.stale_since and held.stale_since.isoformat(),
     }
 
 
@@ -224,6 +246,11 @@ def _shown(standings: Sequence[Standing]) -> list[Shown]:
                 )
             )
     shown += [Note(sentence, "warn") for standing in standings for sentence in standing.warnings]
+    shown += [
+        Note(f"{standing.table}: {standing.held.sentence}", "warn")
+        for standing in standings
+        if standing.held and standing.held.rows
+    ]
     shown += [
         Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error
     ]

@@ -11,6 +11,7 @@ from itertools import chain
 from incremental_assets.core.background import as_they_end
 from incremental_assets.core.checks.reconcile import Drift, reconcile
 from incremental_assets.core.checks.verdict import (
+    contract,
     duplicates,
     freshness,
     nothing_landed,
@@ -48,12 +49,14 @@ def everything(spec: TableSpec) -> None:
 
 
 def applicable(terms: TableConfig) -> tuple[Check, ...]:
-    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key."""
+    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key, contract if there is one."""
     checks = [Check.RECONCILIATION, Check.SCHEMA]
     if not traits_of(terms.strategy).keeps_versions:
         checks.insert(0, Check.DUPLICATES)
     if terms.freshness != Freshness():
         checks.insert(0, Check.FRESHNESS)
+    if terms.contract is not None:
+        checks.append(Check.CONTRACT)
     return tuple(checks)
 
 
@@ -69,7 +72,7 @@ class Scope:
     windows_of: WindowsOf = everything
 
 
-_LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
+_LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA, Check.CONTRACT
 """A long check that begins last runs alone at the end."""
 
 
@@ -132,6 +135,8 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
     columns = ports.reader.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)
+    if check is Check.CONTRACT:
+        return contract(spec, ports.reader.held(spec))
     if check is Check.DUPLICATES:
         return duplicates(spec, terms, ports.auditor.duplicates(spec)) if spec.key else _no_key(spec)
     return schema(spec, difference(spec.columns, [TargetColumn(name, kind) for name, kind in columns]))

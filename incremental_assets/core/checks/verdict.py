@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.model.measure import Duplicates
+from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
@@ -91,6 +92,16 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
     severity = Severity.ERROR if found.retyped or not spec.evolve else Severity.WARN
     detail = "; ".join(differences) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
     return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
+
+
+def contract(spec: TableSpec, held: HeldRows | None) -> Verdict:
+    """No row is held in quarantine; a warning, as the copy is what the contract wants it to be. None: only a session could tell."""
+    if held is None:
+        detail = "rows that are held are not counted where the lake is in a store"
+        return Verdict(spec.id, Check.CONTRACT, passed=True, severity=Severity.WARN, detail=detail)
+    return Verdict(
+        spec.id, Check.CONTRACT, not held.rows, Severity.WARN, held.sentence, measured=held.rows, threshold=0
+    )
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:

@@ -23,6 +23,7 @@ class Check(StrEnum):
     DUPLICATES = "duplicates"
     RECONCILIATION = "reconciliation"
     SCHEMA = "schema"
+    CONTRACT = "contract"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""Rows in quarantine that a contract holds no more: resolved in place, so that what happened to each stays there to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from incremental_assets.adapters.databases.measure import spark_row_hash
+from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.quarantine import content
+from incremental_assets.adapters.delta.staging import as_text, from_text
+from incremental_assets.adapters.spark.expressions import column, quoted
+from incremental_assets.adapters.spark.own_names import (
+    CONTENT,
+    HASH,
+    HELD,
+    OPERATION,
+    REJECT_COLUMN,
+    REJECT_REASON,
+    RESOLUTION,
+    RESOLVED_AT,
+    own,
+)
+from incremental_assets.adapters.spark.staged import read_staged
+from incremental_assets.core.model.batch import Operation
+from incremental_assets.core.model.paths import quarantine_path
+from incremental_assets.core.model.quarantine import Resolution
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
+
+OPEN = f"{HELD} AND {RESOLVED_AT} IS NULL"
+"""The condition that a row of the quarantine is held now."""
+_GONE = own("gone")
+_AT_ONCE = 5_000
+"""Rows that one statement names."""
+
+
+def settle(
+    session: SparkSession, lake: str, plan: SyncPlan, staged: str, as_resolved: Resolution = Resolution.SUPERSEDED
+) -> None:
+    """Resolve rows of which the batch that has just landed brought what comes after: another version, held or not, or that they are gone."""
+    spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
+    held = open_rows(session, path, spec)
+    if held is None or not (spec.key or plan.overwrites):
+        return
+    names = held.columns[:-1]
+    batch = read_staged(session, staged, spec)
+    shown = [as_text(found).alias(name) for found, name in zip(spec.columns, names, strict=True)]
+    batch = batch.select(*shown, column(REJECT_REASON), column(REJECT_COLUMN), column(OPERATION))
+    again = batch.where(column(OPERATION) == Operation.HELD.value)
+    texts = [*names, REJECT_REASON, REJECT_COLUMN]
+    left = held.join(again.select(content(texts, again).alias(CONTENT)), on=CONTENT, how="left_anti")
+    if plan.overwrites:
+        left = left.withColumn(_GONE, sf.lit("false").cast("boolean"))
+    else:
+        spelt = {name.lower(): name for name in names}
+        keys = [spelt[name.lower()] for name in spec.key]
+        goes = (column(OPERATION) == Operation.GONE.value) & column(REJECT_REASON).isNull()
+        left = left.join(batch.groupBy(*(column(name) for name in keys)).agg(sf.bool_and(goes).alias(_GONE)), on=keys)
+    found = left.select(CONTENT, _GONE).collect()
+    resolve(session, path, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
+    resolve(session, path, [row[CONTENT] for row in found if not row[_GONE]], as_resolved)
+
+
+def open_rows(session: SparkSession, path: str, spec: TableSpec) -> DataFrame | None:
+    """Rows that are held now: the source's columns as texts, under the spelling of the quarantine, and CONTENT; None where none ever was."""
+    log = open_log(path)
+    if log is None or HELD not in {found.name for found in log.columns()}:
+        return None
+    there = {found.name.lower(): found.name for found in log.columns()}
+    names = [there.get(found.name.lower(), found.name) for found in spec.columns]
+    known = [(column(name) if name.lower() in there else sf.lit(None).cast("string")).alias(name) for name in names]
+    return session.read.format("delta").load(path).where(OPEN).select(*known, column(CONTENT))
+
+
+def without_held(session: SparkSession, path: str, spec: TableSpec, source: DataFrame) -> DataFrame:
+    """Rows of the source, by KEY and HASH, without those that are held just as they are: none of them is missing in the copy."""
+    held = open_rows(session, path, spec) if spec.contract is not None else None
+    if held is None:
+        return source
+    typed = held.select(
+        *(
+            from_text(column(name), found.spark_type).alias(found.name)
+            for found, name in zip(spec.columns, held.columns, strict=False)
+        )
+    )
+    hashed = typed.select(sf.expr(spark_row_hash(spec.columns)).alias(HASH)).distinct()
+    return source.join(hashed, on=HASH, how="left_anti")
+
+
+def resolve(session: SparkSession, path: str, contents: Sequence[str], how: Resolution) -> None:
+    """Say of these rows, which are held, that they are no more, and how that came."""
+    distinct = sorted(set(contents))
+    for first in range(0, len(distinct), _AT_ONCE):
+        listed = ", ".join(f"'{each}'" for each in distinct[first : first + _AT_ONCE])
+        session.sql(
+            f"UPDATE delta.{quoted(path)} SET {RESOLVED_AT} = timestamp '{datetime.now(UTC).isoformat()}', {RESOLUTION} = '{how}' "  # noqa: S608 - hashes, and our own names
+            f"WHERE {OPEN} AND {CONTENT} IN ({listed})"
+        ).collect()

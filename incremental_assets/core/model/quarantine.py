@@ -1,0 +1,53 @@
+"""Rows that a contract holds: how many, why, since when, and how each came to be held no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from incremental_assets.core.words import agreeing, counted
+
+_NAMED = 5
+"""Reasons that a sentence names."""
+
+
+class Resolution(StrEnum):
+    """How a row came to be held no more."""
+
+    REPLAYED = "replayed"
+    """A replay read it again, and it passed."""
+    SUPERSEDED = "superseded"
+    """A sync read a later version of it."""
+    GONE = "gone"
+    """The source has it no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """Those of a table that are held now. `reasons`: the most frequent first, each as it stands in quarantine."""
+
+    rows: int = 0
+    reasons: tuple[tuple[str, int], ...] = ()
+    oldest: datetime | None = None
+    stale: int = 0
+    """Keys of which the copy shows an older version."""
+    stale_since: datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What there is to say of them."""
+        if not self.rows:
+            return "no row is held in quarantine"
+        named = ", ".join(f"{reason} ({rows:,})" for reason, rows in self.reasons[:_NAMED])
+        more = len(self.reasons) - _NAMED
+        named += f", and {counted(more, 'more reason')}" if more > 0 else ""
+        since = f", since {self.oldest:%Y-%m-%d %H:%M}Z" if self.oldest else ""
+        found = f"{counted(self.rows, 'row')} {agreeing(self.rows, 'is', 'are')} held in quarantine{since}: {named}"
+        if not self.stale:
+            return found
+        since = f" since {self.stale_since:%Y-%m-%d %H:%M}Z" if self.stale_since else ""
+        return f"{found}; of {counted(self.stale, 'key')} the copy shows an older version{since}"
+
+
+NOTHING_HELD = HeldRows()
