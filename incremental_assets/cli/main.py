@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 NOT_YET = {
     "repair": "sync the drifted ranges again",
     "rollback": "take a table back to an earlier run",
-    "replay": "validate quarantined rows again",
     "erase": "remove a person's rows from table and history",
 }
 
@@ -175,6 +174,20 @@ def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     for a gap below the watermark, and for a partition that was announced and has not been covered.
     """
     from incremental_assets.cli.commands import coverage as verb
+
+    return verb.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
+def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Read rows again that a contract holds in quarantine.
+
+    They are read from the source as they are now. Those that pass land and are marked as replayed; those that are gone from the source are
+    marked so; the others stay held. Of use after a contract was corrected, or rows were mended without moving their cursor.
+    """
+    from incremental_assets.cli.commands import replay as verb
 
     return verb.run(config, select)
 

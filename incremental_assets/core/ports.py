@@ -206,6 +206,9 @@ class LakeWriter(Protocol):
     def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
         """Replace all that is in the target by the snapshot's rows, under `load_seq` and without a position, and verify them. Raises StageBroken."""
 
+    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
+        """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
+
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
 
@@ -227,6 +230,12 @@ class LakeAuditor(Protocol):
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
+
+    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
+        """The cursors of the rows that the contract holds, each once; None where it holds none."""
+
+    def held_keys(self, spec: TableSpec) -> frozenset[str]:
+        """The canonical texts of their keys."""
 
     def keys(self, spec: TableSpec) -> CopyKeys | None:
         """The keys of the target as it is now; None where nothing of ours has landed."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from time import sleep
 
 from dagster import AssetExecutionContext, AssetMaterialization
@@ -16,7 +16,7 @@ from incremental_assets.core.model.partition import Grid, parts, window_of
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
-from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+from incremental_assets.core.planning.report import Status, SyncReport, together
 from incremental_assets.core.ports import LakeAuditor, Ports
 from incremental_assets.core.syncing.sync_many import RequestFor, as_they_land, listening
 from incremental_assets.defs import metadata
@@ -47,18 +47,6 @@ def read_again(
                 if report.status is not Status.LANDED or keys is asked[-1]:
                     yield together(done[report.table])
         left = [spec for spec in left if done[spec.id][-1].status is Status.LANDED]
-
-
-def together(reports: Sequence[SyncReport]) -> SyncReport:
-    """Several windows of one table as one report, which has failed if the last of them has."""
-    last, counts = reports[-1], [report.rows for report in reports]
-    first, final = reports[0].window, last.window
-    return replace(
-        last,
-        window=Window(first.lower, final.upper) if first and final else last.window,
-        rows=RowCounts(*(sum(values) for values in zip(*(astuple(rows) for rows in counts), strict=True))),
-        seconds=sum(report.seconds for report in reports),
-    )
 
 
 def _asking(request: Request, grid: Grid, keys: Sequence[str]) -> RequestFor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
@@ -133,6 +135,17 @@ class FakeLake(FakeAuditor):
     def held(self, spec: TableSpec) -> HeldRows | None:
         """It plays no contract."""
         return NOTHING_HELD
+
+    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
+        """It holds nothing."""
+        return None
+
+    def held_keys(self, spec: TableSpec) -> frozenset[str]:
+        """It holds nothing."""
+        return frozenset()
+
+    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
+        """It holds nothing."""
 
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""

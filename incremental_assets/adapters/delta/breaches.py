@@ -7,6 +7,7 @@ import shlex
 from incremental_assets.adapters.delta.staged import Breaches
 from incremental_assets.core.errors import ContractBroken, Refused
 from incremental_assets.core.model.contract import OnBreach
+from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.words import agreeing, counted
 
@@ -25,7 +26,8 @@ def answered(plan: SyncPlan, found: Breaches, rows: int) -> None:
             f"({contract.file}:{contract.line})"
         )
     most = contract.max_fraction
-    if most is None or plan.request.allow_shrink or found.rows <= rows * most:
+    replays = plan.request.resolves is Resolution.REPLAYED
+    if most is None or plan.request.allow_shrink or replays or found.rows <= rows * most:
         return
     raise Refused(
         f"{table}: {_broken(found)}, of {rows:,} that were read, more than `max_fraction: {most:g}` lets go to quarantine, so nothing landed; mend the rows "

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from incremental_assets.adapters.delta.direct.landing_unit import Columns
+from incremental_assets.adapters.delta.direct.columns import Columns
 from incremental_assets.adapters.delta.direct.stored_rows import row_groups
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, STALE
+from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, SEQ, STALE
 from incremental_assets.core.model.paths import is_local, quarantine_path
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
 
-_READ = {HELD: "boolean", RESOLVED_AT: "timestamp", REJECT_REASON: "string", AT: "timestamp", STALE: "boolean"}
+_OPEN = {HELD: "boolean", RESOLVED_AT: "timestamp"}
+_SHOWN = {REJECT_REASON: "string", AT: "timestamp", STALE: "boolean"}
+_PLAIN = ("tinyint", "smallint", "int", "bigint", "string")
+"""Types of which Spark and Arrow have the same texts."""
 
 
 def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
@@ -28,23 +35,46 @@ def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
     if not is_local(lake):
         return None
     try:
-        return _summed(_open(path))
+        return _summed(_open(path, _SHOWN))
     except NotDirect:
         return None
 
 
-def _open(path: str) -> pa.Table:
-    """Rows that are held and not resolved."""
+def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
+    """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark."""
+    spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
+    if not is_local(lake):
+        return True
+    types = {found.name: found.spark_type for found in spec.columns}
+    keys = [name for name in spec.key if types[name] in _PLAIN]
+    try:
+        held = _open(path, dict.fromkeys(keys, "string") | {SEQ: "bigint"})
+        held = held.filter(pc.not_equal(held[SEQ], plan.commit_ids.seq))
+    except NotDirect:
+        return True
+    if not held.num_rows or plan.overwrites or not keys or len(keys) < len(spec.key):
+        return bool(held.num_rows)
+    places = [f"c{spec.shape.names.index(name)}" for name in keys]
+    batch = pq.read_table(staged, columns=places, partitioning=None)
+    there = set(zip(*(batch[place].cast(pa.string()).to_pylist() for place in places), strict=True))
+    return not there.isdisjoint(zip(*(held[name].to_pylist() for name in keys), strict=True))
+
+
+def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
+    """Some columns of the rows that are held and not resolved."""
     seen = log_cache.latest(path)
     parts = []
     if seen is not None and HELD in {field["name"] for field in Columns.of(seen.state).fields}:
         columns = Columns.of(seen.state)
-        stored = [columns.stored(name, kind) for name, kind in _READ.items()]
+        wanted = {**asked, **_OPEN}
+        stored = [columns.stored(name, kind) for name, kind in wanted.items()]
         for add in seen.state.files.values():
             for group in row_groups(path, add, ()):
-                rows = pa.table(group.columns(stored), names=list(_READ)).filter(pa.array(group.alive))
+                rows = pa.table(group.columns(stored), names=list(wanted)).filter(pa.array(group.alive))
                 parts.append(rows.filter(pc.and_(pc.is_null(rows[RESOLVED_AT]), pc.fill_null(rows[HELD], False))))  # noqa: FBT003
-    return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.null()) for name in _READ})
+    if not parts:
+        return pa.table({name: pa.array([], required_type(kind)) for name, kind in {**asked, **_OPEN}.items()})
+    return pa.concat_tables(parts)
 
 
 def _summed(rows: pa.Table) -> HeldRows:

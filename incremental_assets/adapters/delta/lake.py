@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.held import held_rows
+from incremental_assets.adapters.delta.held import concerned, held_rows
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
@@ -25,9 +26,10 @@ from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.paths import is_local, quarantine_path, staging_path, table_path
-from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.quarantine import HeldRows, Resolution
 from incremental_assets.core.model.schema_drift import (
     OWN_PREFIX,
     check_names,
@@ -157,12 +159,41 @@ class DeltaLake:
 
     def _settle(self, session: SparkSession, plan: SyncPlan, batch: Batch) -> None:
         """What is held and has a later version now, which is not looked for where nothing is held."""
-        held = held_rows(self._lake, plan.spec)
-        if batch.in_target or (held is not None and not held.rows):
+        staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
+        if batch.in_target or not concerned(self._lake, plan, staged):
             return
         from incremental_assets.adapters.delta import settling
 
-        settling.settle(session, self._lake, plan, staging_path(self._lake, plan.spec.id, batch.batch_id))
+        settling.settle(session, self._lake, plan, staged)
+
+    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
+        """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
+        session, path = self._session(), quarantine_path(self._lake, spec.id)
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            contents = settling.keys(session, path, spec)
+            gone = [content for text in keys for content in contents.get(text, ())]
+            settling.resolve(session, path, gone, Resolution.GONE)
+
+    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
+        """The cursors of the rows that the contract holds, each once; None where it holds none."""
+        held = held_rows(self._lake, spec)
+        if held is not None and not held.rows:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake):
+            return settling.cursors(session, quarantine_path(self._lake, spec.id), spec)
+
+    def held_keys(self, spec: TableSpec) -> frozenset[str]:
+        """The canonical texts of their keys."""
+        session = self._session()
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake):
+            return frozenset(settling.keys(session, quarantine_path(self._lake, spec.id), spec))
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that the table's contract holds, without Spark; None where only a session could tell."""

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.databases.measure import spark_row_hash
+from incremental_assets.adapters.databases.measure import spark_row_hash, spark_row_text
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine import content
 from incremental_assets.adapters.delta.staging import as_text, from_text
-from incremental_assets.adapters.spark.expressions import column, quoted
+from incremental_assets.adapters.spark.expressions import column, cursor_column, quoted
 from incremental_assets.adapters.spark.own_names import (
     CONTENT,
     HASH,
@@ -26,6 +26,7 @@ from incremental_assets.adapters.spark.own_names import (
 )
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.model.batch import Operation
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.table import TableSpec
@@ -33,14 +34,12 @@ from incremental_assets.core.planning.plan import SyncPlan
 
 OPEN = f"{HELD} AND {RESOLVED_AT} IS NULL"
 """The condition that a row of the quarantine is held now."""
-_GONE = own("gone")
+_GONE, _TEXT = own("gone"), own("text")
 _AT_ONCE = 5_000
 """Rows that one statement names."""
 
 
-def settle(
-    session: SparkSession, lake: str, plan: SyncPlan, staged: str, as_resolved: Resolution = Resolution.SUPERSEDED
-) -> None:
+def settle(session: SparkSession, lake: str, plan: SyncPlan, staged: str) -> None:
     """Resolve rows of which the batch that has just landed brought what comes after: another version, held or not, or that they are gone."""
     spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
     held = open_rows(session, path, spec)
@@ -62,7 +61,7 @@ def settle(
         left = left.join(batch.groupBy(*(column(name) for name in keys)).agg(sf.bool_and(goes).alias(_GONE)), on=keys)
     found = left.select(CONTENT, _GONE).collect()
     resolve(session, path, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
-    resolve(session, path, [row[CONTENT] for row in found if not row[_GONE]], as_resolved)
+    resolve(session, path, [row[CONTENT] for row in found if not row[_GONE]], plan.request.resolves)
 
 
 def open_rows(session: SparkSession, path: str, spec: TableSpec) -> DataFrame | None:
@@ -81,14 +80,44 @@ def without_held(session: SparkSession, path: str, spec: TableSpec, source: Data
     held = open_rows(session, path, spec) if spec.contract is not None else None
     if held is None:
         return source
-    typed = held.select(
-        *(
-            from_text(column(name), found.spark_type).alias(found.name)
-            for found, name in zip(spec.columns, held.columns, strict=False)
-        )
-    )
-    hashed = typed.select(sf.expr(spark_row_hash(spec.columns)).alias(HASH)).distinct()
+    hashed = _typed(spec, held).select(sf.expr(spark_row_hash(spec.columns)).alias(HASH)).distinct()
     return source.join(hashed, on=HASH, how="left_anti")
+
+
+def _typed(spec: TableSpec, held: DataFrame) -> DataFrame:
+    """The source's columns in their types, and CONTENT."""
+    columns = [
+        from_text(column(name), found.spark_type).alias(found.name)
+        for found, name in zip(spec.columns, held.columns, strict=False)
+    ]
+    return held.select(*columns, column(CONTENT))
+
+
+def cursors(session: SparkSession, path: str, spec: TableSpec) -> tuple[CursorValue, ...] | None:
+    """The cursors of the rows that are held, each once; None where none is. One without a cursor has none."""
+    held = open_rows(session, path, spec)
+    if held is None or held.isEmpty():
+        return None
+    if not spec.is_incremental or spec.cursor is None:
+        return ()
+    kind = spec.cursor.type
+    texts = _typed(spec, held).select(cursor_column(spec).cast("string").alias(_TEXT)).where(f"{_TEXT} IS NOT NULL")
+    # The session's zone is UTC.
+    found = (row[_TEXT].replace(" ", "T") for row in texts.distinct().collect())
+    return tuple(CursorValue.parse(kind, text + "Z" if kind is CursorType.TIMESTAMP else text) for text in found)
+
+
+def keys(session: SparkSession, path: str, spec: TableSpec) -> dict[str, list[str]]:
+    """Per key's canonical text the CONTENT of the rows that are held."""
+    held = open_rows(session, path, spec)
+    if held is None:
+        return {}
+    by_name = {found.name: found for found in spec.columns}
+    text = sf.expr(spark_row_text([by_name[name] for name in spec.key])).alias(_TEXT)
+    found: dict[str, list[str]] = {}
+    for row in _typed(spec, held).select(text, column(CONTENT)).collect():
+        found.setdefault(row[_TEXT], []).append(row[CONTENT])
+    return found
 
 
 def resolve(session: SparkSession, path: str, contents: Sequence[str], how: Resolution) -> None:

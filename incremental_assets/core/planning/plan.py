@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.state import Fingerprint, PutBack, State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -32,6 +33,8 @@ class Request:
     allow_shrink: bool = False
     connections: int | None = None
     """The most connections to the source; None: as configured."""
+    resolves: Resolution = Resolution.SUPERSEDED
+    """What becomes of a row that is held, once a later version of it is read."""
 
 
 @dataclass(frozen=True, slots=True)

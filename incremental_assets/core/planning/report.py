@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
@@ -136,3 +137,15 @@ class SyncReport:
             phases=idle.phases,
             warnings=idle.warnings,
         )
+
+
+def together(reports: Sequence[SyncReport]) -> SyncReport:
+    """Several windows of one table as one report, which has failed if the last of them has."""
+    last, counts = reports[-1], [report.rows for report in reports]
+    first, final = reports[0].window, last.window
+    return replace(
+        last,
+        window=Window(first.lower, final.upper) if first and final else last.window,
+        rows=RowCounts(*(sum(values) for values in zip(*(astuple(rows) for rows in counts), strict=True))),
+        seconds=sum(report.seconds for report in reports),
+    )

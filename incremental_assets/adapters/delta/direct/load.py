@@ -10,7 +10,7 @@ from typing import Any
 from incremental_assets.adapters.delta.arrow_staging import counting_of
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.direct.landing_unit import Columns
+from incremental_assets.adapters.delta.direct.columns import Columns
 from incremental_assets.adapters.delta.direct.load_task import Loaded, LoadUnit
 from incremental_assets.adapters.delta.direct.marked_file import removed
 from incremental_assets.adapters.delta.direct.next_version import NextVersion

@@ -1,0 +1,49 @@
+"""A table's columns, as its schema names them and as its files do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
+from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ
+
+_PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The table's columns, as its schema names them and as its files do."""
+
+    fields: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, state: LogState) -> Columns:
+        return cls(tuple(json.loads(state.metadata["schemaString"])["fields"]))
+
+    def stored(self, name: str, kind: str, *, exactly: bool = False) -> Stored:
+        """A column by its name; `exactly`: in the same spelling."""
+        for field in self.fields:
+            if field["name"] == name or (not exactly and field["name"].lower() == name.lower()):
+                return Stored(self._physical(field), kind, field["metadata"].get(_ID))
+        raise NotDirect(f"the table has no column {name!r}")
+
+    def marks(self, run_id: str, seq: int) -> Marks:
+        """What every row of a commit carries, as of now."""
+        own = (self.stored(RUN_ID, "string"), self.stored(SEQ, "bigint"), self.stored(AT, "timestamp"))
+        return Marks(run_id, seq, time.time_ns() // 1000, own)
+
+    def statistics(self, properties: Mapping[str, str]) -> set[str]:
+        """Names in the files of the columns whose ends the log keeps."""
+        physical = {field["name"]: self._physical(field) for field in self.fields}
+        return {physical[name] for name in statistics_columns(properties, tuple(physical))}
+
+    @staticmethod
+    def _physical(field: Mapping[str, Any]) -> str:
+        return str(field["metadata"].get(_PHYSICAL, field["name"]))

@@ -1,0 +1,62 @@
+"""`replay`: rows that a contract holds are read again from the source, and those that pass land."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.cli import reports
+from incremental_assets.cli.answer import FAILED, Answer, Note, Shown, worst
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.progress import board
+from incremental_assets.cli.selection import survey, with_problems
+from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, sentence_of
+from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.report import SyncReport, together
+from incremental_assets.core.syncing.replay import replay_table
+from incremental_assets.core.words import counted
+
+
+def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+    """The verb."""
+    begun, run_id = time.monotonic(), str(uuid.uuid4())
+    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
+        found = survey(runtime, patterns)
+        specs = [spec for spec in found.specs if spec.contract is not None]
+        if not specs:
+            raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
+        watch.begin(spec.id for spec in specs)
+        done, failures = list[SyncReport](), list[str]()
+        for spec in specs:
+            try:
+                read = list(replay_table(spec, run_id, runtime.ports(spec.id.source)))
+            except IncrementalAssetsError as error:
+                failures.append(sentence_of(spec.id, error))
+            else:
+                done += [together(read)] if read else []
+        held = {spec: runtime.ports(spec.id.source).reader.held(spec) for spec in specs}
+        summary = _answer(reports.answer(run_id, done, _summary(done, held), time.monotonic() - begun), held)
+        if failures:
+            notes: list[Shown] = [Note(failure, "bad") for failure in failures]
+            summary = Answer(summary.document, (*summary.shown, *notes), worst([summary.exit_code, FAILED]))
+        return with_problems(summary, found)
+
+
+def _answer(summary: Answer, held: dict[TableSpec, HeldRows | None]) -> Answer:
+    left: list[dict[str, Any]] = [
+        {"source": spec.id.source, "table": render_table(spec.id.schema, spec.id.name), "rows": rows and rows.rows}
+        for spec, rows in held.items()
+    ]
+    notes = [Note(f"{spec.id}: {rows.sentence}", "warn") for spec, rows in held.items() if rows and rows.rows]
+    return Answer({**summary.document, "held": left}, (*summary.shown, *notes), summary.exit_code)
+
+
+def _summary(done: Sequence[SyncReport], held: dict[TableSpec, HeldRows | None]) -> str:
+    landed = sum(report.rows.inserted + report.rows.updated for report in done)
+    left = sum(rows.rows for rows in held.values() if rows)
+    return f"{counted(landed, 'row')} landed, {counted(left, 'row')} still held"
