@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.adapters.delta.arrow_staging import can_stage
 from incremental_assets.adapters.spark.staged import read_staged
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.paths import staging_path
 from incremental_assets.core.model.table import Strategy
 from tests.adapters.batches import Desk, table
@@ -98,3 +100,10 @@ def test_a_discarded_batch_and_what_dead_runs_left_are_gone(desk: Desk) -> None:
     desk.stage.discard(ORDERS.id, batch.batch_id)
     desk.stage.discard(ORDERS.id, batch.batch_id)
     assert list(folder.iterdir()) == []
+
+
+def test_rows_that_the_source_marks_are_told_apart_by_spark() -> None:
+    marked = Deletes(DeleteMode.SOFT, Then.REMOVE, column="note")
+    spec = table("id bigint, note string, at bigint")
+    assert can_stage(spec)
+    assert not can_stage(replace(spec, deletes=marked))

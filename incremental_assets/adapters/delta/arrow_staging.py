@@ -30,9 +30,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def can_stage(spec: TableSpec) -> bool:
-    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has."""
+    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has, and marks of the source are Spark's to compare."""
     types = {column.name: column.spark_type for column in spec.columns}
-    if any(arrow_type(kind) is None for kind in types.values()):
+    if any(arrow_type(kind) is None for kind in types.values()) or spec.deletes.drops_marked:
         return False
     kinds = {types[name] for name in _cursor_columns(spec)}
     return len(kinds) <= 1 and "string" not in kinds
