@@ -64,8 +64,8 @@ class FakeLease:
             raise LeaseLost(self._table)
         self._memory.events.append(event)
         known = self._memory.verified.get(self._table)
-        if event.kind is EventKind.LANDED and known and event.report and event.report.window:
-            self._memory.verified[self._table] = known.read_again(event.report.window)
+        if event.kind is EventKind.LANDED and known and event.report and event.report.forgets:
+            self._memory.verified[self._table] = known.read_again(event.report.forgets)
 
 
 @dataclass

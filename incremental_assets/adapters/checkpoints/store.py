@@ -155,8 +155,8 @@ class SqlCheckpoints:
         def proven(connection: Connection) -> None:
             self._leases.prove(connection, table, token)
             append(connection, self._database, event)
-            if event.kind is EventKind.LANDED and event.report is not None and event.report.window is not None:
-                read_again(connection, table, event.report.window)
+            if event.kind is EventKind.LANDED and event.report is not None and event.report.forgets is not None:
+                read_again(connection, table, event.report.forgets)
             if event.kind is EventKind.IDLE:
                 thin_out(connection, self._database, self._keep_idle, [table])
 

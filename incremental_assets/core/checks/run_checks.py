@@ -9,7 +9,8 @@ from functools import partial
 from itertools import chain
 
 from incremental_assets.core.background import as_they_end
-from incremental_assets.core.checks.reconcile import Drift, reconcile
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.checks.remember import remember, remember_windows
 from incremental_assets.core.checks.verdict import (
     duplicates,
     freshness,
@@ -24,9 +25,8 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
-from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import Checkpoints, Ports
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.foreign_changes import seen_in
 from incremental_assets.core.syncing.retry_once import retry_once
@@ -126,7 +126,7 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
 def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows: Sequence[Window] | None) -> Verdict:
     if check is Check.RECONCILIATION:
         drift = reconcile(spec, terms.partitions, ports, windows)
-        _remember(spec, drift, ports.checkpoints, whole=windows is None)
+        (remember if windows is None else remember_windows)(spec, drift, ports.checkpoints)
         verdict = reconciliation(spec, terms, drift)
         return verdict if windows is not None else _unless_changed(verdict, spec, ports)
     columns = ports.reader.columns(spec)
@@ -141,17 +141,6 @@ def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
     """A copy that another writer has changed does not pass, even if every settled row is equal."""
     changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.reader)
     return replace(verdict, passed=False, detail=f"{verdict.detail}; {changed}") if changed else verdict
-
-
-def _remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints, *, whole: bool) -> None:
-    """Record what the reconciliation proves, so that `status` shows it."""
-    if whole and (drift.rows or drift.through or drift.looked_at):
-        checkpoints.remember_verified(spec.id, Verified(drift.through, drift.drifted))
-    elif drift.looked_at:
-        known = checkpoints.verified().get(spec.id)
-        if known is not None or drift.drifted:
-            found = (known or Verified(None)).looked_at(drift.looked_at, drift.drifted)
-            checkpoints.remember_verified(spec.id, found)
 
 
 def _no_key(spec: TableSpec) -> Verdict:

@@ -35,7 +35,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.last_read import read_already
-from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) ->
     due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
     ends = f"CAST(max({orderly(spec)}) AS text) AS highest, {due} AS due"
     missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
-    if plan.request.mode is Mode.BACKFILL:
+    if plan.request.mode.reads_again:
         # A backfill leaves the fingerprint of the last sync as it is.
         return f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
     provisional = fingerprint_sql(spec, provisional_window(plan), values, plan.members)
