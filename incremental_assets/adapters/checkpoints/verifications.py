@@ -42,6 +42,8 @@ def verified_of(row: Any) -> Verified:
 
 
 def _columns(verified: Verified) -> dict[str, Any]:
-    pieces = [[dump_value(piece.window.lower), dump_value(piece.window.upper), piece.rows] for piece in verified.drifted]
+    pieces = [
+        [dump_value(piece.window.lower), dump_value(piece.window.upper), piece.rows] for piece in verified.drifted
+    ]
     drifted = json.dumps({"pieces": pieces, "reached": verified.reached})
     return {"verified_through": verified.through, "drift": verified.drift, "drifted": drifted}

@@ -36,7 +36,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
-from incremental_assets.core.ports import CopyKeys, Snapshot
+from incremental_assets.core.ports import CopyKeys, PlacedRows, Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -186,6 +186,9 @@ class DeltaLake:
         """The table at the version of now, and its source."""
         if self._source is None:
             raise ValueError("a lake that compares is given the reader of the source")
+        return self._held(spec), self._source
+
+    def _held(self, spec: TableSpec) -> Held:
         path = table_path(self._lake, spec.id)
         # Before the source is read: a sync in between then only takes rows out of windows, on both sides.
         log = open_log(path)
@@ -194,7 +197,7 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.adapters.delta import checksums
 
-        return checksums.Held(session, path, log, spec), self._source
+        return checksums.Held(session, path, log, spec)
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
@@ -222,6 +225,13 @@ class DeltaLake:
         from incremental_assets.adapters.delta import checksums, keys
 
         return keys.keys_of(checksums.Held(session, path, log, spec))
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
+        """The rows of the windows at the version of now, by the places of their keys."""
+        held = self._held(spec)
+        from incremental_assets.adapters.delta.placed_rows import HeldRows
+
+        return HeldRows(held, windows)
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""

@@ -19,7 +19,7 @@ from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import Sent, arrow_type, converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.keys import ReadKeys
-from incremental_assets.adapters.databases.mysql.questions import fingerprint, value_of, without
+from incremental_assets.adapters.databases.mysql.questions import at_places, fingerprint, value_of, without
 from incremental_assets.adapters.databases.mysql.sql import (
     EVERY,
     Condition,
@@ -174,7 +174,8 @@ def _where(plan: SyncPlan) -> Condition:
     if not spec.is_incremental:
         return EVERY
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
-    return inside(spec, plan.window, nulls=not skips)
+    rows, places = inside(spec, plan.window, nulls=not skips), plan.request.places
+    return rows if places is None else rows & at_places(spec, places)
 
 
 def _fingerprint(connection: Connection, plan: SyncPlan) -> Fingerprint | None:

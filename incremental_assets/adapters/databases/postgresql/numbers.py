@@ -12,6 +12,7 @@ import psycopg
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
+from incremental_assets.adapters.databases.postgresql.places import PlacedRows
 from incremental_assets.adapters.databases.postgresql.read import rejected, stamped_ahead, where
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
@@ -79,11 +80,24 @@ def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id:
 @contextmanager
 def open_keys(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[HeldKeys]:
     """The keys of a table in a snapshot of their own. Raises SourceRefused if the table is no longer the one that was asked for."""
+    with _unaltered_snapshot(asked, spec):
+        yield HeldKeys(asked, spec)
+
+
+@contextmanager
+def open_placed_rows(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows]:
+    """The rows of some windows, likewise."""
+    with _unaltered_snapshot(asked, spec):
+        yield PlacedRows(asked, spec, windows)
+
+
+@contextmanager
+def _unaltered_snapshot(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[None]:
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     try:
         asked.execute(f"SELECT FROM {relation(spec.id)} LIMIT 0")
         check_unaltered(asked, spec)
-        yield HeldKeys(asked, spec)
+        yield
     except BaseException:
         asked.connection.close()
         raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.jdbc import ReadQuery
+from incremental_assets.adapters.databases.postgresql.places import at_places
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
     Values,
@@ -62,6 +63,8 @@ def where(plan: SyncPlan, values: Values, since: int | None) -> str:
     if spec.is_incremental:
         rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
     rows = of_members(spec, plan.members, values, rows)
+    if plan.request.places is not None:
+        rows = f"{rows} AND {at_places(spec, plan.request.places, values)}"
     return rows if since is None else f"{rows} AND {written_since(since)}"
 
 
