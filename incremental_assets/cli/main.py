@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
 
 NOT_YET = {
-    "repair": "sync the drifted ranges again",
     "rollback": "take a table back to an earlier run",
     "replay": "validate quarantined rows again",
     "erase": "remove a person's rows from table and history",
@@ -192,6 +191,20 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
     from incremental_assets.cli.commands import check as verb
 
     return verb.run(config, select, only_failed=failed)
+
+
+@commands.command()
+@everywhere
+@select
+def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Mend the drift that `check` has found.
+
+    Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
+    these windows again; exit 1 if drift is left. The watermark stays.
+    """
+    from incremental_assets.cli.commands import repair as verb
+
+    return verb.run(config, select)
 
 
 @commands.command()

@@ -26,6 +26,7 @@ def test_the_verbs_are_those_of_the_readme() -> None:
         "engine",
         "init",
         "plan",
+        "repair",
         "reset",
         "schema",
         "status",

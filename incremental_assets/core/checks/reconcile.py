@@ -15,15 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
-from datetime import datetime
 
 from incremental_assets.core.background import in_background
 from incremental_assets.core.checks.undeleted import undeleted
-from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cures import reset
-from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Measure, Outdated
-from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
+from incremental_assets.core.model.partition import Grid, keys_within, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
@@ -278,33 +276,12 @@ def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) 
         return list(wanted)
     windows: list[Window] = []
     for part in wanted:
-        keyed = _keyed(grid, part, cursor.type)
+        keyed = [window_of(grid, key, cursor.type) for key in keys_within(grid, part)]
         first = keyed[0].lower if keyed else part.upper
         if first is None or part.lower is None or part.lower < first:
             windows.append(Window(part.lower, first))
         windows += keyed
     return list(dict.fromkeys(windows))
-
-
-def _keyed(grid: Grid, part: Window, kind: CursorType) -> list[Window]:
-    """The windows of the grid's keys that `part` touches; none where it has no keys there, or too many."""
-    until = _end(grid, part)
-    if until is None or (isinstance(grid, IntegerGrid) and part.lower is None):
-        return []
-    try:
-        return [window_of(grid, key, kind) for key in touched(grid, part, until)]
-    except TooManyPartitions:
-        return []
-
-
-def _end(grid: Grid, part: Window) -> datetime | int | None:
-    """What closes the grid; None where Python's calendar has no such moment."""
-    if part.upper is None or not part.upper.is_finite:
-        return None
-    try:
-        return int(part.upper.text) if isinstance(grid, IntegerGrid) else part.upper.moment()
-    except ValueError:
-        return None
 
 
 def _cut(windows: Sequence[Window], by: Sequence[Window]) -> tuple[Window, ...]:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 
 from incremental_assets.core.background import as_they_end
+from incremental_assets.core.checks.mending import Mending, mended
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember, remember_windows
 from incremental_assets.core.checks.verdict import (
@@ -61,12 +62,14 @@ def applicable(terms: TableConfig) -> tuple[Check, ...]:
 class Scope:
     """What is asked, `parallel` checks at a time, which is work for the source as well.
 
-    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table.
+    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table. With `mending`, drift is
+    mended where the configuration says so.
     """
 
     parallel: int
     checks_of: ChecksOf = all_checks
     windows_of: WindowsOf = everything
+    mending: Mending | None = None
 
 
 _LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
@@ -79,7 +82,7 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
     fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
     read = as_they_end(
         (
-            partial(_verdict, check, spec, terms_of(spec.id), ports, scope.windows_of)
+            partial(_verdict, check, spec, terms_of(spec.id), ports, scope)
             for spec in sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
             for check in _LONGEST_FIRST
             if check in asked[spec.id]
@@ -96,10 +99,10 @@ def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...
     return tuple(check for check in applicable(terms_of(spec.id)) if check in wanted)
 
 
-def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows_of: WindowsOf) -> Verdict:
+def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
     ports.observer.on_phase(spec.id, str(check))
     try:
-        return retry_once(partial(_ask, check, spec, terms, ports, windows_of(spec)), spec.id, ports.observer)
+        return retry_once(partial(_ask, check, spec, terms, ports, scope), spec.id, ports.observer)
     except IncrementalAssetsError as error:
         return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
@@ -123,11 +126,13 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
         yield freshness(spec.id, terms_of(spec.id).freshness, lag, bound if spec.is_incremental else None)
 
 
-def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows: Sequence[Window] | None) -> Verdict:
+def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
     if check is Check.RECONCILIATION:
+        windows = scope.windows_of(spec)
         drift = reconcile(spec, terms.partitions, ports, windows)
         (remember if windows is None else remember_windows)(spec, drift, ports.checkpoints)
-        verdict = reconciliation(spec, terms, drift)
+        mending = scope.mending
+        verdict = mended(spec, terms, drift, mending, ports) if mending else reconciliation(spec, terms, drift)
         return verdict if windows is not None else _unless_changed(verdict, spec, ports)
     columns = ports.reader.columns(spec)
     if not columns:
