@@ -50,12 +50,16 @@ def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differin
         shift = finer(shift)
     held, shown = Counter(copy.hashes(parts)), Counter(source.hashes(parts))
     missing, extra = shown - held, held - shown
-    # What only a copy of versions has is an older version, or a row that is gone: neither is read.
-    sought = {place for place, _ in (missing if spec.traits.keeps_versions else missing + extra)}
+    sought = _sought(spec, missing, extra)
     if len(sought) > MOST_PLACES:
         return None
     places = KeyParts(spread.lowest, spread.highest, 0, frozenset(sought))
     return Differing(missing.total(), extra.total(), places)
+
+
+def _sought(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:
+    """The places of what is to be read: what only a copy of versions has is an older version, or a row that is gone."""
+    return {place for place, _ in (missing if spec.traits.keeps_versions else missing + extra)}
 
 
 def _hull(one: KeySpread, other: KeySpread) -> KeySpread:
