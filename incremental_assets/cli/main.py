@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
 
 NOT_YET = {
-    "rollback": "take a table back to an earlier run",
     "replay": "validate quarantined rows again",
     "erase": "remove a person's rows from table and history",
 }
@@ -269,6 +268,22 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 
         return other.run(config, select, to=to, yes=options["yes"])
     return verb.run(config, select, to=to, yes=options["yes"])
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--to-run", required=True, metavar="ID", help="The run whose rows are to be there again.")
+@yes
+def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Take copies back to an earlier run, with an audit row.
+
+    Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
+    says what would happen.
+    """
+    from incremental_assets.cli.commands import rollback as verb
+
+    return verb.run(config, select, to_run=to_run, yes=yes)
 
 
 @commands.command()

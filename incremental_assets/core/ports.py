@@ -21,7 +21,7 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
-from incremental_assets.core.planning.plan import CommitIds, Observation, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Observation, RollBack, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
 
 # --- keys, of both sides ---------------------------------------------------------------------------
@@ -224,6 +224,12 @@ class LakeWriter(Protocol):
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
 
+    def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
+        """The rows and columns of an earlier version again, in one commit. Raises Refused where that version is no longer whole."""
+
+    def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
+        """The quarantine as it was after a sequence; does nothing where it is so already."""
+
 
 class LakeAuditor(Protocol):
     """The rows of a copy, counted and compared with the source."""
@@ -286,6 +292,9 @@ class Checkpoints(Protocol):
 
     def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table stands, in one round trip."""
+
+    def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
+        """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
 
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of tables that stand still, at one moment and without a lease each.

@@ -28,6 +28,7 @@ def test_the_verbs_are_those_of_the_readme() -> None:
         "plan",
         "repair",
         "reset",
+        "rollback",
         "schema",
         "status",
         "sync",

@@ -99,6 +99,16 @@ class FakeCheckpoints:
         """Where every table stands."""
         return {table: self.position(table) for table in {event.table for event in self.memory.events}}
 
+    def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
+        """Folded as far as that."""
+        events = [event for event in self.memory.events if event.table == table]
+        ended = (EventKind.LANDED, EventKind.IDLE)
+        last = max(
+            (place for place, event in enumerate(events) if event.run_id == run_id and event.kind in ended),
+            default=None,
+        )
+        return None if last is None else fold(events[: last + 1])
+
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of those that nobody holds and that stand where they stood."""
         others: dict[TableId, Busy | None] = {}

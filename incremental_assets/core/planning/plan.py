@@ -16,12 +16,16 @@ from incremental_assets.core.planning.settled_bound import Guarantee, Settled, s
 
 
 class Mode(StrEnum):
-    """Why a sync runs: go on from the watermark, read a window again, read again what differs in it, or read everything again."""
+    """Why a sync runs: go on from the watermark, read a window again, read again what differs in it, or read everything again.
+
+    A rollback reads nothing: it takes the copy back to what an earlier run left.
+    """
 
     SYNC = "sync"
     BACKFILL = "backfill"
     REPAIR = "repair"
     FULL_REFRESH = "full_refresh"
+    ROLLBACK = "rollback"
 
     @property
     def reads_again(self) -> bool:
@@ -52,6 +56,16 @@ class CommitIds:
     batch_id: str
     load_seq: int | None = None
     """Below `seq`, for the rows of a first load, which may go to the target before their position does; see `core.first_load`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """The way back: under which names and by which run, to which version of the copy, and which sequence had left that."""
+
+    commit_ids: CommitIds
+    run_id: str
+    version: int
+    seq: int
 
 
 @dataclass(frozen=True, slots=True)
