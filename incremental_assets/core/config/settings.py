@@ -114,6 +114,8 @@ class TableConfig:
     tags: Mapping[str, str] = field(default_factory=dict)
     pii: tuple[str, ...] = ()
     reconciliation: Severity = Severity.ERROR
+    mended_at_most: int = 0
+    """Drifted rows that the daily check mends by itself; of more of them it mends none."""
     compact: Compact = Compact.AUTO
     deletes: Deletes = IGNORED
     line: int = 0
@@ -131,6 +133,7 @@ class Defaults:
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Severity = Severity.ERROR
+    mended_at_most: int = 0
     compact: Compact = Compact.AUTO
 
 
@@ -232,5 +235,6 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         owners=defaults.owners,
         tags=defaults.tags,
         reconciliation=defaults.reconciliation,
+        mended_at_most=defaults.mended_at_most,
         compact=defaults.compact,
     )

@@ -27,6 +27,7 @@ from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
+from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

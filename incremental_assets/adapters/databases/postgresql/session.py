@@ -23,8 +23,14 @@ from incremental_assets.adapters.databases.postgresql.foresight import foresee
 from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.measure import measure
-from incremental_assets.adapters.databases.postgresql.numbers import begin_snapshot, open_keys, snapshot_numbers
+from incremental_assets.adapters.databases.postgresql.numbers import (
+    begin_snapshot,
+    open_keys,
+    open_placed_rows,
+    snapshot_numbers,
+)
 from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.places import PlacedRows
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
@@ -100,6 +106,10 @@ class Session:
     def keys(self, spec: TableSpec) -> AbstractContextManager[HeldKeys]:
         """In a transaction that holds their snapshot."""
         return open_keys(self._asked, spec)
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows]:
+        """Likewise."""
+        return open_placed_rows(self._asked, spec, windows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
