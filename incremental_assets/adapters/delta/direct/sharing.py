@@ -74,17 +74,14 @@ def _groups(unit: ApplyUnit, key: int | None) -> Iterator[_Group]:
 
 def _shared(groups: Sequence[_Group]) -> list[list[_Group]]:
     """Pure: in the order of their keys, as even as whole row groups allow."""
-    ordered = sorted(groups, key=lambda group: (group.lowest is None, group.lowest or 0))
-    least = max(SHARE_ROWS, -(-sum(group.rows for group in groups) // SHARES))
-    parts: list[list[_Group]] = []
-    filled = least
-    for group in ordered:
-        if filled >= least:
-            parts.append([])
-            filled = 0
-        parts[-1].append(group)
-        filled += group.rows
-    return parts
+    wanted = min(SHARES, max(1, sum(group.rows for group in groups) // SHARE_ROWS))
+    rows = sum(group.rows for group in groups) / wanted
+    parts: list[list[_Group]] = [[] for _ in range(wanted)]
+    before = 0
+    for group in sorted(groups, key=lambda group: (group.lowest is None, group.lowest or 0)):
+        parts[min(wanted - 1, int((before + group.rows / 2) / rows))].append(group)
+        before += group.rows
+    return [part for part in parts if part]
 
 
 def _by_file(groups: Sequence[_Group]) -> dict[str, tuple[int, ...]]:
