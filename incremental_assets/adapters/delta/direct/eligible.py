@@ -62,6 +62,14 @@ def refused_by_table(state: LogState) -> str:
     return _refused_by_columns(json.loads(state.metadata.get("schemaString") or '{"fields": []}')["fields"])
 
 
+def refused_to_read(state: LogState) -> str:
+    """Why rows of this table are read by Spark alone; empty where we may read them."""
+    more = {*(state.protocol.get("readerFeatures") or ())} - _READER_FEATURES
+    if more or state.properties.get(_MAPPING, "none") not in ("none", "name"):
+        return f"the table has {', '.join(sorted(more)) or 'columns that are mapped by their numbers alone'}"
+    return "the table is partitioned" if state.metadata.get("partitionColumns") else ""
+
+
 def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way, staged: int) -> str:
     """Why a batch of so many staged bytes lands by Spark; empty where it may land in tasks."""
     if changes:

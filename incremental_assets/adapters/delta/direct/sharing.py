@@ -16,7 +16,7 @@ from incremental_assets.adapters.delta.log.not_direct import readable
 SHARE_ROWS = 256 * 1024
 """Of a share, at least: below it a task of its own costs more than it saves."""
 _FILES_BYTES = 32 * 2**20
-"""Of files whose rows are written along, at least for one task."""
+"""Of files whose rows are read as a whole, at least for one task."""
 SHARES = 32
 """At the most: each of them reads the keys of the target."""
 
@@ -42,12 +42,12 @@ def shares(unit: ApplyUnit, rows: int) -> list[ApplyUnit]:
         return parts
     if how.whole:
         adding = [replace(part, how=Adding(compares=False), files=()) for part in parts]
-        return [*adding, *(replace(unit, how=Staying(how.key, places)) for places in _spread(unit.files))]
+        return [*adding, *(replace(unit, how=Staying(how.key, places)) for places in spread(unit.files))]
     # Keys that leave are looked for once.
     return [*parts[:1], *(replace(part, how=replace(how, leaves=False)) for part in parts[1:])]
 
 
-def _spread(files: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
+def spread(files: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
     """Places of files, neighbours together, for as many tasks as their bytes are worth."""
     parts: list[tuple[int, ...]] = []
     filled = _FILES_BYTES
