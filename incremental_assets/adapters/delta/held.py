@@ -69,12 +69,13 @@ def _open(path: str, asked: Mapping[str, str]) -> pa.Table:
         wanted = {**asked, **_OPEN}
         stored = [columns.stored(name, kind) for name, kind in wanted.items()]
         for add in seen.state.files.values():
-            for group in row_groups(path, add, ()):
-                rows = pa.table(group.columns(stored), names=list(wanted)).filter(pa.array(group.alive))
-                parts.append(rows.filter(pc.and_(pc.is_null(rows[RESOLVED_AT]), pc.fill_null(rows[HELD], False))))  # noqa: FBT003
+            with row_groups(path, add, ()) as groups:
+                read = [(pa.table(group.columns(stored), names=list(wanted)), group.alive) for group in groups]
+            parts += [rows.filter(pa.array(alive)) for rows, alive in read]
     if not parts:
         return pa.table({name: pa.array([], required_type(kind)) for name, kind in {**asked, **_OPEN}.items()})
-    return pa.concat_tables(parts)
+    rows = pa.concat_tables(parts)
+    return rows.filter(pc.and_(pc.is_null(rows[RESOLVED_AT]), pc.fill_null(rows[HELD], False)))  # noqa: FBT003
 
 
 def _summed(rows: pa.Table) -> HeldRows:

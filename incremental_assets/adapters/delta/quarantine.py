@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit import Write, write
-from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
+from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.live import live
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.staging import as_text
@@ -41,8 +41,6 @@ from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import Fidelity, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
-_SUFFIX = "/quarantine"
-"""After the table's own app id."""
 MARKS = (
     (HELD, "boolean"),
     (STALE, "boolean"),
@@ -112,8 +110,8 @@ def _with_marks(session: SparkSession, lake: str, plan: SyncPlan, rows: DataFram
 
 def _names(log: TableLog | None, commit_ids: CommitIds) -> tuple[str, int]:
     """App id and sequence of the commit. The rows that an earlier table of the same name left stay, and new ones are added."""
-    ours = f"{commit_ids.app_id}{_SUFFIX}"
-    if log is None or log.app_id == ours or not log.app_id.endswith(_SUFFIX):
+    ours = f"{commit_ids.app_id}{QUARANTINE_SUFFIX}"
+    if log is None or log.app_id == ours or not log.app_id.endswith(QUARANTINE_SUFFIX):
         return ours, commit_ids.seq
     return log.app_id, max(commit_ids.seq, 1 + log.last_sequence(log.app_id))
 

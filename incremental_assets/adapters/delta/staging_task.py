@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import ReadPart
+from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import (
     BREACH,
@@ -96,7 +97,7 @@ def apply(unit: StageUnit) -> StagedPart:
     """Write the part's rows to its file, and count them on the way."""
     counted = StagedPart(ends=(None,) * len(unit.counting.ends))
     schema = _schema(unit.types)
-    with pq.ParquetWriter(unit.file, schema, compression="snappy") as writer:
+    with pq.ParquetWriter(unit.file, schema, **encoding(schema)) as writer:
         for rows in _read(unit, counted):
             staged = with_operation(rows).cast(schema)
             count_rows(counted, staged, unit.counting)
