@@ -203,9 +203,6 @@ class LakeReader(Protocol):
     def rows(self, spec: TableSpec) -> int | None:
         """The number of rows of the target, from its log; None if there is no table."""
 
-    def held(self, spec: TableSpec) -> HeldRows | None:
-        """Rows that the table's contract holds in quarantine; None where only a session could tell."""
-
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target, from its log; none if there is no table."""
 
@@ -224,9 +221,6 @@ class LakeWriter(Protocol):
 
     def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
         """Replace all that is in the target by the snapshot's rows, under `load_seq` and without a position, and verify them. Raises StageBroken."""
-
-    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
-        """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
@@ -256,12 +250,6 @@ class LakeAuditor(Protocol):
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
 
-    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
-        """The cursors of the rows that the contract holds, each once; None where it holds none."""
-
-    def held_keys(self, spec: TableSpec) -> frozenset[str]:
-        """The canonical texts of their keys."""
-
 
 class LakeKeys(Protocol):
     """The rows of a copy by their keys, to find those that are gone or differ."""
@@ -273,6 +261,22 @@ class LakeKeys(Protocol):
         """The rows of the windows in the target as it is now."""
 
 
+class LakeQuarantine(Protocol):
+    """Rows that a table's contract holds in its quarantine."""
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """How many, and why; None where only a session could tell."""
+
+    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
+        """Their cursors, each once; None where none is held."""
+
+    def held_keys(self, spec: TableSpec) -> frozenset[str]:
+        """The canonical texts of their keys."""
+
+    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
+        """Say of those with these keys that they are gone from the source."""
+
+
 class LakeCompactor(Protocol):
     """Compaction of a copy's files."""
 
@@ -280,7 +284,7 @@ class LakeCompactor(Protocol):
         """Compact the target's files in one commit that carries the state and leaves every row as it is; returns its version."""
 
 
-class Lake(LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeCompactor, Protocol):
+class Lake(LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeQuarantine, LakeCompactor, Protocol):
     """One Delta table per source table."""
 
 
@@ -352,6 +356,11 @@ class Ports:
     @property
     def by_key(self) -> LakeKeys:
         """The lake, for comparisons by key."""
+        return self.lake
+
+    @property
+    def quarantine(self) -> LakeQuarantine:
+        """The lake, for rows that contracts hold."""
         return self.lake
 
     @property

@@ -28,7 +28,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import LakeReader, Ports
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.pending import later_keys
 from incremental_assets.core.syncing.sync_many import as_they_land, listening
@@ -88,7 +88,7 @@ def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition
             with listening(_reports(context, view, scheme, chosen, ports)) as reports:
                 for report in reports:
                     spec = specs[report.table]
-                    yield from _results(context, report, spec, ports.reader, failures)
+                    yield from _results(context, report, spec, ports, failures)
                     _announce_later_partitions(context, scheme, report, spec)
                     if report.status in _MET:
                         report_light_checks(context.instance, spec, terms_of(view.config, spec.id), ports)
@@ -145,12 +145,12 @@ def _reports(
 
 
 def _results(
-    context: AssetExecutionContext, report: SyncReport, spec: TableSpec, lake: LakeReader, failures: list[str]
+    context: AssetExecutionContext, report: SyncReport, spec: TableSpec, ports: Ports, failures: list[str]
 ) -> Iterator[MaterializeResult]:
     """A result for a table that landed; an idle one announces nothing."""
     if report.status is Status.LANDED:
         context.log.info(_line(report))
-        entries = metadata.of_report(report, spec, rows=lake.rows(spec), held=lake.held(spec))
+        entries = metadata.of_report(report, spec, rows=ports.reader.rows(spec), held=ports.quarantine.held(spec))
         yield MaterializeResult(asset_key=asset_key(report.table), metadata=entries)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)

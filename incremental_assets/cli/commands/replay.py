@@ -39,7 +39,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
                 failures.append(sentence_of(spec.id, error))
             else:
                 done += [together(read)] if read else []
-        held = {spec: runtime.ports(spec.id.source).reader.held(spec) for spec in specs}
+        held = {spec: runtime.ports(spec.id.source).quarantine.held(spec) for spec in specs}
         summary = _answer(reports.answer(run_id, done, _summary(done, held), time.monotonic() - begun), held)
         if failures:
             notes: list[Shown] = [Note(failure, "bad") for failure in failures]

@@ -134,7 +134,7 @@ def _look(
 def _held(runtime: Runtime, found: Survey) -> dict[TableId, HeldRows | None]:
     """Of tables with a contract."""
     with_contract = [spec for spec in found.specs if spec.contract is not None]
-    return {spec.id: runtime.ports(spec.id.source).reader.held(spec) for spec in with_contract}
+    return {spec.id: runtime.ports(spec.id.source).quarantine.held(spec) for spec in with_contract}
 
 
 def _other_hands(

@@ -141,7 +141,7 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope:
     if not columns:
         return nothing_landed(spec.id, check)
     if check is Check.CONTRACT:
-        return contract(spec, ports.reader.held(spec))
+        return contract(spec, ports.quarantine.held(spec))
     if check is Check.DUPLICATES:
         return duplicates(spec, terms, ports.auditor.duplicates(spec)) if spec.key else _no_key(spec)
     return schema(spec, difference(spec.columns, [TargetColumn(name, kind) for name, kind in columns]))

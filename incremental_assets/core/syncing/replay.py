@@ -29,7 +29,7 @@ def replay_table(spec: TableSpec, run_id: str, ports: Ports) -> Iterator[SyncRep
     """One report per window that is read again, as they land; after a failure no other is read. Raises SelectionError for a table without a contract."""
     if spec.contract is None:
         raise SelectionError(f"{spec.id}: there is nothing to replay, as the table has no `contract`")
-    held = ports.auditor.held_cursors(spec)
+    held = ports.quarantine.held_cursors(spec)
     if held is None:
         return
     _settle_gone(spec, run_id, ports)
@@ -84,8 +84,8 @@ def _settle_gone(spec: TableSpec, run_id: str, ports: Ports) -> None:
     if not spec.key:
         return
     with ports.checkpoints.lease(spec.id, run_id):
-        keys = ports.auditor.held_keys(spec)
+        keys = ports.quarantine.held_keys(spec)
         with ports.probe.keys(spec) as source:
             gone = keys - source.present(keys)
         if gone:
-            ports.writer.settle_gone(spec, gone)
+            ports.quarantine.settle_gone(spec, gone)
