@@ -50,11 +50,11 @@ def changed(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> Changed:
     if not len(keys[0]):
         return Changed(None)
     equal = np.zeros(len(keys[0]), dtype=bool)
-    found, ours = [], cache(batch.whole)
+    found, ours, alike = [], cache(batch.whole), _alike(unit, how, batch)
     for pairs, group in _pairs(unit, how, keys, range(len(unit.files))):
         found.append(pairs)
         lands = pairs.keys < landing
-        if how.compares and lands.any():
+        if how.compares and lands.any() and group.may_hold(alike):
             both = _Pairs(pairs.file, pairs.rows[lands] - group.first, pairs.keys[lands])
             equal[both.keys[_equal(unit, how, group, both, ours)]] = True
     chosen = ~equal[:landing] if equal.any() else None
@@ -64,6 +64,13 @@ def changed(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> Changed:
     left = np.concatenate([pairs.keys[pairs.keys >= landing] for pairs in found] or [np.empty(0, dtype=np.int64)])
     unfit = going[UNFIT].to_numpy()
     return Changed(chosen, gone, len(left), int(unfit[left - landing].sum()))
+
+
+def _alike(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> tuple[Reach, ...]:
+    """Where rows lie that may be there as they are: between the cursors of the batch, so that of most row groups no cursor is read."""
+    if not how.compares or how.cursor is None:
+        return ()
+    return reaches([unit.columns[how.cursor]], [batch.column(how.cursor)])
 
 
 def replaced(unit: ApplyUnit, how: Staying) -> dict[int, BitMap64]:
