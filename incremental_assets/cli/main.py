@@ -16,6 +16,7 @@ import click
 
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.options import everywhere, select, yes
+from incremental_assets.demo.places import PLACES, configuration_of
 
 if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
@@ -56,18 +57,27 @@ def commands() -> None:
     help="TPC-H scale factor; 1 is 8.6 million rows.",
 )
 @click.option(
+    "--source", type=click.Choice(tuple(PLACES)), help=f"The database that is synced.  [default: {next(iter(PLACES))}]"
+)
+@click.option(
     "--fresh/--keep",
     default=True,
     help="Start from empty folders (default), or simulate another day on the existing data.",
 )
 def demo(config: Path | None, scale: float, **options: Any) -> Answer:
-    """A real PostgreSQL synced into Delta twice, and proven equal.
+    """A real database synced into Delta twice, and proven equal.
 
-    Starts an embedded PostgreSQL with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
+    Starts an embedded database with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
     from the future), syncs again, then compares rows and hashes of both sides, each counted by its own engine.
     """
     from incremental_assets.cli.commands import demo as verb
 
+    if options["source"] is not None:
+        if config is not None:
+            raise click.UsageError(
+                "--source names a configuration that is shipped, so that --config has no place beside it"
+            )
+        config = configuration_of(options["source"])
     return verb.run(config, verb.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 

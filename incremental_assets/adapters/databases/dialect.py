@@ -169,6 +169,16 @@ class Timekeeping(Protocol):
 
 
 @runtime_checkable
+class DirtyReading(Protocol):
+    """A session that can read what is not committed; asked where `Bound.uncommitted`, which another session never says."""
+
+    def lowest_uncommitted(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """The smallest cursor of each window that a transaction has written which is still open; None where there is none."""
+
+
+@runtime_checkable
 class Sharing(Protocol):
     """A session whose snapshot may serve several tables; asked where `Connections.shares_snapshots`."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
@@ -170,9 +172,12 @@ class DeltaLake:
             return lambda: tuple(Measure(window, 0, "0") for window in windows)
         session = self._session()
         from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.direct import measuring
 
         def counted() -> tuple[Measure, ...]:
             with explained(spec.id, self._lake):
+                with suppress(NotDirect):
+                    return measuring.measured(self._tasks, path, log, spec, windows)
                 return checksums.measure(checksums.Held(session, path, log, spec), windows)
 
         return counted

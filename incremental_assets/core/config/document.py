@@ -157,7 +157,8 @@ class DefaultsDocument(Strict):
     holdback: Annotated[SpanText, Field(description="How far below the source's clock to stay.")] = 0
     future: Annotated[FuturePolicy, Field(description="Rows stamped past the source's clock.")] = FuturePolicy.LAND
     schema_changes: Annotated[
-        Literal["evolve", "freeze"], Field(description="What a new column in the source does.")
+        Literal["evolve", "widen", "freeze"],
+        Field(description="What a new column in the source does, and a type that has become wider."),
     ] = "evolve"
     freshness: FreshnessDocument = FreshnessDocument()
     owners: tuple[Owner, ...] = ()

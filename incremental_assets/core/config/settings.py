@@ -107,7 +107,7 @@ class TableConfig:
     partitions: Grid | None = None
     """None: the single key `current`."""
     start: CursorValue | None = None
-    schema_changes: Literal["evolve", "freeze"] = "evolve"
+    schema_changes: Literal["evolve", "widen", "freeze"] = "evolve"
     freshness: Freshness = Freshness()
     refresh_every: timedelta = timedelta(days=1)
     owners: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class TableConfig:
 class Defaults:
     """What a table of the source gets for the keys that it leaves out, listed or not."""
 
-    schema_changes: Literal["evolve", "freeze"] = "evolve"
+    schema_changes: Literal["evolve", "widen", "freeze"] = "evolve"
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Severity = Severity.ERROR

@@ -90,6 +90,8 @@ class Observation:
     """The fingerprint of what would be read now, if the kept one starts lower; taken just before it, so that an unchanged kept one validates both."""
     parts: Parts | None = None
     """Members both before all other queries and after them; None if they were not queried."""
+    uncommitted: CursorValue | None = None
+    """The smallest cursor of a row that is written and not committed, below what would else settle; `-infinity` if that cannot be told."""
     hides: bool = False
     """Whether rows are now hidden from this user; queried last."""
 

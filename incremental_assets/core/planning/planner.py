@@ -37,7 +37,7 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
-from incremental_assets.core.planning.settled_bound import Guarantee, Settled, settle, still_settled
+from incremental_assets.core.planning.settled_bound import Guarantee, Settled, held_at, settle, still_settled
 from incremental_assets.core.planning.zones import rezoned, rezoned_warning, zones_of
 
 _FEW = 1_000
@@ -61,7 +61,7 @@ def plan(
         return _plan_whole(spec, request, state, commit_ids, observation)
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
-    settled = settle(spec, cursor, bound, observation.highest, known)
+    settled = held_at(observation.uncommitted, settle(spec, cursor, bound, observation.highest, known))
     window = reading(spec, request, state, observation)
     # What has not been read has not settled, even if the highest number has fallen since it was held back.
     settled = replace(settled, value=_at_most(settled.value, window.upper))
@@ -201,6 +201,17 @@ def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None
         return spec.start
     moved = watermark.minus(spec.lookback)
     return moved if spec.start is None else max(moved, min(spec.start, watermark))
+
+
+def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | None:
+    """What would settle now, by the starts of transactions: the part of it that was written and is not committed has not. None if nothing would."""
+    if spec.cursor is None or not spec.is_incremental or not spec.cursor.type.is_time:
+        return None
+    upper = settle(spec, spec.cursor, bound, None, state).value
+    # Nothing below the last watermark can be uncommitted, except in another source.
+    known = state if state and state.identity and bound.identity and bound.identity.is_of(state.identity) else None
+    lower = still_settled(spec, bound, known) or spec.start
+    return None if upper is None or (lower is not None and upper <= lower) else Window(lower, upper)
 
 
 def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:

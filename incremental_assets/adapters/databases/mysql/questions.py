@@ -48,10 +48,9 @@ def without(connection: Connection, spec: TableSpec) -> int:
 def fingerprint(connection: Connection, spec: TableSpec, window: Window) -> Fingerprint:
     """Rows carry no versions, so that it is of what they hold."""
     rows = inside(spec, window, nulls=cursor_of(spec).nulls is not NullPolicy.SKIP)
-    texts = ", ".join(f"COALESCE({travel(column).printed}, '{NULL}')" for column in spec.columns)
     there = has_cursor(spec)
     sql = (
-        f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), COALESCE(SUM({_number(_joined(texts))}), 0) "
+        f"SELECT COUNT(*), MAX(IF({there.sql}, {effective(spec)}, NULL)), COALESCE(SUM({printed_hash(spec.columns)}), 0) "
         f"FROM {relation(spec.id)} WHERE {rows.sql}"
     )
     count, highest, digest = connection.row(sql, (*there.values, *rows.values))
@@ -113,6 +112,11 @@ def key_texts_sql(spec: TableSpec) -> str:
     whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]
     fit = [f"NOT COALESCE({test}, FALSE)" for column in columns if (test := travel(column).unfit)]
     return f"SELECT {_row_text(columns)} FROM {relation(spec.id)} WHERE {' AND '.join([*whole, *fit])}"
+
+
+def printed_hash(columns: Sequence[Column]) -> str:
+    """SQL for a number of what a row holds, for the server's own comparisons."""
+    return _number(_joined(", ".join(f"COALESCE({travel(column).printed}, '{NULL}')" for column in columns)))
 
 
 def row_hash(columns: Sequence[Column]) -> str:

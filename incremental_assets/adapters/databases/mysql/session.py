@@ -19,6 +19,7 @@ from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.keys import ReadKeys
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
+from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.interruption import this_process
@@ -69,6 +70,13 @@ class Session:
         """Of what the rows of each window hold."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return _numbered(specs, lambda index: (questions.fingerprint(self._connection, *wanted[index]),), alone=alone)
+
+    def lowest_uncommitted(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """By what a dirty read shows beside the committed rows."""
+        specs = {index: spec for index, (spec, _) in wanted.items()}
+        return _numbered(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
         """Seconds since the oldest of the stamps."""

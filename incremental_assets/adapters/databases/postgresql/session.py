@@ -18,7 +18,7 @@ from incremental_assets.adapters.databases.postgresql import connect, discovery,
 from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
-from incremental_assets.adapters.databases.postgresql.errors import explained
+from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.foresight import foresee
 from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.lateness import lateness
@@ -229,3 +229,14 @@ class Connections:
             )
         driver.autocommit = True
         driver.execute(connect.settings(self._address.statement_timeout).encode())
+
+
+@contextmanager
+def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
+    """Turn whatever the driver raises inside into an error of the family."""
+    try:
+        yield
+    except sqlalchemy.exc.DBAPIError as wrapped:
+        raise explain(wrapped.orig if isinstance(wrapped.orig, psycopg.Error) else wrapped, address, table) from None
+    except psycopg.Error as error:
+        raise explain(error, address, table) from None
