@@ -12,7 +12,7 @@ from incremental_assets.adapters.delta.direct.file_statistics import statistics_
 from incremental_assets.adapters.delta.direct.unit import Marks, Stored
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ
+from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 
@@ -37,7 +37,9 @@ class Columns:
     def marks(self, run_id: str, seq: int) -> Marks:
         """What every row of a commit carries, as of now."""
         own = (self.stored(RUN_ID, "string"), self.stored(SEQ, "bigint"), self.stored(AT, "timestamp"))
-        return Marks(run_id, seq, time.time_ns() // 1000, own)
+        can_flag = any(field["name"] == DELETED_AT for field in self.fields)
+        gone = self.stored(DELETED_AT, "timestamp") if can_flag else None
+        return Marks(run_id, seq, time.time_ns() // 1000, own, gone)
 
     def statistics(self, properties: Mapping[str, str]) -> set[str]:
         """Names in the files of the columns whose ends the log keeps."""
