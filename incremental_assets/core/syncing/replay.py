@@ -29,10 +29,13 @@ def replay_table(spec: TableSpec, run_id: str, ports: Ports) -> Iterator[SyncRep
     """One report per window that is read again, as they land; after a failure no other is read. Raises SelectionError for a table without a contract."""
     if spec.contract is None:
         raise SelectionError(f"{spec.id}: there is nothing to replay, as the table has no `contract`")
+    known = ports.quarantine.held(spec)
+    if known is not None and not known.rows:
+        return
+    _settle_gone(spec, run_id, ports)
     held = ports.quarantine.held_cursors(spec)
     if held is None:
         return
-    _settle_gone(spec, run_id, ports)
     for request in requests(spec, run_id, held):
         report = attempt(spec, request, ports)
         yield report
