@@ -24,7 +24,6 @@ from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
-from incremental_assets.defs.names import asset_key, table_of
 from incremental_assets.defs.opened import RESOURCE
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.sensors import run_requests
@@ -71,7 +70,7 @@ class DagsterRuns:
                 run_id = request.run_id if number == 0 else None
                 keys = list(each.asset_selection or ())
                 error = self._execute(str(each.job_name), keys, {**each.tags, **tags}, instance, run_id)
-                ends |= {table_of(key): error for key in keys}
+                ends |= {self.view.table_of(key): error for key in keys}
         return [self._report(found.spec, request, ends.get(found.spec.id, "")) for found in moving]
 
     def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
@@ -82,9 +81,8 @@ class DagsterRuns:
             if scheme.dynamic:
                 known = instance.get_dynamic_partitions(scheme.dynamic)
                 instance.add_dynamic_partitions(scheme.dynamic, [key for key in keys if key not in known])
-            error = self._execute(
-                sync_jobs(self.view)[scheme].name, [asset_key(spec.id)], tags, instance, request.run_id
-            )
+            keys_of = self.view.asset_keys([spec.id])
+            error = self._execute(sync_jobs(self.view)[scheme].name, keys_of, tags, instance, request.run_id)
         return self._report(spec, request, error)
 
     def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
@@ -109,7 +107,8 @@ class DagsterRuns:
         beats = self._runtime.checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
         if other is not None:
-            self._busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in keys}
+            tables = {self.view.table_of(key) for key in keys}
+            self._busy |= {table: SourceBusy(table, self.view.name, other) for table in tables}
             return ""
         with left_to_dagster(), self._runtime.observer.joined_by(self._reports):
             result = self._definitions.resolve_job_def(job).execute_in_process(

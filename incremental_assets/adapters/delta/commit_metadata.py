@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -28,6 +29,8 @@ class Kind(StrEnum):
     FENCE = "fence"
     QUARANTINE = "quarantine"
     MAINTENANCE = "maintenance"
+    HISTORY = "history"
+    """Versions, in the table beside the copy."""
 
 
 BEFORE_LANDING = (Kind.FENCE, Kind.LOAD)
@@ -56,6 +59,8 @@ class CommitMetadata:
     """Rows of the batch that only say so."""
     marked: int = 0
     """Rows that an upsert wrote again only to mark them as gone."""
+    clock: datetime | None = None
+    """The source's, before the snapshot of a batch."""
 
     @property
     def landable(self) -> int:
@@ -71,7 +76,7 @@ class CommitMetadata:
         kind, commit_ids = Kind.LOADED if batch.in_target else strategy, plan.commit_ids
         facts = (batch.rows, batch.rejected, batch.duplicates)
         names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, plan.request.run_id)
-        return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone)
+        return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone, clock=plan.bound.clock)
 
     @classmethod
     def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> CommitMetadata:
@@ -109,6 +114,7 @@ class CommitMetadata:
             "withdrawn": self.withdrawn,
             "gone": self.gone,
             "marked": self.marked,
+            "clock": self.clock and self.clock.isoformat(),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -135,6 +141,7 @@ def read_commit_metadata(text: Any) -> CommitMetadata | None:
             withdrawn=document.get("withdrawn", 0),
             gone=document.get("gone", 0),
             marked=document.get("marked", 0),
+            clock=datetime.fromisoformat(document["clock"]) if document.get("clock") else None,
         )
     except (TypeError, ValueError, KeyError):
         return None

@@ -13,6 +13,7 @@ from incremental_assets.core.checks.reconcile import Drift, reconcile
 from incremental_assets.core.checks.verdict import (
     duplicates,
     freshness,
+    history,
     nothing_landed,
     reconciliation,
     schema,
@@ -20,6 +21,7 @@ from incremental_assets.core.checks.verdict import (
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -48,12 +50,14 @@ def everything(spec: TableSpec) -> None:
 
 
 def applicable(terms: TableConfig) -> tuple[Check, ...]:
-    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key."""
+    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key, those of its history if it keeps one."""
     checks = [Check.RECONCILIATION, Check.SCHEMA]
     if not traits_of(terms.strategy).keeps_versions:
         checks.insert(0, Check.DUPLICATES)
     if terms.freshness != Freshness():
         checks.insert(0, Check.FRESHNESS)
+    if terms.history is not History.NONE:
+        checks += [Check.CURRENT, Check.OVERLAP]
     return tuple(checks)
 
 
@@ -69,7 +73,7 @@ class Scope:
     windows_of: WindowsOf = everything
 
 
-_LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
+_LONGEST_FIRST = Check.RECONCILIATION, Check.CURRENT, Check.OVERLAP, Check.DUPLICATES, Check.SCHEMA
 """A long check that begins last runs alone at the end."""
 
 
@@ -129,6 +133,10 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, window
         _remember(spec, drift, ports.checkpoints, whole=windows is None)
         verdict = reconciliation(spec, terms, drift)
         return verdict if windows is not None else _unless_changed(verdict, spec, ports)
+    if check.is_of_history:
+        of_now = check is Check.CURRENT
+        ask = ports.historian.differing_versions if of_now else ports.historian.overlapping_versions
+        return history(spec, terms, check, ask(spec))
     columns = ports.reader.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)

@@ -112,6 +112,7 @@ def _table(document: written.TableDocument, around: written.SourceDocument, line
         pii=document.pii,
         reconciliation=chosen("reconciliation").severity,
         compact=chosen("maintenance").compact,
+        history=document.history,
         deletes=IGNORED if traits_of(strategy).overwrites else _deletes(chosen("deletes")),
         line=line,
     )
