@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -13,9 +14,12 @@ from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import FaultyKeys, History, HistoryRows
+from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.plan import Mode
-from tests.adapters.history.chronicle import Chronicle, at
+from tests.adapters.history.chronicle import DDL, Chronicle, at
+from tests.conformance.test_idle import jobs
 from tests.fakes.history import overlaps
 
 if TYPE_CHECKING:
@@ -125,6 +129,29 @@ def test_a_step_that_another_run_has_followed_meanwhile_is_followed_once(tmp_pat
     assert writing.follow(spark, Tasks(lambda: spark), tables, step, "second") == HistoryRows()
     assert desk.lake.follow(desk.spec, step, "second") == HistoryRows()
     assert [each.row["note"] for each in desk.versions()[1]] == ["new", "paid"]
+
+
+def test_stamps_without_a_zone_are_moments_in_the_zone_of_the_source(tmp_path: Path, spark: SparkSession) -> None:
+    desk = Chronicle(tmp_path, spark, ddl=DDL.replace("changed timestamp", "changed timestamp_ntz"))
+    spec = replace(desk.landing, cursor=Cursor("changed", CursorType.DATETIME))
+    desk.now = 3
+    for number, local in enumerate((at(1), at(2))):
+        desk.land(desk.landing, [(1, f"{number}", 2.5, number, local.replace(tzinfo=None))])
+        step = desk.lake.behind(spec)
+        assert step is not None
+        assert desk.lake.follow(spec, replace(step, zone="Europe/Paris"), "run").added == 1
+    assert [(each.begins, each.ends) for each in desk.versions()[1]] == [(at(0), at(1)), (at(1), None)]
+
+
+def test_one_batch_is_one_job(tmp_path: Path, spark: SparkSession) -> None:
+    desk = Chronicle(tmp_path, spark)
+    desk.sync([(1, "new", 2.5, 1, at(0.5)), (2, "new", 2.5, 1, at(0.5))])
+    desk.land(desk.landing, [(1, "paid", 2.5, 2, at(1.5)), (3, "new", 2.5, 2, at(1.5))])
+    step = desk.lake.behind(desk.spec)
+    assert step is not None
+    before = jobs(spark)
+    assert desk.lake.follow(desk.spec, step, "run") == HistoryRows(2, 0, 1, 3, 4)
+    assert jobs(spark) - before == 1
 
 
 def test_what_other_hands_did_to_the_versions_is_found(tmp_path: Path, spark: SparkSession) -> None:

@@ -23,41 +23,53 @@ from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FRO
 from incremental_assets.core.model.schema_drift import TargetColumn, sql_type
 from incremental_assets.core.model.table import TableSpec
 
-_BEGINS, _IS_GONE, _THERE, _ENDED, _NEW = own("begins"), own("gone"), own("there"), own("ended"), own("new")
+_BEGINS, _IS_GONE, _THERE, _NEW = own("begins"), own("gone"), own("there"), own("new")
 
 
 def changed(session: SparkSession, of: Tables, step: Step, marks: tuple[Column, ...]) -> DataFrame:
     """Rows to put into the history: new versions with these `marks` of our own, and those that they end, again and with their end."""
-    spec, keeps_validity = of.spec, of.spec.history is History.SCD2
     seen = _seen(session, of, step)
     newest = _newest(session, of, seen, step)
-    by_key = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in spec.key)
+    by_key = all_of(column(name, BATCH).eqNullSafe(column(name, TARGET)) for name in of.spec.key)
     pairs = seen.alias(BATCH).join(newest.alias(TARGET), on=by_key, how="full_outer" if step.whole else "left")
+    # A key of which the copy has no row is gone.
     gone, known = sf.coalesce(column(_IS_GONE, BATCH), sf.expr("true")), column(_THERE, TARGET).isNotNull()
-    others = _besides(spec.key, of.columns)
-    is_same = (
-        alike([(column(each.name, BATCH), column(each.name, TARGET), sql_type(each.type)) for each in others])
-        if others
-        else sf.expr("true")
-    )
-    is_new = ~known | (column(DELETED, TARGET) != gone) | (~gone & ~is_same)
-    begins = _begins(step, column(_BEGINS, BATCH), column(VALID_FROM, TARGET)) if keeps_validity else sf.lit(None)
-    own_columns = tuple(name for name, _ in OWN_COLUMNS)
-    there = [
-        sf.when(column(_THERE, BATCH).isNotNull(), column(each.name, BATCH))
-        .otherwise(column(each.name, TARGET))
-        .alias(each.name)
+    is_new = ~known | (column(DELETED, TARGET) != gone) | (~gone & ~_is_same(of))
+    came, rows = _came(of, step, gone, marks), pairs.where(is_new)
+    if of.spec.history is not History.SCD2:
+        return rows.select(came.alias(_NEW)).select(f"{_NEW}.*")
+    both = sf.when(known, sf.array(_ended(of, step), came)).otherwise(sf.array(came))
+    return rows.select(sf.explode(both).alias(_NEW)).select(f"{_NEW}.*")
+
+
+def _came(of: Tables, step: Step, gone: Column, marks: tuple[Column, ...]) -> Column:
+    """A new version, with the copy's values; of a row that is not there with those that it had last."""
+    is_there = column(_THERE, BATCH).isNotNull()
+    values = [
+        sf.when(is_there, column(each.name, BATCH)).otherwise(column(each.name, TARGET)).alias(each.name)
         for each in of.columns
     ]
-    validity = [begins.alias(VALID_FROM), sf.lit(None).cast("timestamp").alias(VALID_TO), (~gone).alias(IS_CURRENT)]
-    came = sf.struct(*there, *(validity if keeps_validity else ()), gone.alias(DELETED), *marks)
-    if not keeps_validity:
-        return pairs.where(is_new).select(came.alias(_NEW)).select(f"{_NEW}.*")
-    over = [column(VALID_FROM, TARGET).alias(VALID_FROM), begins.alias(VALID_TO), sf.expr("false").alias(IS_CURRENT)]
-    kept = [column(name, TARGET).alias(name) for name in (DELETED, *own_columns)]
-    ended = sf.struct(*(column(each.name, TARGET).alias(each.name) for each in of.columns), *over, *kept)
-    both = sf.when(known, sf.array(ended, came)).otherwise(sf.array(came))
-    return pairs.where(is_new).select(sf.explode(both).alias(_NEW)).select(f"{_NEW}.*")
+    if of.spec.history is History.SCD2:
+        never = sf.lit(None).cast("timestamp").alias(VALID_TO)
+        values += [_begins(step).alias(VALID_FROM), never, (~gone).alias(IS_CURRENT)]
+    return sf.struct(*values, gone.alias(DELETED), *marks)
+
+
+def _ended(of: Tables, step: Step) -> Column:
+    """The newest version so far, which ends. It keeps the run and the sequence that brought it."""
+    changes = {VALID_TO: _begins(step), IS_CURRENT: sf.expr("false")}
+    own_columns = (DELETED, *(name for name, _ in OWN_COLUMNS))
+    names = (*(each.name for each in of.columns), VALID_FROM, VALID_TO, IS_CURRENT, *own_columns)
+    return sf.struct(*(changes.get(name, column(name, TARGET)).alias(name) for name in names))
+
+
+def _is_same(of: Tables) -> Column:
+    """Whether both have the same row."""
+    pairs = [
+        (column(each.name, BATCH), column(each.name, TARGET), sql_type(each.type))
+        for each in _besides(of.spec.key, of.columns)
+    ]
+    return alike(pairs) if pairs else sf.expr("true")
 
 
 def _besides(key: Sequence[str], columns: Sequence[TargetColumn]) -> list[TargetColumn]:
@@ -65,10 +77,10 @@ def _besides(key: Sequence[str], columns: Sequence[TargetColumn]) -> list[Target
     return [each for each in columns if each.name.lower() not in names]
 
 
-def _begins(step: Step, told: Column, before: Column) -> Column:
-    """`told`: by the row, at the latest at the snapshot; `before`: the begin of the version before it."""
-    clock = _clock(step)
-    stamp = sf.least(sf.coalesce(told, clock), clock)
+def _begins(step: Step) -> Column:
+    """At the time that the row tells, at the latest at the snapshot, and in any case after the begin of the version before it."""
+    clock, before = _clock(step), column(VALID_FROM, TARGET)
+    stamp = sf.least(sf.coalesce(column(_BEGINS, BATCH), clock), clock)
     later = sf.greatest(clock, before + sf.expr("INTERVAL 1 MICROSECOND"))
     return sf.when(before.isNull() | (stamp > before), stamp).otherwise(later)
 
