@@ -23,18 +23,20 @@ def copy(shown: int | None, *effects: Effect) -> Copy:
     return Copy(len(effects) - 1, landed=True, shown=shown, commits=tuple(reversed(commits)))
 
 
-def step(version: int, of: int, *, whole: bool) -> Step:
-    return Step(version, 10 * of, f"batch{of}", CLOCK, "UTC", whole)
+def step(version: int, of: int, *, whole: bool, alone: bool = False) -> Step:
+    """`alone`: its commit is all that has happened."""
+    return Step(version, 10 * of, f"batch{of}", CLOCK, "UTC", whole, of if alone else None)
 
 
-NONE, BATCH, MORE, FOREIGN = Effect.NONE, Effect.BATCH, Effect.MORE, Effect.FOREIGN
+NONE, BATCH, TAKING, MORE, FOREIGN = Effect.NONE, Effect.BATCH, Effect.TAKING, Effect.MORE, Effect.FOREIGN
 
 
 def test_one_batch_is_followed_by_its_rows_alone_whatever_fences_and_upkeep_came_with_it() -> None:
-    assert next_step(copy(1, NONE, BATCH, NONE, BATCH, NONE)) == step(4, of=3, whole=False)
+    assert next_step(copy(1, NONE, BATCH, NONE, BATCH, NONE)) == step(4, of=3, whole=False, alone=True)
 
 
 def test_several_batches_and_one_that_took_rows_away_are_followed_by_the_whole_copy() -> None:
+    assert next_step(copy(1, NONE, BATCH, TAKING, NONE)) == step(3, of=2, whole=True, alone=True)
     assert next_step(copy(1, NONE, BATCH, BATCH, BATCH)) == step(3, of=3, whole=True)
     assert next_step(copy(1, NONE, BATCH, MORE)) == step(2, of=2, whole=True)
 

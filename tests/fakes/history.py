@@ -167,5 +167,6 @@ def _effect(entry: LogEntry) -> Effect:
         return Effect.FOREIGN if entry.changes_rows else Effect.NONE
     if not entry.changes_rows:
         return Effect.NONE
-    is_batch = entry.operation == "WRITE" and entry.counts is not None and not entry.counts.deleted
-    return Effect.BATCH if is_batch else Effect.MORE
+    if entry.operation != "WRITE" or entry.counts is None:
+        return Effect.MORE
+    return Effect.TAKING if entry.counts.deleted else Effect.BATCH

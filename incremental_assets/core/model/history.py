@@ -43,6 +43,8 @@ class Step:
     clock: datetime
     zone: str
     whole: bool
+    landed_at: int | None = None
+    """The version of the one commit that is to be followed; None where there is more."""
 
 
 @dataclass(frozen=True, slots=True)

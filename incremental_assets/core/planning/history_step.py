@@ -20,8 +20,10 @@ class Effect(StrEnum):
     NONE = "none"
     BATCH = "batch"
     """Rows of its sequence came in the place of those with their keys."""
+    TAKING = "taking"
+    """The same, and other rows went."""
     MORE = "more"
-    """Rows went, or it cannot be told."""
+    """It cannot be told from one commit."""
     FOREIGN = "foreign"
     """Rows may have been changed by another writer."""
 
@@ -65,5 +67,13 @@ def next_step(copy: Copy) -> Step | None:
         # A sync of the copy stops at it as well, until a person has decided.
         return None
     newest = changes[0]
-    one_batch = is_complete and len(changes) == 1 and newest.effect is Effect.BATCH
-    return Step(copy.version, newest.seq, newest.batch_id, newest.clock, newest.zone, whole=not one_batch)
+    one_batch = is_complete and len(changes) == 1 and newest.effect in (Effect.BATCH, Effect.TAKING)
+    return Step(
+        version=copy.version,
+        seq=newest.seq,
+        batch_id=newest.batch_id,
+        clock=newest.clock,
+        zone=newest.zone,
+        whole=not one_batch or newest.effect is Effect.TAKING,
+        landed_at=newest.version if one_batch else None,
+    )

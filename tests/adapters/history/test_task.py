@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.delta.direct.unit import Marks, Replacing, Stored
+from incremental_assets.adapters.delta.history.direct import moved
 from incremental_assets.adapters.delta.history.task import apply
 from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
+from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from tests.adapters.direct.tables import OWN, Table
 from tests.fakes.history import Seen, Version, followed, overlaps
@@ -47,25 +49,40 @@ class Pair:
     def clock(self) -> datetime:
         return CLOCK + timedelta(hours=self.copy.seq)
 
-    def land(self, rows: list[tuple[Any, ...]]) -> Followed:
-        """One batch of the copy, and what the task makes of it."""
-        self.copy.land(Replacing((0,), compares=True), rows)
+    def land(self, rows: list[tuple[Any, ...]], gone: list[int] | None = None, *, whole: bool = False) -> Followed:
+        """One batch of the copy, and what the task makes of it; `whole`: rows that stay are written along."""
+        before, leaving = self.copy.state, [(key, None, None, None, None) for key in gone or ()]
+        how = Replacing((0,), compares=True, leaves=bool(leaving), whole=whole and not leaving)
+        self.copy.land(how, rows, leaving)
         self.history.seq = self.copy.seq
-        done = apply(self.unit())
+        done = apply(self.unit(before if leaving else None))
         self.history.commit(self.history.version + 1, done)
+        for key in {*(gone or ())} & {*self.rule}:
+            self.rule[key] = followed(self.rule[key], Seen(None), self.copy.seq, self.clock)
         for row in rows:
             seen = Seen(dict(zip(NAMES, row, strict=True)), row[4])
             self.rule[row[0]] = followed(self.rule.get(row[0], ()), seen, self.copy.seq, self.clock)
         return done
 
-    def unit(self) -> HistoryUnit:
+    def unit(self, before: LogState | None = None) -> HistoryUnit:
+        """`before`: the copy before rows went."""
+        touched, new = moved(before.files, self.copy.state.files) if before else moved({}, {})
         columns, own = self.copy.columns, self.history.columns[len(NAMES) :]
         validity = (
             dict(zip(("valid_from", "valid_to", "is_current"), own[:3], strict=True)) if self.keeps_validity else {}
         )
         return HistoryUnit(
             table=str(self.history.path),
-            batch=Batch(str(self.copy.path), columns, SEQ, self.copy.seq, tuple(self.copy.state.files.values()), (4,)),
+            batch=Batch(
+                str(self.copy.path),
+                columns,
+                SEQ,
+                self.copy.seq,
+                tuple(self.copy.state.files.values()),
+                (4,),
+                touched,
+                new,
+            ),
             columns=columns,
             own=OwnColumns(own[-1], RUN, SEQ, AT, **validity),
             key=(0,),
@@ -103,12 +120,14 @@ def text(versions: dict[object, list[Version]]) -> str:
     return repr(sorted(versions.items(), key=repr))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(24))
 def test_any_course_of_batches_leaves_the_versions_of_the_rule(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     pair = Pair(tmp_path, keeps_validity=seed % 3 != 0)
     days = [None, datetime(2024, 2, 29).date()]  # noqa: DTZ001 - a day has no zone
-    for _ in range(10):
+    for number in range(10):
+        keys = dice.sample(range(15), dice.randint(1, 10))
+        gone = keys[: len(keys) // 3] if number and dice.random() < 0.5 else []
         pair.land(
             [
                 (
@@ -118,15 +137,20 @@ def test_any_course_of_batches_leaves_the_versions_of_the_rule(tmp_path: Path, s
                     dice.choice(days),
                     dice.choice([None, CLOCK + timedelta(minutes=dice.randint(-60, 700))]),
                 )
-                for key in dice.sample(range(15), dice.randint(1, 10))
-            ]
+                for key in keys[len(gone) :]
+            ],
+            gone,
+            whole=dice.random() < 0.2,
         )
     found = pair.versions()
     if pair.keeps_validity:
         assert text(found) == text(pair.rule)
         assert not any(overlaps(versions) for versions in found.values())
     else:
-        told = [{key: [(each.row, each.seq) for each in of] for key, of in side.items()} for side in (found, pair.rule)]
+        told = [
+            {key: [(each.row, each.seq, each.gone) for each in of] for key, of in side.items()}
+            for side in (found, pair.rule)
+        ]
         assert repr(sorted(told[0].items())) == repr(sorted(told[1].items()))
 
 
@@ -136,7 +160,7 @@ def test_versions_that_have_ended_keep_the_run_that_brought_them_and_files_of_su
     pair = Pair(tmp_path)
     pair.land([(1, "a", None, None, None), (2, "a", None, None, None)])
     done = pair.land([(1, "b", None, None, None)])
-    assert (done.added, done.ended) == (1, 1)
+    assert (done.added, done.deleted, done.ended) == (1, 0, 1)
     assert [each.seq for each in pair.versions()[1]] == [1, 2]
     assert pair.land([(1, "b", None, None, None)]) == Followed()
 

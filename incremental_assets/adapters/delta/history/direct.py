@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
@@ -55,7 +55,7 @@ def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: 
         "operation": "WRITE",
         "operationParameters": {"mode": "Overwrite" if keeps_validity else "Append"},
         "operationMetrics": {
-            "numOutputRows": str(done.added + done.ended),
+            "numOutputRows": str(done.added + done.deleted + done.ended),
             "numDeletedRows": str(done.ended),
             "numFiles": str(sum("add" in each for each in done.actions)),
             "numOutputBytes": str(done.bytes),
@@ -66,7 +66,8 @@ def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: 
         tables.path, history, note, info, done.actions, done.files, (tables.copy.table_id, step.version)
     )
     version.commit(tables.spec)
-    return HistoryRows(done.added, 0, done.ended, history.version + 1, before.rows() + done.added)
+    rows = before.rows() + done.added + done.deleted
+    return HistoryRows(done.added, done.deleted, done.ended, history.version + 1, rows)
 
 
 def _refused(why: str) -> None:
@@ -77,7 +78,7 @@ def _refused(why: str) -> None:
 def _refused_by(tables: Tables, step: Step) -> str:
     """Why a step is Spark's; empty where one task may follow it. Pure."""
     spec, kinds = tables.spec, {each.name.lower(): sql_type(each.type) for each in tables.columns}
-    if step.whole:
+    if step.landed_at is None:
         return "the whole copy is compared"
     if not is_local(tables.path):
         return "its lake is in a store"
@@ -98,6 +99,10 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
     seq = there.stored(SEQ, "bigint")
     within = (Reach(seq.name, "bigint", step.seq, step.seq),)
     names = [each.name.lower() for each in tables.columns]
+    touched, new = moved({}, {})
+    if step.whole and step.landed_at is not None:
+        before = log_cache.at(tables.copy_path, step.landed_at - 1)
+        touched, new = moved(before.files, log_cache.at(tables.copy_path, step.landed_at).files)
     batch = Batch(
         table=tables.copy_path,
         columns=_stored(tables.columns, there.stored),
@@ -105,6 +110,8 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
         seq=step.seq,
         files=tuple(add for add in copy.files.values() if file_may_hold(add.get("stats"), within)),
         told=tuple(names.index(name.lower()) for name in _told(tables.spec)),
+        touched=touched,
+        new=new,
     )
     marks = here.marks(run_id, step.seq)
     validity = {}
@@ -125,6 +132,19 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
         clock=ordinal(step.clock),
         marks=marks,
     )
+
+
+Moved = tuple[tuple[tuple[Mapping[str, Any], Mapping[str, Any] | None], ...], tuple[Mapping[str, Any], ...]]
+
+
+def moved(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]) -> Moved:
+    """`Batch.touched` and `Batch.new`, from the files of two versions. Pure."""
+    touched = []
+    for path, add in before.items():
+        now = after.get(path)
+        if now is None or now.get("deletionVector") != add.get("deletionVector"):
+            touched.append((add, now))
+    return tuple(touched), tuple(add for path, add in after.items() if path not in before)
 
 
 def _stored(columns: tuple[TargetColumn, ...], stored: Callable[..., Any]) -> tuple[Stored, ...]:

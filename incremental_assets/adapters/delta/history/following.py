@@ -73,4 +73,6 @@ def _effect(copy: TableLog, commit: Committed) -> Effect:
         return Effect.FOREIGN if commit.changed_rows else Effect.NONE
     if note.kind in (Kind.FENCE, Kind.MAINTENANCE):
         return Effect.NONE
-    return Effect.BATCH if note.kind is Kind.UPSERT and not note.withdrawn else Effect.MORE
+    if note.kind is not Kind.UPSERT:
+        return Effect.MORE
+    return Effect.TAKING if note.withdrawn else Effect.BATCH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +37,58 @@ _SEEN, _FILE, _ROW = own("seen"), own("file"), own("row")
 def apply(unit: HistoryUnit) -> Followed:
     """What the commit says to the log. Raises NotDirect for what only Spark should read."""
     seen = pa.concat_tables([_nothing(unit.columns), *bounded(_seen(unit))])
-    if not seen.num_rows:
+    gone = _gone(unit)
+    keys = [pa.chunked_array([*seen[place].chunks, *ours.chunks]) for place, ours in zip(unit.key, gone, strict=True)]
+    if not len(keys[0]):
         return Followed()
-    newest = _newest(unit, seen)
-    changed = newest.filter(pa.array(~_stands(unit, seen, newest)))
-    begins = _begins(unit, seen, newest)
+    newest = _newest(unit, keys)
+    is_gone = newest[_SEEN].to_numpy() >= seen.num_rows
+    there, lost = newest.filter(pa.array(~is_gone)), newest.filter(pa.array(is_gone))
+    changed = there.filter(pa.array(~_stands(unit, seen, there)))
+    lost = lost.filter(pc.invert(lost[unit.own.deleted.name]))
+    stamps = np.concatenate([_stamps(unit, seen), np.full(len(gone[0]), unit.clock)])
+    begins = _begins(unit, stamps, newest)
     is_new = np.ones(seen.num_rows, dtype=bool)
-    is_new[newest[_SEEN].to_numpy()] = False
+    is_new[there[_SEEN].to_numpy()] = False
     is_new[changed[_SEEN].to_numpy()] = True
-    came = _came(unit, seen.filter(pa.array(is_new)), begins[is_new])
-    ended = _ended(unit, changed, begins) if unit.own.valid_to else _nothing(_all(unit))
-    return _written(unit, pa.concat_tables([came, ended]), changed, came.num_rows)
+    came = _came(unit, seen.filter(pa.array(is_new)), begins[: seen.num_rows][is_new], gone=False)
+    values = lost.select([each.name for each in unit.columns])
+    tombstones = _came(unit, values, begins[lost[_SEEN].to_numpy()], gone=True)
+    over = pa.concat_tables([changed, lost])
+    ended = _ended(unit, over, begins) if unit.own.valid_to else _nothing(_all(unit))
+    done = _written(unit, pa.concat_tables([came, tombstones, ended]), over)
+    return replace(done, added=came.num_rows, deleted=tombstones.num_rows, ended=ended.num_rows)
+
+
+def _gone(unit: HistoryUnit) -> list[pa.ChunkedArray]:
+    """Keys of rows that the copy no longer has, each once: those of rows that are dead since, less those that came or were written along."""
+    batch, key = unit.batch, [unit.batch.columns[place] for place in unit.key]
+    names = [f"k{place}" for place in range(len(key))]
+    nothing = pa.schema([(name, required_type(each.type)) for name, each in zip(names, key, strict=True)]).empty_table()
+
+    def keys_of(add: Mapping[str, Any], but: Mapping[str, Any] | None) -> Iterator[pa.Table]:
+        stays = deletion_vector.read(batch.table, (but or {}).get("deletionVector"))
+        for group in row_groups(batch.table, add, ()):
+            mine = group.alive
+            if but is not None:
+                dead = np.zeros(group.rows, dtype=bool)
+                numbers = np.fromiter(stays, dtype=np.int64, count=len(stays)) - group.first
+                dead[numbers[(numbers >= 0) & (numbers < group.rows)]] = True
+                mine &= dead
+            yield pa.Table.from_arrays(group.columns(key), names=names).filter(pa.array(mine))
+
+    dead = [found for before, after in batch.touched for found in bounded(keys_of(before, after))]
+    if not dead:
+        return list(nothing.columns)
+    came = [found for add in batch.new for found in bounded(keys_of(add, None))]
+    same = " AND ".join(f"dead.{name} IS NOT DISTINCT FROM came.{name}" for name in names)
+    both = pa.concat_tables([nothing, *dead])
+    found = asked(
+        f"SELECT min(n) AS n FROM dead ANTI JOIN came ON {same} GROUP BY {', '.join(names)} ORDER BY 1",  # noqa: S608 - our own names
+        dead=numbered(both.columns),
+        came=numbered(pa.concat_tables([nothing, *came]).columns),
+    )
+    return list(both.take(pa.array(found["n"], pa.int64())).columns)
 
 
 def _seen(unit: HistoryUnit) -> Iterator[pa.Table]:
@@ -60,9 +101,8 @@ def _seen(unit: HistoryUnit) -> Iterator[pa.Table]:
             yield _named(values, unit).filter(pa.array(mine))
 
 
-def _newest(unit: HistoryUnit, seen: pa.Table) -> pa.Table:
+def _newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
     """The newest version of each key that is there, with its place. Raises NotDirect where a key has two."""
-    keys = [seen[place] for place in unit.key]
     within = reaches([unit.columns[place] for place in unit.key], keys)
     found = pa.concat_tables([_placed(_nothing(_all(unit)), [], []), *bounded(_versions(unit, numbered(keys), within))])
     if unit.own.valid_to is None:
@@ -113,31 +153,37 @@ def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table) -> np.ndarray[A
     return same
 
 
-def _begins(unit: HistoryUnit, seen: pa.Table, newest: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Per row of the batch when its version would begin."""
+def _stamps(unit: HistoryUnit, seen: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """When the rows of the batch say that they were changed, at the latest at the snapshot."""
     told = pa.chunked_array([pa.nulls(seen.num_rows, pa.int64())])
     for place in reversed(unit.batch.told):
         # A date is its first moment.
         told = pc.coalesce(seen[place].cast(pa.timestamp("us")).cast(pa.int64()), told)
-    stamps = np.minimum(pc.fill_null(told, unit.clock).to_numpy(), unit.clock)
+    return np.minimum(pc.fill_null(told, unit.clock).to_numpy(), unit.clock)
+
+
+def _begins(
+    unit: HistoryUnit, stamps: np.ndarray[Any, np.dtype[np.int64]], newest: pa.Table
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """When the version of each key would begin: after the begin of the one before it."""
     if unit.own.valid_from is None:
         return stamps
     numbers, before = newest[_SEEN].to_numpy(), newest[unit.own.valid_from.name].cast(pa.int64()).to_numpy()
-    later = np.maximum(unit.clock, before + 1)
-    stamps[numbers] = np.where(stamps[numbers] > before, stamps[numbers], later)
-    return stamps
+    begins, later = stamps.copy(), np.maximum(unit.clock, before + 1)
+    begins[numbers] = np.where(stamps[numbers] > before, stamps[numbers], later)
+    return begins
 
 
-def _came(unit: HistoryUnit, rows: pa.Table, begins: np.ndarray[Any, Any]) -> pa.Table:
+def _came(unit: HistoryUnit, rows: pa.Table, begins: np.ndarray[Any, Any], *, gone: bool) -> pa.Table:
     of, marks = unit.own, unit.marks
     values: Mapping[str, Any] = {
-        of.deleted.name: False,
+        of.deleted.name: gone,
         of.run_id.name: marks.run_id,
         of.seq.name: marks.seq,
         of.at.name: marks.at,
     }
     if of.valid_from and of.valid_to and of.is_current:
-        values = {of.valid_from.name: begins, of.valid_to.name: None, of.is_current.name: True, **values}
+        values = {of.valid_from.name: begins, of.valid_to.name: None, of.is_current.name: not gone, **values}
     columns = [_filled(values[each.name], each.type, rows.num_rows) for each in of.all]
     return pa.Table.from_arrays([*rows.columns, *columns], names=_names(unit))
 
@@ -153,7 +199,7 @@ def _ended(unit: HistoryUnit, changed: pa.Table, begins: np.ndarray[Any, Any]) -
     return rows
 
 
-def _written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table, added: int) -> Followed:
+def _written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table) -> Followed:
     now = time.time_ns() // 1_000_000
     actions: list[Mapping[str, Any]] = []
     files: list[str] = []
@@ -173,7 +219,7 @@ def _written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table, added: int) -
         about = {"path": path.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
         actions.append({"add": {**about, "stats": statistics(rows, unit.statistics)}})
         files.append(path.name)
-    return Followed(tuple(actions), tuple(files), added, rows.num_rows - added, size)
+    return Followed(tuple(actions), tuple(files), bytes=size)
 
 
 # --- tables of Arrow -----------------------------------------------------------------------------------

@@ -30,7 +30,12 @@ class OwnColumns:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows of a copy that one sequence brought: where they are, and when they tell to have changed (`told`: places of the columns that do)."""
+    """What one commit did to a copy.
+
+    `files`: those that hold rows of its sequence. `told`: places of the columns that tell when a row was changed, the first that is not NULL before
+    the others. `touched`: each file that holds less rows since, as it was and as it is (None: it is gone); `new`: files that came.
+    Both only where rows went without one in their place.
+    """
 
     table: str
     columns: tuple[Stored, ...]
@@ -38,6 +43,8 @@ class Batch:
     seq: int
     files: tuple[Mapping[str, Any], ...]
     told: tuple[int, ...]
+    touched: tuple[tuple[Mapping[str, Any], Mapping[str, Any] | None], ...] = ()
+    new: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +74,6 @@ class Followed:
     actions: tuple[Mapping[str, Any], ...] = ()
     files: tuple[str, ...] = field(default=(), repr=False)
     added: int = 0
+    deleted: int = 0
     ended: int = 0
     bytes: int = 0
