@@ -21,7 +21,8 @@ help: ## show these targets
 setup: ## environment, dependencies and jars (every other target does this first)
 	@.ci/set-up.sh
 
-demo: setup ## sync a real PostgreSQL into Delta twice and prove it equal (SCALE=1 for more data)
+demo: setup ## sync a real database into Delta twice and prove it equal (SCALE=1 for more data; ARGS="--source mariadb", ARGS="--source sqlite")
+	@$(if $(findstring mariadb,$(ARGS)),.ci/mariadb.sh)
 	@$(BIN)/incremental-assets demo $(DEMO_ARGS)
 
 dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C
@@ -69,6 +70,6 @@ screenshots: setup ## the README's pictures, taken in headless Chromium
 
 clean: ## stop the demo's database and an engine; remove data, lake, history and environment
 	@if [ -x $(BIN)/incremental-assets ] && [ -d $(DAGSTER_HOME)/engine ]; then $(BIN)/incremental-assets engine stop; fi
-	@if [ -x $(BIN)/python ] && [ -d .demo ]; then $(BIN)/python -m incremental_assets.demo.postgres stop; fi
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m incremental_assets.demo.shop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
-	rm -rf .venv .jars .demo .lake incremental_assets/.lake .dagster
+	rm -rf .venv .jars .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the programs of MariaDB's server, where they are missing and this machine lets us: Debian's core packages, which start no service.
-# Tests call it; without it they are skipped.
+# Tests call it, and are skipped without it; so does `make demo ARGS="--source mariadb"`.
 set -euo pipefail
 
 if command -v mariadbd mariadb-install-db >/dev/null; then

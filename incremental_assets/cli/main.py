@@ -16,13 +16,12 @@ import click
 
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.options import everywhere, select, yes
+from incremental_assets.demo.places import PLACES, configuration_of
 
 if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
 
 NOT_YET = {
-    "repair": "sync the drifted ranges again",
-    "rollback": "take a table back to an earlier run",
     "replay": "validate quarantined rows again",
     "erase": "remove a person's rows from table and history",
 }
@@ -58,18 +57,27 @@ def commands() -> None:
     help="TPC-H scale factor; 1 is 8.6 million rows.",
 )
 @click.option(
+    "--source", type=click.Choice(tuple(PLACES)), help=f"The database that is synced.  [default: {next(iter(PLACES))}]"
+)
+@click.option(
     "--fresh/--keep",
     default=True,
     help="Start from empty folders (default), or simulate another day on the existing data.",
 )
 def demo(config: Path | None, scale: float, **options: Any) -> Answer:
-    """A real PostgreSQL synced into Delta twice, and proven equal.
+    """A real database synced into Delta twice, and proven equal.
 
-    Starts an embedded PostgreSQL with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
+    Starts an embedded database with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
     from the future), syncs again, then compares rows and hashes of both sides, each counted by its own engine.
     """
     from incremental_assets.cli.commands import demo as verb
 
+    if options["source"] is not None:
+        if config is not None:
+            raise click.UsageError(
+                "--source names a configuration that is shipped, so that --config has no place beside it"
+            )
+        config = configuration_of(options["source"])
     return verb.run(config, verb.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 
@@ -197,6 +205,20 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
 @commands.command()
 @everywhere
 @select
+def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Mend the drift that `check` has found.
+
+    Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
+    these windows again; exit 1 if drift is left. The watermark stays.
+    """
+    from incremental_assets.cli.commands import repair as verb
+
+    return verb.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
 @click.option(
     "--from",
     "lower",
@@ -256,6 +278,22 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 
         return other.run(config, select, to=to, yes=options["yes"])
     return verb.run(config, select, to=to, yes=options["yes"])
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--to-run", required=True, metavar="ID", help="The run whose rows are to be there again.")
+@yes
+def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Take copies back to an earlier run, with an audit row.
+
+    Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
+    says what would happen.
+    """
+    from incremental_assets.cli.commands import rollback as verb
+
+    return verb.run(config, select, to_run=to_run, yes=yes)
 
 
 @commands.command()

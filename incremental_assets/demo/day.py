@@ -97,6 +97,8 @@ class DayReport:
     tables: tuple[TableDay, ...]
     cancelled_orders: tuple[int, ...]
     future_supplier: int
+    future: datetime = FUTURE
+    """How that supplier is stamped."""
 
     def of(self, table: str) -> TableDay:
         return next((day for day in self.tables if day.table == table), TableDay(table))

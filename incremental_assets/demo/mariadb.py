@@ -61,6 +61,9 @@ class EmbeddedMariaDB:
     def password(self) -> str:
         return self._known().passwords[SUPERUSER]
 
+    def password_of(self, role: str) -> str:
+        return self._known().passwords[role]
+
     @property
     def data(self) -> Path:
         return self.folder / self._known().home / "mariadb"
@@ -119,6 +122,15 @@ class EmbeddedMariaDB:
         """An empty one."""
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE `{name}`")
+
+    def create_login(self, role: str) -> None:
+        """A user of this machine with a random password, which is kept."""
+        state = self._known()
+        state = state if role in state.passwords else state.with_role(role)
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE USER IF NOT EXISTS `{role}`@'{HOST}'")
+            cursor.execute(f"ALTER USER `{role}`@'{HOST}' IDENTIFIED BY %s", (state.passwords[role],))
+        self._state = state.write(self._file)
 
     @property
     def _log(self) -> Path:

@@ -52,7 +52,7 @@ def _load(connection: psycopg.Connection, scale: Decimal, scratch: Path, on_tabl
     connection.execute("SELECT setseed(0.5)")  # the same past every time, relative to today
     connection.execute(_script("tables.sql"))
     with tempfile.TemporaryDirectory(prefix="incremental-assets-tpch-", dir=scratch) as folder:
-        _generate(Path(folder), scale)
+        generate(Path(folder), scale)
         for table in TABLES:
             file = Path(folder) / f"{table}.csv"
             on_table(table, _copy(connection, table, file))
@@ -61,7 +61,7 @@ def _load(connection: psycopg.Connection, scale: Decimal, scratch: Path, on_tabl
     connection.execute(sql.SQL("COMMENT ON SCHEMA public IS {}").format(sql.Literal(f"TPC-H at scale {scale}")))
 
 
-def _generate(folder: Path, scale: Decimal) -> None:
+def generate(folder: Path, scale: Decimal) -> None:
     """All tables by one process: it spends its first second on the text that comments are cut from."""
     generator = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
     command: list[str | Path] = [generator, "csv", "--scale-factor", str(scale), "--output-dir", folder, "--quiet"]

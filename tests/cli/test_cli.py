@@ -28,6 +28,8 @@ def test_a_verb_whose_turn_has_not_come_says_so_by_name(call: Call, verb: str) -
         ("frobnicate",),
         ("backfill", "--select", "public.orders"),
         ("demo", "--scale", "lots"),
+        ("demo", "--source", "dbase"),
+        ("demo", "--source", "sqlite", "--config", "sources.yaml"),
         ("status", "--select", "nothing.like.it"),
         ("rollback",),
     ],

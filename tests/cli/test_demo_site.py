@@ -10,6 +10,7 @@ import pytest
 from incremental_assets.cli.commands.demo_site import MARK, Days, Site
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import Refused, SelectionError
+from incremental_assets.demo.places import PLACES, configuration_of
 
 SHIPPED = Path(__file__).parents[2] / "incremental_assets" / "sources.yaml"
 
@@ -26,6 +27,21 @@ def site(tmp_path: Path) -> Site:
 def test_the_shipped_configuration_describes_the_demo_beside_it(site: Site, tmp_path: Path) -> None:
     assert (site.folder, site.lake) == (tmp_path / ".demo", tmp_path / ".lake")
     assert site.checkpoints.parent == site.lake
+
+
+@pytest.mark.parametrize("dialect", PLACES)
+def test_every_shipped_configuration_describes_a_demo_of_its_own(dialect: str) -> None:
+    site = Site.of(load(configuration_of(dialect)))
+    assert site.source.dialect == dialect
+    assert site.folder == SHIPPED.parents[1] / PLACES[dialect]
+    assert site.shop().schema in site.source.schemas
+
+
+def test_another_file_of_sqlite_is_nobodys_to_clear(tmp_path: Path) -> None:
+    config = tmp_path / "sources.yaml"
+    config.write_text(configuration_of("sqlite").read_text().replace("../../.demo-sqlite/shop.db", "mine/shop.db"))
+    with pytest.raises(SelectionError, match="does not describe the demo"):
+        Site.of(load(config))
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,8 @@ def stage() -> Iterator[Stage]:
     with tempfile.TemporaryDirectory(prefix="shop-") as folder:
         config = _configured(Path(folder))
         site = Site.of(load(config))
-        server = site.start()
+        site.start(site.shop())
+        server = EmbeddedPostgres(site.folder)
         try:
             prepare_shop(server, SCALE, lambda table, rows: print(f"{table}: {rows:,} rows"))
             site.claim()

@@ -24,7 +24,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import SourceKeys
+from incremental_assets.core.ports import PlacedRows, SourceKeys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,11 +150,32 @@ class Discovering(Protocol):
 
 
 @runtime_checkable
+class Placing(Protocol):
+    """What a session may offer beside: without it a repair reads the windows that drifted whole."""
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows]:
+        """The rows of the windows that a copy can hold, by the places of their keys, in one snapshot.
+
+        The reads of such a database heed `Request.places`.
+        """
+
+
+@runtime_checkable
 class Timekeeping(Protocol):
     """What a session may offer beside: without it `doctor` does not measure how late rows come."""
 
     def lateness(self, specs: Sequence[TableSpec]) -> tuple[Lateness | None, ...]:
         """Of each table's rows that were written last how long after their stamp they were committed; None where nothing tells."""
+
+
+@runtime_checkable
+class DirtyReading(Protocol):
+    """A session that can read what is not committed; asked where `Bound.uncommitted`, which another session never says."""
+
+    def lowest_uncommitted(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """The smallest cursor of each window that a transaction has written which is still open; None where there is none."""
 
 
 @runtime_checkable

@@ -5,11 +5,12 @@ the integer maxima, then the bound, then the fingerprints; partitions at both en
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from incremental_assets.adapters.databases.apart import apart
-from incremental_assets.adapters.databases.dialect import Session, Unread
+from incremental_assets.adapters.databases.dialect import DirtyReading, Session, Unread
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint, State
@@ -19,7 +20,7 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request
-from incremental_assets.core.planning.planner import narrower, reading
+from incremental_assets.core.planning.planner import narrower, reading, settling
 
 
 def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
@@ -30,6 +31,7 @@ def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observat
     bound = session.bound([look.spec for look in looks])
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
     plain = [Observation(bound, highest) for highest in maxima]
+    plain = _held_back(session, looks, plain)
     # The narrower ones before the kept ones: an equal kept one then vouches for what they have seen.
     narrowed = _fingerprints(session, looks, bound, _windows(_narrowed_window, looks, plain))
     marks = _fingerprints(session, looks, bound, _windows(_kept_window, looks, plain))
@@ -37,7 +39,7 @@ def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observat
     # Last: what is shown now was shown to all that was asked before.
     hidden = session.hidden(tables)
     return tuple(
-        Observation(bound, seen.highest, mark, less, made, hides=look.spec.id in hidden)
+        replace(seen, fingerprint=mark, narrowed=less, parts=made, hides=look.spec.id in hidden)
         for look, seen, mark, less, made in zip(looks, plain, marks, narrowed, made_of, strict=True)
     )
 
@@ -97,6 +99,23 @@ def _maxima(session: Session, looks: Sequence[ObserveRequest]) -> list[CursorVal
     }
     found = session.highest(numbered, alone=len(looks) == 1) if numbered else {}
     return [found.get(index) for index in range(len(looks))]
+
+
+def _held_back(session: Session, looks: Sequence[ObserveRequest], seen: list[Observation]) -> list[Observation]:
+    """With what open transactions have written below the bound; after it, as it lists them."""
+    if not isinstance(session, DirtyReading):
+        return seen
+    windows = [
+        apart(look.spec, partial(settling, look.spec, look.state, each.bound)) if each.bound.uncommitted else None
+        for look, each in zip(looks, seen, strict=True)
+    ]
+    wanted = {index: (looks[index].spec, window) for index, window in enumerate(windows) if window is not None}
+    found = session.lowest_uncommitted(wanted, alone=len(looks) == 1) if wanted else {}
+    # Of a table without an answer nothing is known to have settled.
+    unknown = {
+        index: CursorValue(window.upper.type, "-infinity") for index, (_, window) in wanted.items() if window.upper
+    }
+    return [replace(each, uncommitted=(unknown | found).get(index)) for index, each in enumerate(seen)]
 
 
 def _fingerprints(

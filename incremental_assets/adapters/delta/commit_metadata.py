@@ -10,10 +10,12 @@ from typing import Any
 
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.plan import CommitIds, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
 
 MARK = "incremental_assets"
 VERSION = 1
+QUARANTINE_SUFFIX = "/quarantine"
+"""After the table's own app id: that of its quarantine."""
 
 
 class Kind(StrEnum):
@@ -28,6 +30,8 @@ class Kind(StrEnum):
     """Their position."""
     FENCE = "fence"
     QUARANTINE = "quarantine"
+    ROLLBACK = "rollback"
+    """The rows of an earlier version again."""
     MAINTENANCE = "maintenance"
     HISTORY = "history"
     """Versions, in the table beside the copy."""
@@ -61,6 +65,8 @@ class CommitMetadata:
     """Rows that an upsert wrote again only to mark them as gone."""
     clock: datetime | None = None
     """The source's, before the snapshot of a batch."""
+    rolled_back_to: int | None = None
+    """Of a rollback: the sequence whose rows are there again."""
 
     @property
     def landable(self) -> int:
@@ -92,6 +98,13 @@ class CommitMetadata:
         return cls(Kind.FENCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, "", seen, state=state)
 
     @classmethod
+    def of_rollback(cls, back: RollBack, state: State | None, seen: int) -> CommitMetadata:
+        """For the commit that takes a table back."""
+        commit_ids = back.commit_ids
+        names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, back.run_id)
+        return cls(Kind.ROLLBACK, *names, seen, state=state, rolled_back_to=back.seq)
+
+    @classmethod
     def of_maintenance(cls, commit_ids: CommitIds, run_id: str, state: State, seen: int) -> CommitMetadata:
         """For a commit that puts files together; `commit_ids` names the last sequence, since it has none of its own."""
         return cls(Kind.MAINTENANCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, run_id, seen, state=state)
@@ -116,6 +129,8 @@ class CommitMetadata:
             "marked": self.marked,
             "clock": self.clock and self.clock.isoformat(),
         }
+        if self.rolled_back_to is not None:
+            document["rolled_back_to"] = self.rolled_back_to
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -142,6 +157,7 @@ def read_commit_metadata(text: Any) -> CommitMetadata | None:
             gone=document.get("gone", 0),
             marked=document.get("marked", 0),
             clock=datetime.fromisoformat(document["clock"]) if document.get("clock") else None,
+            rolled_back_to=document.get("rolled_back_to"),
         )
     except (TypeError, ValueError, KeyError):
         return None

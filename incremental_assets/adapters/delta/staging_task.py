@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import ReadPart
+from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION, RAW, READ_FLAGS, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.batch import Operation
@@ -70,7 +71,7 @@ def apply(unit: StageUnit) -> StagedPart:
     """Write the part's rows to its file, and count them on the way."""
     counted = StagedPart(ends=(None,) * len(unit.counting.ends))
     schema = _schema(unit.types)
-    with pq.ParquetWriter(unit.file, schema, compression="snappy") as writer:
+    with pq.ParquetWriter(unit.file, schema, **encoding(schema)) as writer:
         for rows in grouped(unit.part.batches()):
             staged = with_operation(_flag_null_keys(rows, unit.counting)).cast(schema)
             count_rows(counted, staged, unit.counting)

@@ -1,4 +1,4 @@
-"""`demo`: a real PostgreSQL, synced twice into Delta with a simulated day of changes in between, and every table proven equal."""
+"""`demo`: a real database, synced twice into Delta with a simulated day of changes in between, and every table proven equal."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import psycopg
 
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Note, Shown
@@ -27,16 +25,11 @@ from incremental_assets.core.errors import Busy, SelectionError
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.demo.day import DayReport, LateTransaction, TableDay, live_a_day, open_shop
-from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.demo.tpch import DATABASE, loaded_scale, prepare_shop
+from incremental_assets.demo.day import DayReport, TableDay
+from incremental_assets.demo.shop import Shop
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
-
-
-_BYTES = 2**30
-"""Of TPC-H at scale 1, roughly, in PostgreSQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +60,26 @@ def run(config: Path | None, options: Options) -> Answer:
     with opened(configuration) as runtime, board() as watch, runtime.observer.joined_by(watch):
         steps = Steps(watch)
         _refuse_while_synced(runtime)
-        steps.begin("starting PostgreSQL")
+        shop = site.shop()
+        steps.begin(f"starting {shop.database}")
         if options.fresh:
             runtime.checkpoints.close()
             site.clear()
             _forget_in_dagster(site)
-        with _warming(runtime, options.scale):
-            server = site.start()
-            steps.done(f"PostgreSQL answers on {server.host}:{server.port}")
-            _load(server, options, steps)
-        story = _live(runtime, site, server, steps, begun)
-    return _answer(story, site, "" if configuration.path == SHIPPED else f" --config {configuration.path}")
+            shop = site.shop()
+        with _warming(runtime, int(options.scale * shop.size)):
+            steps.done(f"{shop.database} answers on {site.start(shop)}")
+            _load(shop, options, steps)
+        story = _live(runtime, site, shop, steps, begun)
+    return _answer(story, site, shop, "" if configuration.path == SHIPPED else f" --config {configuration.path}")
 
 
 @contextmanager
-def _warming(runtime: Runtime, scale: Decimal) -> Iterator[None]:
+def _warming(runtime: Runtime, size: int) -> Iterator[None]:
     """Spark starts while the data are made. If something is missing for it, the end of the block raises that."""
     from incremental_assets.adapters.spark.session import Work
 
-    work = Work.ahead(int(scale * _BYTES))
+    work = Work.ahead(size)
     with ThreadPoolExecutor(1) as pool, left_to_dagster():
         session = pool.submit(runtime.spark.session, work)
         yield
@@ -110,15 +104,14 @@ class Steps:
         self._last = now
 
 
-def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, begun: float) -> Story:
+def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) -> Story:
     days = site.days()
     seed = days.count + 1
-    dsn = server.dsn(DATABASE)
-    with psycopg.connect(dsn, autocommit=True) as connection, LateTransaction(dsn, seed=seed) as late:
+    with shop.late(seed) as late:
         # The shop opens after the late transaction's stamp: the first sync reads past it, as a watermark by max() would.
-        open_shop(connection, seed=seed)
+        shop.open(seed)
         first = _sync(runtime, site, steps, "first sync")
-        day = live_a_day(connection, seed=seed)
+        day = shop.live_a_day(seed)
         arrived = late.commit()
     days = days.after(day.cancelled_orders)
     site.remember(days)
@@ -131,22 +124,20 @@ def _live(runtime: Runtime, site: Site, server: EmbeddedPostgres, steps: Steps, 
     specs = survey(runtime, (f"{site.source.name}.*",)).specs
     landed = [spec for spec in specs if all(_of(spec.id, part).error is None for part in (first, second))]
     proven = demo_proof.prove(runtime, site.source.name, landed, days.cancelled)
-    steps.done("rows and hashes counted by PostgreSQL and by Spark")
+    steps.done(f"rows and hashes counted by {shop.database} and by Spark")
     return Story(first, second, day, arrived, tuple(proven), time.monotonic() - begun)
 
 
-def _load(server: EmbeddedPostgres, options: Options, steps: Steps) -> None:
+def _load(shop: Shop, options: Options, steps: Steps) -> None:
     rows: dict[str, int] = {}
     steps.begin(f"making TPC-H data at scale {options.scale}")
-    server.create_database(DATABASE)
     if not options.fresh:
-        with psycopg.connect(server.dsn(DATABASE)) as connection:
-            scale = loaded_scale(connection)
+        scale = shop.loaded_scale()
         if scale is not None and scale != options.scale:
             raise SelectionError(
                 f"the demo's data are of scale {scale}; add --scale {scale} to keep them, or leave out --keep to load scale {options.scale}"
             )
-    if prepare_shop(server, options.scale, rows.__setitem__):
+    if shop.prepare(options.scale, rows.__setitem__):
         steps.done(f"TPC-H at scale {options.scale}: {len(rows)} tables, {sum(rows.values()):,} rows")
     else:
         steps.done(f"TPC-H at scale {options.scale} is there already")
@@ -184,7 +175,7 @@ def _forget_in_dagster(site: Site) -> None:
 # --- the answer -----------------------------------------------------------------------------------
 
 
-def _answer(story: Story, site: Site, option: str) -> Answer:
+def _answer(story: Story, site: Site, shop: Shop, option: str) -> Answer:
     first, second = ({report.table: report for report in part} for part in (story.first, story.second))
     broken = [report for report in (*story.first, *story.second) if report.status not in (Status.LANDED, Status.IDLE)]
     is_equal = bool(story.proven) and all(each.is_equal for each in story.proven)
@@ -202,27 +193,34 @@ def _answer(story: Story, site: Site, option: str) -> Answer:
         "failed": [reports.entry(report) for report in broken],
         "seconds": round(story.seconds, 1),
     }
-    shown: list[Shown] = [demo_proof.work(first, second), Note(""), demo_proof.grid(story.proven), Note("")]
+    shown: list[Shown] = [
+        demo_proof.work(first, second),
+        Note(""),
+        demo_proof.grid(story.proven, shop.database),
+        Note(""),
+    ]
     shown += [Note(report.error or f"{report.table}: {report.status}", "bad") for report in broken]
-    shown += _second_sync_notes(story)
+    shown += _second_sync_notes(story, shop)
     if is_equal and not broken:
         shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
     else:
         shown.append(Note("not every table is equal: this is a bug in this program, please report it", "bad"))
-    shown += _next(site, option)
+    shown += _next(site, shop, option)
     return Answer(document, tuple(shown), DONE if is_equal and not broken else FAILED)
 
 
-def _second_sync_notes(story: Story) -> list[Shown]:
+def _second_sync_notes(story: Story, shop: Shop) -> list[Shown]:
     late = sum(report.rows.late for report in story.second)
     deleted = ", ".join(f"{each.table.name} ({each.left_out:,} rows)" for each in story.proven if each.left_out)
     read, held = sum(report.rows.read for report in story.second), sum(each.source.rows for each in story.proven)
     notes: list[Shown] = [
         Note(
             f"The second sync read {read:,} of {held:,} rows. {late:,} of them were late: stamped before the first sync, committed after it. A watermark by max(updated_at) loses them."
+            if story.late
+            else f"The second sync read {read:,} of {held:,} rows. None could be late: in {shop.database} one transaction writes at a time."
         ),
         Note(
-            f"Supplier {story.day.future_supplier} is stamped in the year 2999: it landed, and the watermark stayed at the source's clock."
+            f"Supplier {story.day.future_supplier} is stamped in the year {story.day.future:%Y}: it landed, and the watermark stayed at the source's clock."
         ),
     ]
     if deleted:
@@ -235,8 +233,8 @@ def _second_sync_notes(story: Story) -> list[Shown]:
     return notes
 
 
-def _next(site: Site, option: str) -> Sequence[Shown]:
-    orders = site.lake / site.source.name / "public" / "orders"
+def _next(site: Site, shop: Shop, option: str) -> Sequence[Shown]:
+    orders = site.lake / site.source.name / shop.schema / "orders"
     return [
         Note("What to look at next", "strong"),
         Note(f"  make dev{' ARGS=' + repr(option.strip()) if option else ''}", wrap=False),

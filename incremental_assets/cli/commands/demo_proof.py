@@ -1,4 +1,4 @@
-"""The demo's proof: rows and hash of every table, computed independently by PostgreSQL and by Spark."""
+"""The demo's proof: rows and hash of every table, computed independently by the source and by Spark."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def document(proven: Proven) -> dict[str, Any]:
     }
 
 
-def grid(proven: Sequence[Proven]) -> Grid:
+def grid(proven: Sequence[Proven], source: str) -> Grid:
     """Both sides, side by side."""
     rows = tuple(
         (
@@ -79,8 +79,8 @@ def grid(proven: Sequence[Proven]) -> Grid:
         )
         for each in proven
     )
-    columns = ("table", "PostgreSQL", "Spark", "its hash", "its hash too", "")
-    right = frozenset({"PostgreSQL", "Spark"})
+    columns = ("table", source, "Spark", "its hash", "its hash too", "")
+    right = frozenset({source, "Spark"})
     return Grid(columns, rows, right, title="Rows and hash of all columns, counted by either side for itself")
 
 

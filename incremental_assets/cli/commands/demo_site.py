@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Self
 
 from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
 from incremental_assets.core.errors import Refused, SelectionError
-from incremental_assets.demo.postgres import EmbeddedPostgres
-from incremental_assets.demo.tpch import READER
+from incremental_assets.demo.places import PLACES
+from incremental_assets.demo.shop import Shop, shop_of
 
-FOLDER = ".demo"
 MARK = ".made-by-demo"
 _PORT, _PASSWORD, _DAYS = "port", "reader.password", "days.json"
 _CHECKPOINTS = "sqlite:///"
@@ -48,8 +48,8 @@ class Site:
         found = cls.find(configuration)
         if found is None:
             raise SelectionError(
-                f"{configuration.path} does not describe the demo: its database is the source whose `port` and `password` are read from files in a folder "
-                f"`{FOLDER}`, with `lake` and `checkpoints` on this disk; run the demo with the shipped configuration, without --config and "
+                f"{configuration.path} does not describe the demo: its database is the source that is read from a folder "
+                f"`{PLACES['postgresql']}`, {', '.join(f'`{PLACES[name]}` ({name})' for name in PLACES if name != 'postgresql')}, with `lake` and `checkpoints` on this disk; run the demo with the shipped configuration, without --config and "
                 "INCREMENTAL_ASSETS_CONFIG"
             )
         return found
@@ -69,22 +69,21 @@ class Site:
                 )
         return None
 
-    def server(self) -> EmbeddedPostgres:
+    def shop(self) -> Shop:
         """Its database, running or not."""
-        return EmbeddedPostgres(self.folder)
+        return shop_of(self.source.dialect, self.folder)
 
-    def start(self) -> EmbeddedPostgres:
-        """Its database, up; port and password lie where the configuration reads them."""
-        server = self.server().start()
-        server.create_login(READER)
-        _write(self.folder / _PORT, f"{server.port}\n")
-        _write(self.folder / _PASSWORD, f"{server.password_of(READER)}\n")
-        return server
+    def start(self, shop: Shop) -> str:
+        """Its database, up, with what the configuration reads where it reads it. Where it is, for people."""
+        place = shop.start()
+        for name, text in shop.access().items():
+            _write(self.folder / name, f"{text}\n")
+        return place
 
     def clear(self) -> None:
         """Remove database, lake and checkpoints. Raises Refused for a lake that holds anything that the demo has not made."""
         self._refuse_foreign()
-        self.server().remove()
+        self.shop().remove()
         if self.lake.is_dir():
             shutil.rmtree(self.lake)
         for file in self.checkpoints.parent.glob(f"{self.checkpoints.name}*"):
@@ -126,6 +125,15 @@ class Site:
 
 
 def _folder_of(source: SourceConfig) -> Path | None:
+    folder = _of_file(source) if source.dialect in FILES else _of_references(source)
+    return folder if folder is not None and folder.name == PLACES.get(source.dialect) else None
+
+
+def _of_file(source: SourceConfig) -> Path | None:
+    return Path(source.database).parent if isinstance(source.database, str) else None
+
+
+def _of_references(source: SourceConfig) -> Path | None:
     if not (
         isinstance(source.port, Reference)
         and isinstance(source.password, Reference)
@@ -133,11 +141,7 @@ def _folder_of(source: SourceConfig) -> Path | None:
     ):
         return None
     port, password = Path(source.port.name), Path(source.password.name)
-    is_ours = (port.name, password.name, port.parent.name) == (
-        _PORT,
-        _PASSWORD,
-        FOLDER,
-    ) and port.parent == password.parent
+    is_ours = (port.name, password.name) == (_PORT, _PASSWORD) and port.parent == password.parent
     return port.parent if is_ours else None
 
 

@@ -15,14 +15,11 @@ from decimal import Decimal
 from pathlib import Path
 from urllib.error import URLError
 
-import psycopg
-
 from incremental_assets.cli.answer import Answer, Note
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.opening import configured, dagster_home, opened
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError, SetupError
-from incremental_assets.demo.tpch import DATABASE, loaded_scale, prepare_shop
 
 HOST = "127.0.0.1"
 _READY_WITHIN = 180
@@ -86,19 +83,17 @@ def _database(configuration: Configuration) -> Iterator[None]:
     if site is None:
         yield
         return
-    server = site.start()
+    shop = site.shop()
+    place = site.start(shop)
     try:
-        server.create_database(DATABASE)
-        with psycopg.connect(server.dsn(DATABASE)) as connection:
-            scale = loaded_scale(connection)
-        if scale is None:
+        if shop.loaded_scale() is None:
             _say(f"loading TPC-H at scale {_SCALE} …")
-            prepare_shop(server, _SCALE, lambda _table, _rows: None)
+            shop.prepare(_SCALE, lambda _table, _rows: None)
             site.claim()
-        _say(f"PostgreSQL answers on {server.host}:{server.port}")
+        _say(f"{shop.database} answers on {place}")
         yield
     finally:
-        server.stop()
+        shop.stop()
 
 
 @contextmanager

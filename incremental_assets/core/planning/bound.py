@@ -35,6 +35,8 @@ class Bound:
     host: HostClock | None = None
     """Our own clocks when `clock` was asked for."""
     replica: bool = False
+    uncommitted: bool = False
+    """Whether open transactions have changed rows whose stamps may be older than their start; each table is then asked for such rows."""
     unshown: datetime | None = None
     """Since when a session has been suspended that may have taken a stamp without showing it; None if there is none."""
     written: int | None = None

@@ -37,7 +37,7 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
-from incremental_assets.core.planning.settled_bound import Guarantee, Settled, settle, still_settled
+from incremental_assets.core.planning.settled_bound import Guarantee, Settled, held_at, settle, still_settled
 from incremental_assets.core.planning.zones import rezoned, rezoned_warning, zones_of
 
 _FEW = 1_000
@@ -61,13 +61,13 @@ def plan(
         return _plan_whole(spec, request, state, commit_ids, observation)
     future = highest_reading(cursor, bound, bound.clock) if cursor.type.is_time else None
     known = _only_the_clock(state, bound) if request.mode is Mode.FULL_REFRESH else state
-    settled = settle(spec, cursor, bound, observation.highest, known)
+    settled = held_at(observation.uncommitted, settle(spec, cursor, bound, observation.highest, known))
     window = reading(spec, request, state, observation)
     # What has not been read has not settled, even if the highest number has fallen since it was held back.
     settled = replace(settled, value=_at_most(settled.value, window.upper))
     previous = state.position.watermark if state else None
     stands = still_settled(spec, bound, known)
-    watermark = previous if request.mode is Mode.BACKFILL else _reached(spec, stands, settled.value)
+    watermark = previous if request.mode.reads_again else _reached(spec, stands, settled.value)
     warnings = (
         *timeline_turned(known, bound),
         *clock_went_back(spec, known, bound),
@@ -185,9 +185,9 @@ def _only_the_clock(state: State | None, bound: Bound) -> State | None:
 def reading(spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
     """The window that a sync of an incremental table would read now; `upper` is open unless something holds rows back."""
     upper = _upper(spec, observation)
-    if request.mode is Mode.BACKFILL:
+    if request.mode.reads_again:
         if request.window is None:
-            raise ValueError("a backfill of an incremental table names its window")
+            raise ValueError("a backfill or a repair of an incremental table names its window")
         return request.window.clamp_upper(upper)
     if request.mode is Mode.FULL_REFRESH:
         return Window(spec.start, None).clamp_upper(upper)
@@ -201,6 +201,17 @@ def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None
         return spec.start
     moved = watermark.minus(spec.lookback)
     return moved if spec.start is None else max(moved, min(spec.start, watermark))
+
+
+def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | None:
+    """What would settle now, by the starts of transactions: the part of it that was written and is not committed has not. None if nothing would."""
+    if spec.cursor is None or not spec.is_incremental or not spec.cursor.type.is_time:
+        return None
+    upper = settle(spec, spec.cursor, bound, None, state).value
+    # Nothing below the last watermark can be uncommitted, except in another source.
+    known = state if state and state.identity and bound.identity and bound.identity.is_of(state.identity) else None
+    lower = still_settled(spec, bound, known) or spec.start
+    return None if upper is None or (lower is not None and upper <= lower) else Window(lower, upper)
 
 
 def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
@@ -235,8 +246,10 @@ def _differs(state: State, window: Window, observation: Observation) -> bool:
 
 def _compares_keys(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> bool:
     """Whether deletes are to be looked for now. Only a snapshot that is known to be later than all that was read can tell of one."""
-    if not spec.deletes.compares or request.mode is not Mode.SYNC or (bound.replica and bound.identity is None):
+    if not spec.deletes.compares or (bound.replica and bound.identity is None):
         return False
+    if request.mode is not Mode.SYNC:
+        return request.mode is Mode.REPAIR
     last = state.compared if state else None
     # A clock that was put back would have it wait for as long as that, and the interval.
     return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every

@@ -41,6 +41,17 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
     return _settle_integer(spec, bound, highest, state)
 
 
+def held_at(uncommitted: CursorValue | None, settled: Settled) -> Settled:
+    """No further than the smallest cursor of a row that is written and not committed."""
+    if uncommitted is None or settled.value is None or settled.value <= uncommitted:
+        return settled
+    if not uncommitted.is_finite:
+        return replace(settled, value=None)
+    return replace(
+        settled, value=uncommitted, reason=f"an open transaction has written a row that is stamped {uncommitted}"
+    )
+
+
 def _settle_time(spec: TableSpec, cursor: Cursor, bound: Bound, state: State | None) -> Settled:
     back = put_back(state, bound)
     holdback = spec.holdback if isinstance(spec.holdback, timedelta) else timedelta()

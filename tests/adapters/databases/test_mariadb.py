@@ -27,6 +27,7 @@ from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
+from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,6 +156,61 @@ def test_a_statement_that_waits_for_a_metadata_lock_holds_the_bound_at_its_start
     waiter.close()
 
 
+@contextmanager
+def stamped_before_its_start(shop: Shop, statement: str, seconds: float) -> Iterator[Callable[[], None]]:
+    """A transaction whose only statement, which is over, waited for a metadata lock after it had its stamp; the call commits it."""
+    locker, waiter = shop.connect(), shop.connect()
+    locker.cursor().execute("LOCK TABLES orders WRITE")
+    waiter.begin()
+    with elsewhere(lambda: waiter.cursor().execute(statement)):
+        until(lambda: state_of(shop, "metadata lock"))
+        time.sleep(seconds)
+        locker.close()
+    yield waiter.commit
+    waiter.close()
+
+
+def stamp_of(shop: Shop, note: str) -> datetime:
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT updated_at FROM orders WHERE note = %s", (note,))
+        found: datetime = cursor.fetchone()[0]
+        return found
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO orders (note) VALUES ('waited')",
+        "UPDATE orders SET note = 'waited', updated_at = NOW(6) WHERE id = 2",
+    ],
+)
+def test_a_row_of_a_transaction_that_began_after_its_stamp_is_not_lost(shop: Shop, statement: str) -> None:
+    """The list shows when it got the lock, and nothing shows any more when its statement began."""
+    spec, probe = orders(shop), SqlProbe(shop.address, "shop")
+    _, state = synced(probe, spec)
+    with stamped_before_its_start(shop, statement, 6) as commit:
+        shop.execute("INSERT INTO orders (note) VALUES ('between')")
+        decision = planned(probe, spec, state)
+        _, state = synced(probe, spec, state)
+        commit()
+    assert decision.settled.guarantee is Guarantee.SETTLED
+    assert state.position.watermark is not None
+    assert state.position.watermark.moment() <= stamp_of(shop, "waited")
+    assert synced(probe, spec, state)[0] >= 2
+
+
+def test_an_old_row_that_is_being_changed_does_not_hold_the_watermark_at_its_old_stamp(shop: Shop) -> None:
+    spec, probe = orders(shop), SqlProbe(shop.address, "shop")
+    shop.execute("UPDATE orders SET updated_at = '2024-01-31' WHERE id = 1")
+    with shop.writing("UPDATE orders SET note = 'new', updated_at = NOW() WHERE id = 1"):
+        found = observe(probe, spec)
+        decision = planned(probe, spec)
+    assert found.bound.uncommitted
+    assert found.uncommitted is None
+    assert decision.new_watermark is not None
+    assert decision.new_watermark.moment().year > 2024
+
+
 def test_a_statement_that_only_reads_does_not_hold_the_bound(shop: Shop) -> None:
     orders(shop)
     probe, reader = SqlProbe(shop.address, "shop"), shop.connect()
@@ -170,10 +226,10 @@ def test_a_function_that_writes_in_a_select_holds_the_bound(shop: Shop) -> None:
     shop.execute(
         "CREATE TABLE two (n int)",
         "INSERT INTO two VALUES (1), (2)",
-        "CREATE FUNCTION written() RETURNS int BEGIN DECLARE x int; SET x = SLEEP(1.5); INSERT INTO orders (note) VALUES ('by a SELECT'); RETURN x; END",
+        "CREATE FUNCTION written() RETURNS int BEGIN DECLARE x int; SET x = SLEEP(2.5); INSERT INTO orders (note) VALUES ('by a SELECT'); RETURN x; END",
     )
     with elsewhere(lambda: reader.cursor().execute("SELECT written(), n FROM two")):
-        time.sleep(2.5)
+        time.sleep(3)
         found = probe.bound()
         _, state = synced(probe, spec)
     reader.close()

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
+from incremental_assets.adapters.delta.direct import share_task
+from incremental_assets.adapters.delta.direct.applied import together
 from incremental_assets.adapters.delta.direct.apply_task import apply
 from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
+from incremental_assets.adapters.delta.direct.sharing import shares
 from incremental_assets.adapters.delta.direct.unit import (
     Adding,
     Applied,
@@ -29,6 +32,9 @@ from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import delta_type
+
+_STAGED_GROUP = 3
+"""Rows of a batch, so that few of them have many row groups."""
 
 Row = tuple[Any, ...]
 How = Replacing | Adding | Overwriting
@@ -100,7 +106,9 @@ class Table:
             REJECT_REASON: pa.array(reasons, pa.string()),
         }
         names = [*(f"c{place}" for place in range(len(self.columns))), *own]
-        pq.write_table(pa.table([*arrays, *own.values()], names=names), folder / "part-0.parquet")
+        pq.write_table(
+            pa.table([*arrays, *own.values()], names=names), folder / "part-0.parquet", row_group_size=_STAGED_GROUP
+        )
         (folder / "_SUCCESS").touch()
         return folder
 
@@ -114,10 +122,21 @@ class Table:
     def land(
         self, how: How, rows: Sequence[Row], gone: Sequence[Row] = (), unfit: Sequence[Row] = (), **more: Any
     ) -> Applied:
-        """Apply and commit one batch."""
+        """Apply and commit one batch, in one task."""
         self.seq += 1
         state = self.state
         done = apply(self.unit(how, self.stage(rows, gone, unfit), state, **more))
+        self.commit(state.version + 1, done)
+        return done
+
+    def land_shared(
+        self, how: How, rows: Sequence[Row], gone: Sequence[Row] = (), unfit: Sequence[Row] = ()
+    ) -> Applied:
+        """The same, in as many tasks as the batch has row groups."""
+        self.seq += 1
+        state = self.state
+        unit = self.unit(how, self.stage(rows, gone, unfit), state)
+        done = together(unit, [share_task.apply(each) for each in shares(unit, len(rows) + len(gone) + len(unfit))])
         self.commit(state.version + 1, done)
         return done
 

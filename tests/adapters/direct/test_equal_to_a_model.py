@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector
+from incremental_assets.adapters.delta.direct import data_file, deletion_vector, replacing, sharing
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.spark.arrow_types import arrow_type
@@ -126,9 +126,12 @@ def check(table: Table, model: Model) -> None:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that few rows make many row groups, and vectors of both kinds."""
+    """So that few rows make many row groups, vectors of both kinds, and many shares."""
     monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 3)
     monkeypatch.setattr(deletion_vector, "_INLINE_BYTES", 40)
+    monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
+    monkeypatch.setattr(sharing, "_FILES_BYTES", 1)
+    monkeypatch.setattr(replacing, "_HELD_ROWS", 5)
 
 
 BY_SPARK = {
@@ -145,15 +148,16 @@ MEDDLING = st.tuples(
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, BATCH, st.booleans(), MEDDLING), min_size=1, max_size=8))
-def test_upserts(steps: list[tuple[list[Row], list[Row], bool, tuple[str, list[Row]]]]) -> None:
+@given(st.lists(st.tuples(BATCH, BATCH, st.booleans(), MEDDLING), min_size=1, max_size=8), st.booleans())
+def test_upserts(steps: list[tuple[list[Row], list[Row], bool, tuple[str, list[Row]]]], shared: bool) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
         for batch, gone, compares, meddling in steps:
             rows = one_per_key(batch)
             before = len(model.rows)
             model.upsert(rows, gone, table.seq + 1, compares=compares)
-            done = table.land(Replacing((0, 1), compares=compares, leaves=True), rows, gone[::2], gone[1::2])
+            land = table.land_shared if shared else table.land
+            done = land(Replacing((0, 1), compares=compares, leaves=True), rows, gone[::2], gone[1::2])
             assert before - done.marked + done.written == len(model.rows)
             check(table, model)
             meddle(table, model, meddling)
@@ -189,14 +193,18 @@ def test_appends_with_a_key_add_versions(steps: list[tuple[list[Row], str]]) -> 
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, st.booleans(), MEDDLING), min_size=1, max_size=6))
-def test_upserts_that_write_along_what_stays(steps: list[tuple[list[Row], bool, tuple[str, list[Row]]]]) -> None:
+@given(st.lists(st.tuples(BATCH, st.booleans(), MEDDLING), min_size=1, max_size=6), st.booleans())
+def test_upserts_that_write_along_what_stays(
+    steps: list[tuple[list[Row], bool, tuple[str, list[Row]]]],
+    shared: bool,
+) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
         for batch, whole, meddling in steps:
             rows = one_per_key(batch)
             model.upsert(rows, (), table.seq + 1, compares=False)
-            done = table.land(Replacing((0, 1), compares=False, whole=whole), rows)
+            land = table.land_shared if shared else table.land
+            done = land(Replacing((0, 1), compares=False, whole=whole), rows)
             assert not whole or done.kept + done.written == len(model.rows)
             check(table, model)
             meddle(table, model, meddling)
@@ -224,12 +232,15 @@ def test_upserts_between_what_spark_does(spark: SparkSession, steps: list[tuple[
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, MEDDLING), min_size=1, max_size=5))
-def test_overwrites_leave_nothing_of_what_was_there(steps: list[tuple[list[Row], tuple[str, list[Row]]]]) -> None:
+@given(st.lists(st.tuples(BATCH, MEDDLING), min_size=1, max_size=5), st.booleans())
+def test_overwrites_leave_nothing_of_what_was_there(
+    steps: list[tuple[list[Row], tuple[str, list[Row]]]],
+    shared: bool,
+) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
         for batch, meddling in steps:
             meddle(table, model, meddling)
-            table.land(Overwriting(), batch)
+            (table.land_shared if shared else table.land)(Overwriting(), batch)
             model.rows = [(row, table.seq) for row in batch]
             check(table, model)

@@ -41,7 +41,7 @@ WHERE id <> CONNECTION_ID() AND command NOT IN ('Sleep', 'Daemon') AND command N
 _OPEN = """
 SELECT trx_mysql_thread_id, trx_is_read_only OR trx_autocommit_non_locking, trx_query,
        LEAST(UNIX_TIMESTAMP(trx_started), IF(FROM_UNIXTIME(UNIX_TIMESTAMP(trx_started) - 3600) = trx_started, UNIX_TIMESTAMP(trx_started) - 3600, UNIX_TIMESTAMP(trx_started))),
-       %s FROM information_schema.innodb_trx ORDER BY trx_started
+       IF(trx_rows_modified > 0, trx_id, NULL), %s FROM information_schema.innodb_trx ORDER BY trx_started
 """
 _NO_PRIVILEGE = 1227
 
@@ -62,8 +62,13 @@ class _Open:
     writers: tuple[_Session, ...]
     readers: frozenset[int]
     """Connections whose transaction cannot write."""
+    changed: frozenset[str]
+    """Transactions that have written rows."""
     orphans: bool
     """Whether a transaction has lost its connection."""
+
+
+_NONE = _Open((), frozenset(), frozenset(), orphans=False)
 
 
 def take_bound(connection: Connection) -> Bound:
@@ -88,6 +93,7 @@ def take_bound(connection: Connection) -> Bound:
         listed=_moment(connection.row(_CLOCK)[0]),
         host=host,
         replica=is_replica,
+        uncommitted=bool(opened.changed) and _last(connection, opened.changed),
         written=status["Innodb_lsn_current"],
         flushed=flushed,
         # Cut to a second as well: rather too late than too early.
@@ -117,15 +123,21 @@ def _opened(connection: Connection) -> tuple[_Open, str]:
         except pymysql.OperationalError as error:
             if error.args[0] != _NO_PRIVILEGE:
                 raise
-            return _Open((), frozenset(), orphans=False), (
+            return _NONE, (
                 "the transactions of others cannot be seen: GRANT PROCESS ON *.* to this user, or set a `holdback`"
             )
         if any(number == str(connection.number) and nonce in (query or "") for number, _, query, *_ in found):
             return _of(connection.number, found), ""
-    return _Open((), frozenset(), orphans=False), (
+    return _NONE, (
         "somebody reads innodb_trx more often than every 100 ms, and the server renews that list for nobody meanwhile; "
         "have it looked at less often, or set a `holdback`"
     )
+
+
+def _last(connection: Connection, changed: frozenset[str]) -> bool:
+    """Whether one of them is still open a moment later: most are short, and what is over has nothing that is not committed."""
+    later, blind = _opened(connection)
+    return bool(blind) or not changed.isdisjoint(later.changed)
 
 
 def _transactions(connection: Connection, nonce: str) -> list[tuple[Text, ...]]:
@@ -137,9 +149,8 @@ def _transactions(connection: Connection, nonce: str) -> list[tuple[Text, ...]]:
 
 
 def _of(own: int, found: list[tuple[Text, ...]]) -> _Open:
-    others = [
-        (int(number or 0), reads == "1", began) for number, reads, _, began, _ in found if int(number or 0) != own
-    ]
+    found = [each for each in found if int(each[0] or 0) != own]
+    others = [(int(number or 0), reads == "1", began) for number, reads, _, began, *_ in found]
     return _Open(
         writers=tuple(
             _Session(
@@ -151,6 +162,7 @@ def _of(own: int, found: list[tuple[Text, ...]]) -> _Open:
             if not reads
         ),
         readers=frozenset(number for number, reads, _ in others if reads),
+        changed=frozenset(changed for *_, changed, _ in found if changed is not None),
         orphans=any(number == 0 for number, *_ in others),
     )
 

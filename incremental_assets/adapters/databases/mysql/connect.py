@@ -108,6 +108,17 @@ class Connection:
             with suppress(pymysql.Error):
                 self.execute("ROLLBACK")
 
+    @contextmanager
+    def dirty_reads(self) -> Iterator[None]:
+        """What is asked in the block is answered from rows as they are now, whether they are committed or not."""
+        self.execute("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        self.execute("START TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            with suppress(pymysql.Error):
+                self.execute("ROLLBACK")
+
     def abort(self) -> None:
         """From another thread: whatever waits for an answer fails at once."""
         with suppress(OSError):

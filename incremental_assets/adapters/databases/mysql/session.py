@@ -19,6 +19,8 @@ from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.keys import ReadKeys
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
+from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
+from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -69,6 +71,13 @@ class Session:
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return _numbered(specs, lambda index: (questions.fingerprint(self._connection, *wanted[index]),), alone=alone)
 
+    def lowest_uncommitted(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """By what a dirty read shows beside the committed rows."""
+        specs = {index: spec for index, (spec, _) in wanted.items()}
+        return _numbered(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
+
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
         """Seconds since the oldest of the stamps."""
         specs = {index: each.spec for index, each in unread.items()}
@@ -93,6 +102,13 @@ class Session:
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one statement, which sees one view."""
         yield ReadKeys(self._connection, spec)
+
+    @contextmanager
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
+        """Likewise."""
+        found = questions.placed_rows_sql(spec, windows)
+        pairs = self._connection.rows(found.sql, found.values)
+        yield ReadPlaces.of((int(place), int(digest)) for place, digest in pairs if place and digest)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""

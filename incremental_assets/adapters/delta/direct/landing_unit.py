@@ -111,18 +111,29 @@ def _how(
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
     """From where on the target's rows are compared, where their cursor is told by files as it is ordered by a sync; else nothing."""
     cursor = spec.cursor
-    if cursor is None or lower is None or cursor.fallback is not None or not lower.is_finite:
+    if cursor is None or lower is None or cursor.fallback is not None:
         return ()
-    column = columns[spec.shape.names.index(cursor.column)]
-    if column.type not in _CURSORS.get(cursor.type, WHOLE):
-        return ()
+    column, found = columns[spec.shape.names.index(cursor.column)], whole(lower)
+    return (
+        ()
+        if found is None or column.type not in cursor_types(cursor.type)
+        else (Reach(column.name, column.type, found),)
+    )
+
+
+def cursor_types(kind: CursorType) -> tuple[str, ...]:
+    """Of columns whose values are ordered as whole numbers, as a sync orders such a cursor."""
+    return _CURSORS.get(kind, WHOLE)
+
+
+def whole(value: CursorValue) -> int | None:
+    """A cursor's value as such a number; None where it is none that Python has."""
+    if not value.is_finite:
+        return None
     try:
-        whole = int(lower.text) if cursor.type is CursorType.INTEGER else _ordinal(lower)
+        if value.type is CursorType.INTEGER:
+            return int(value.text)
+        moment = value.moment()
+        return ordinal(moment.date() if value.type is CursorType.DATE else moment)
     except (ValueError, OverflowError):
-        return ()
-    return (Reach(column.name, column.type, whole),)
-
-
-def _ordinal(lower: CursorValue) -> int:
-    moment = lower.moment()
-    return ordinal(moment.date() if lower.type is CursorType.DATE else moment)
+        return None

@@ -23,6 +23,7 @@ from incremental_assets.adapters.delta.direct.replacing import reaches
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.new_file import new_file
@@ -68,14 +69,15 @@ def _gone(unit: HistoryUnit) -> list[pa.ChunkedArray]:
 
     def keys_of(add: Mapping[str, Any], but: Mapping[str, Any] | None) -> Iterator[pa.Table]:
         stays = deletion_vector.read(batch.table, (but or {}).get("deletionVector"))
-        for group in row_groups(batch.table, add, ()):
-            mine = group.alive
-            if but is not None:
-                dead = np.zeros(group.rows, dtype=bool)
-                numbers = np.fromiter(stays, dtype=np.int64, count=len(stays)) - group.first
-                dead[numbers[(numbers >= 0) & (numbers < group.rows)]] = True
-                mine &= dead
-            yield pa.Table.from_arrays(group.columns(key), names=names).filter(pa.array(mine))
+        with row_groups(batch.table, add, ()) as groups:
+            for group in groups:
+                mine = group.alive
+                if but is not None:
+                    dead = np.zeros(group.rows, dtype=bool)
+                    numbers = np.fromiter(stays, dtype=np.int64, count=len(stays)) - group.first
+                    dead[numbers[(numbers >= 0) & (numbers < group.rows)]] = True
+                    mine &= dead
+                yield pa.Table.from_arrays(group.columns(key), names=names).filter(pa.array(mine))
 
     dead = [found for before, after in batch.touched for found in bounded(keys_of(before, after))]
     if not dead:
@@ -95,10 +97,11 @@ def _seen(unit: HistoryUnit) -> Iterator[pa.Table]:
     batch = unit.batch
     within = (Reach(batch.seq_column.name, "bigint", batch.seq, batch.seq),)
     for add in batch.files:
-        for group in row_groups(batch.table, add, within):
-            *values, seq = group.columns([*batch.columns, batch.seq_column])
-            mine = group.alive & pc.fill_null(pc.equal(seq, batch.seq), False).to_numpy()  # noqa: FBT003 - Arrow's own order
-            yield _named(values, unit).filter(pa.array(mine))
+        with row_groups(batch.table, add, within) as groups:
+            for group in groups:
+                *values, seq = group.columns([*batch.columns, batch.seq_column])
+                mine = group.alive & pc.fill_null(pc.equal(seq, batch.seq), False).to_numpy()  # noqa: FBT003 - Arrow's own order
+                yield _named(values, unit).filter(pa.array(mine))
 
 
 def _newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
@@ -120,22 +123,25 @@ def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach, ...]) -> I
     for place, add in enumerate(unit.files):
         if (ends and _all_ended(add, ends.name)) or not file_may_hold(add.get("stats"), within):
             continue
-        for group in row_groups(unit.table, add, within):
-            live = group.alive
-            if ends:
-                live &= group.columns([ends])[0].is_null().to_numpy()
-            if not live.any():
-                continue
-            pairs = asked(
-                f"SELECT held.n AS row, asked.n AS key FROM held JOIN asked ON {same}",  # noqa: S608 - our own names
-                held=numbered(group.columns(columns)),
-                asked=keys,
-            )
-            fits = live[pairs["row"]]
-            rows, numbers = pairs["row"][fits], pairs["key"][fits]
-            if len(rows):
-                values = pa.Table.from_arrays(group.columns(list(_all(unit))), names=_names(unit)).take(pa.array(rows))
-                yield _placed(values, numbers, rows + group.first, place)
+        with row_groups(unit.table, add, within) as groups:
+            for group in groups:
+                live = group.alive
+                if ends:
+                    live &= group.columns([ends])[0].is_null().to_numpy()
+                if not live.any():
+                    continue
+                pairs = asked(
+                    f"SELECT held.n AS row, asked.n AS key FROM held JOIN asked ON {same}",  # noqa: S608 - our own names
+                    held=numbered(group.columns(columns)),
+                    asked=keys,
+                )
+                fits = live[pairs["row"]]
+                rows, numbers = pairs["row"][fits], pairs["key"][fits]
+                if len(rows):
+                    values = pa.Table.from_arrays(group.columns(list(_all(unit))), names=_names(unit)).take(
+                        pa.array(rows)
+                    )
+                    yield _placed(values, numbers, rows + group.first, place)
 
 
 def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -214,7 +220,7 @@ def _written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table) -> Followed:
     if rows.num_rows:
         path = Path(unit.table) / data_file.file_name()
         with new_file(path) as file_of_rows:
-            pq.write_table(rows.cast(_schema(unit)), file_of_rows, store_decimal_as_integer=True)
+            pq.write_table(rows.cast(_schema(unit)), file_of_rows, **encoding(_schema(unit)))
         size = path.stat().st_size
         about = {"path": path.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
         actions.append({"add": {**about, "stats": statistics(rows, unit.statistics)}})

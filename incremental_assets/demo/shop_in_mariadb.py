@@ -1,0 +1,152 @@
+"""The shop in MariaDB."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.demo import plain_sql
+from incremental_assets.demo.day import DayReport, TableDay
+from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.tpch import DATABASE, READER, generate
+
+FUTURE = datetime(2037, 1, 1, tzinfo=UTC)
+"""A TIMESTAMP ends in 2038."""
+_STAMP = "timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)"
+_PAST = "NOW(6) - INTERVAL 1 DAY - INTERVAL FLOOR(RAND(5) * 5184000000000) MICROSECOND"
+"""Spread over the sixty days before yesterday, the same ones every time."""
+
+
+class _Connection:
+    """Implements `plain_sql.Connection`."""
+
+    def __init__(self, server: EmbeddedMariaDB) -> None:
+        self._driver = server.connect(DATABASE, local_infile=True)
+        # || joins texts; and a statement that looks at all rows waits for none that another transaction has locked.
+        self.run("SET SESSION sql_mode = 'ANSI,STRICT_TRANS_TABLES'")
+        self.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+    def __enter__(self) -> _Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.close()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        with self._driver.cursor() as cursor:
+            return cursor.execute(statement.replace("?", "%s"), tuple(values) or None)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._driver.cursor() as cursor:
+            cursor.execute(query.replace("?", "%s"), tuple(values) or None)
+            return list(cursor.fetchall())
+
+    def bucket(self, key: str) -> str:
+        return f"(CRC32(CONCAT({key}, ':', ?)) & 1023)"
+
+
+class _Late:
+    """Implements `demo.shop.Late`."""
+
+    def __init__(self, connection: _Connection, seed: int) -> None:
+        self._connection = connection
+        connection.run("BEGIN")
+        self._tables = plain_sql.write_late(connection, seed)
+
+    def commit(self) -> tuple[TableDay, ...]:
+        self._connection.run("COMMIT")
+        return self._tables
+
+
+class Shop:
+    """Implements `demo.shop.Shop`."""
+
+    database = "MariaDB"
+    schema = DATABASE
+    size = 2**30
+
+    def __init__(self, folder: Path) -> None:
+        self._server = EmbeddedMariaDB(folder, settings={"innodb-buffer-pool-size": "256M"})
+
+    def start(self) -> str:
+        """The server, its database and the reader's account, which may see the transactions of others."""
+        self._server.start()
+        self._server.create_login(READER)
+        with self._server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+            cursor.execute(f"GRANT PROCESS ON *.* TO {READER}@'{self._server.host}'")
+            cursor.execute(f"GRANT SELECT ON {DATABASE}.* TO {READER}@'{self._server.host}'")
+        return f"{self._server.host}:{self._server.port}"
+
+    def stop(self) -> None:
+        """The server."""
+        self._server.stop()
+
+    def remove(self) -> None:
+        """The server and its data."""
+        self._server.remove()
+
+    def access(self) -> Mapping[str, str]:
+        """Its port, which is chosen at each start, and the reader's password."""
+        return {"port": str(self._server.port), "reader.password": self._server.password_of(READER)}
+
+    def loaded_scale(self) -> Decimal | None:
+        """As the comment of the last table has it, which is written when everything is there."""
+        with _Connection(self._server) as connection:
+            found = connection.rows(
+                "SELECT table_comment FROM information_schema.tables WHERE table_schema = ? AND table_name = 'lineitem'",
+                (DATABASE,),
+            )
+        name, _, scale = str(found[0][0] if found else "").rpartition(" ")
+        return Decimal(scale) if name == "TPC-H at scale" else None
+
+    def prepare(self, scale: Decimal, on_table: Callable[[str, int], None]) -> bool:
+        """A database that is whole, or has no scale."""
+        if self.loaded_scale() == scale:
+            return False
+        with _Connection(self._server) as connection:
+            for name in plain_sql.KEYS:
+                connection.run(f"DROP TABLE IF EXISTS {name}")
+            for statement in plain_sql.tables(_STAMP):
+                connection.run(statement)
+            with tempfile.TemporaryDirectory(prefix="tpch-", dir=self._server.folder) as folder:
+                generate(Path(folder), scale)
+                for name in plain_sql.KEYS:
+                    on_table(name, _load(connection, name, Path(folder) / f"{name}.csv"))
+            for statement in plain_sql.indexes():
+                connection.run(statement)
+            connection.run(f"ALTER TABLE lineitem COMMENT = 'TPC-H at scale {scale}'")
+        return True
+
+    @contextmanager
+    def late(self, seed: int) -> Iterator[_Late]:
+        """On a connection of its own."""
+        with _Connection(self._server) as connection:
+            yield _Late(connection, seed)
+
+    def open(self, seed: int) -> None:
+        """The first changes of the day."""
+        with _Connection(self._server) as connection:
+            plain_sql.open_shop(connection, seed)
+
+    def live_a_day(self, seed: int) -> DayReport:
+        """The others."""
+        with _Connection(self._server) as connection:
+            return plain_sql.live_a_day(connection, seed, FUTURE)
+
+
+def _load(connection: _Connection, table: str, file: Path) -> int:
+    columns = file.open(encoding="utf-8").readline().strip()
+    stamp = f"SET updated_at = {_PAST}" if table in plain_sql.STAMPED else ""
+    rows = connection.run(
+        f"LOAD DATA LOCAL INFILE ? INTO TABLE {table} CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' "
+        f"ESCAPED BY '' IGNORE 1 LINES ({columns}) {stamp}",
+        (str(file),),
+    )
+    file.unlink()
+    return rows

@@ -1,0 +1,156 @@
+"""The shop in a SQLite file. One transaction writes at a time, so that none commits late."""
+
+from __future__ import annotations
+
+import csv
+import random
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.demo import plain_sql
+from incremental_assets.demo.day import FUTURE, DayReport, TableDay
+from incremental_assets.demo.tpch import generate
+
+FILE = "shop.db"
+_NOW = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
+_STAMP = f"timestamp NOT NULL DEFAULT ({_NOW})"
+_TRIGGER = """
+    CREATE TRIGGER {table}_stamp AFTER UPDATE ON {table} FOR EACH ROW WHEN NEW.updated_at = OLD.updated_at
+    BEGIN UPDATE {table} SET updated_at = {now} WHERE rowid = NEW.rowid; END
+"""
+
+
+class _Connection:
+    """Implements `plain_sql.Connection`."""
+
+    def __init__(self, file: Path) -> None:
+        self._driver = sqlite3.connect(file, isolation_level=None, timeout=30)
+        self._driver.execute("PRAGMA journal_mode = WAL")
+        self._driver.create_function("bucket", 2, _bucket, deterministic=True)
+
+    def __enter__(self) -> _Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.close()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        return self._driver.execute(statement, tuple(values)).rowcount
+
+    def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> int:
+        return self._driver.executemany(statement, values).rowcount
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._driver.execute(query, tuple(values)).fetchall()
+
+    def bucket(self, key: str) -> str:
+        return f"bucket({key}, ?)"
+
+
+class _Nothing:
+    """Implements `demo.shop.Late`: whoever held rows back would let nobody else write."""
+
+    def commit(self) -> tuple[TableDay, ...]:
+        return ()
+
+
+class Shop:
+    """Implements `demo.shop.Shop`."""
+
+    database = "SQLite"
+    schema = "main"
+    size = 2**30
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+
+    def start(self) -> str:
+        """The file needs only its folder."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(self._file)
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+    def remove(self) -> None:
+        """The file, and what SQLite keeps beside it."""
+        for file in self._file.parent.glob(f"{FILE}*"):
+            file.unlink()
+
+    def access(self) -> Mapping[str, str]:
+        """Nothing: whoever may read the file may read it."""
+        return {}
+
+    def loaded_scale(self) -> Decimal | None:
+        """In thousandths, as the version that SQLite keeps for its users; it commits with the data."""
+        if not self._file.is_file():
+            return None
+        with _Connection(self._file) as connection:
+            ((thousandths,),) = connection.rows("PRAGMA user_version")
+        return Decimal(thousandths) / 1000 if thousandths else None
+
+    def prepare(self, scale: Decimal, on_table: Callable[[str, int], None]) -> bool:
+        """All in one transaction."""
+        if self.loaded_scale() == scale:
+            return False
+        with _Connection(self._file) as connection:
+            connection.run("BEGIN IMMEDIATE")
+            for name in plain_sql.KEYS:
+                connection.run(f"DROP TABLE IF EXISTS {name}")
+            for statement in plain_sql.tables(_STAMP):
+                connection.run(statement)
+            with tempfile.TemporaryDirectory(prefix="tpch-", dir=self._file.parent) as folder:
+                generate(Path(folder), scale)
+                for name in plain_sql.KEYS:
+                    on_table(name, _load(connection, name, Path(folder) / f"{name}.csv"))
+            for statement in plain_sql.indexes():
+                connection.run(statement)
+            for name in plain_sql.STAMPED:
+                connection.run(_TRIGGER.format(table=name, now=_NOW))
+            connection.run(f"PRAGMA user_version = {int(scale * 1000)}")
+            connection.run("COMMIT")
+        return True
+
+    @contextmanager
+    def late(self, seed: int) -> Iterator[_Nothing]:  # noqa: ARG002 - of the protocol
+        """None."""
+        yield _Nothing()
+
+    def open(self, seed: int) -> None:
+        """The first changes of the day."""
+        with _Connection(self._file) as connection:
+            plain_sql.open_shop(connection, seed)
+
+    def live_a_day(self, seed: int) -> DayReport:
+        """The others."""
+        with _Connection(self._file) as connection:
+            return plain_sql.live_a_day(connection, seed, FUTURE)
+
+
+def _bucket(key: int, seed: int) -> int:
+    return zlib.crc32(f"{key}:{seed}".encode()) & 1023
+
+
+def _load(connection: _Connection, table: str, file: Path) -> int:
+    with file.open(encoding="utf-8", newline="") as content:
+        rows = csv.reader(content)
+        columns = next(rows)
+        if table in plain_sql.STAMPED:
+            columns, rows = [*columns, "updated_at"], _stamped(rows)  # type: ignore[assignment]
+        holes = ", ".join("?" * len(columns))
+        return connection.run_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({holes})", rows)  # noqa: S608 - our own names
+
+
+def _stamped(rows: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Spread over the sixty days before yesterday, the same ones every time."""
+    yesterday, drawn = datetime.now(UTC) - timedelta(days=1), random.Random(5)  # noqa: S311 - dice
+    for row in rows:
+        stamp = yesterday - timedelta(days=60) * drawn.random()
+        yield [*row, stamp.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]]

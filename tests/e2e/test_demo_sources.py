@@ -1,0 +1,52 @@
+"""The demo on the databases beside PostgreSQL, as a stranger runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.places import configuration_of
+from incremental_assets.demo.shop import remove_all
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Iterator[Path]:
+    """The folder beside which `.demo-…` and `.lake-…` lie."""
+    yield tmp_path
+    remove_all(tmp_path)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "mariadb"])
+def test_every_table_is_proven_equal_after_either_sync(
+    dialect: str, clone: Path, request: pytest.FixtureRequest
+) -> None:
+    if dialect == "mariadb":
+        assert isinstance(request.getfixturevalue("mariadb"), EmbeddedMariaDB)
+    config = clone / "incremental_assets" / "demo" / f"{dialect}.yaml"
+    config.parent.mkdir(parents=True)
+    shutil.copy(configuration_of(dialect), config)
+    done = subprocess.run(
+        [Path(sys.executable).with_name("incremental-assets"), "demo", "--scale", "0.01", "--json", "--config", config],
+        env={**os.environ, "DAGSTER_HOME": str(clone / ".dagster")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    tables = json.loads(done.stdout)["tables"]
+    assert len(tables) == 8
+    assert all(table["proof"]["equal"] for table in tables)
+    assert {table["guarantee"] for table in tables} == {"settled"}
+    assert sum(table["rows"]["read"] for table in tables) < 1_000
+    late = {table["table"].partition(".")[2]: table["rows"]["late"] for table in tables if table["rows"]["late"]}
+    assert set(late) == ({"orders", "lineitem"} if dialect == "mariadb" else set())
