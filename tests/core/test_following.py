@@ -13,7 +13,8 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.idle import IdleTable, finish
 from incremental_assets.core.syncing.pending import look_over
-from tests.fakes import FakeLake, FakeProbe, World
+from tests.core.test_rollback import back, three_days
+from tests.fakes import FakeLake, FakeProbe, Killed, World
 from tests.scenario import ORDERS, monday, order, orders, shop, wednesday
 
 PLAIN = orders()
@@ -102,3 +103,27 @@ def test_what_another_writer_did_to_the_copy_reaches_the_history_only_with_the_s
     assert all(len(versions) == 1 for versions in world.lake.histories[ORDERS].versions.values())
     world.sync(KEPT, mode=Mode.FULL_REFRESH)
     assert_sound(world)
+
+
+def statuses(world: World) -> list[object]:
+    """Of the first order, oldest first."""
+    return [version.row["status"] for version in world.lake.histories[ORDERS].versions[(1,)]]
+
+
+def test_a_rollback_takes_the_history_back_whatever_moment_it_is_killed_at() -> None:
+    world, done = three_days(KEPT)
+    assert statuses(world) == ["new", "day 2", "day 3"]
+    process = world.process()
+    back(world, KEPT, done[0].run_id, process)
+    assert statuses(world) == ["new"]
+    assert_sound(world)
+    for number, moment in enumerate(process.moments):
+        world, done = three_days(KEPT)
+        dying = world.process()
+        dying.kill_at = number
+        with pytest.raises(Killed):
+            back(world, KEPT, done[0].run_id, dying)
+        is_done = world.lake.tables[ORDERS].log[-1].rolled_back_to is not None
+        world.sync(KEPT)
+        assert statuses(world) == (["new", "day 3"] if is_done else ["new", "day 2", "day 3"]), moment
+        assert_sound(world)

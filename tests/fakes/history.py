@@ -66,6 +66,8 @@ class FakeHistory:
 
     versions: dict[Key, list[Version]] = field(default_factory=dict)
     shown: dict[str, int] = field(default_factory=dict)
+    past: dict[int, dict[Key, list[Version]]] = field(default_factory=dict)
+    """The versions after each sequence."""
 
     @property
     def current(self) -> list[Row]:
@@ -96,6 +98,8 @@ class FakeHistorian:
     def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
         """In one commit, which is refused where the history already shows the step."""
         table, history = self.tables[spec.id], self.histories.setdefault(spec.id, FakeHistory())
+        if step.restores is not None:
+            history.versions = dict(history.past[max(seq for seq in history.past if seq <= step.restores)])
         found = {key_of(spec, row): row for row in table.rows if step.whole or row["_sync_seq"] == step.seq}
         keys = [*found, *(key for key in history.versions if key not in found)] if step.whole else [*found]
         changed = {
@@ -106,6 +110,7 @@ class FakeHistorian:
         if history.shown.get(table.table_id, -1) < step.version:
             history.versions |= changed
             history.shown[table.table_id] = step.version
+            history.past[step.seq] = dict(history.versions)
         self.meanwhile("after history commit")
         if history.shown[table.table_id] < step.version:
             raise CommitMissing(f"{spec.id}: the history does not show version {step.version}")
@@ -159,7 +164,7 @@ def _told(spec: TableSpec, row: Mapping[str, object]) -> datetime | None:
 def _commit(version: int, entry: LogEntry) -> CopyCommit:
     seq, batch_id = (entry.commit_ids.seq, entry.commit_ids.batch_id) if entry.commit_ids else (-1, "")
     clock = (entry.state.clock if entry.state else None) or _EPOCH
-    return CopyCommit(version, seq, batch_id, clock, "UTC", _effect(entry))
+    return CopyCommit(version, seq, batch_id, clock, "UTC", _effect(entry), entry.rolled_back_to)
 
 
 def _effect(entry: LogEntry) -> Effect:

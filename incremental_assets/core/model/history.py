@@ -45,6 +45,8 @@ class Step:
     whole: bool
     landed_at: int | None = None
     """The version of the one commit that is to be followed; None where there is more."""
+    restores: int | None = None
+    """Of a copy that was rolled back: the sequence whose rows are there again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class CopyCommit:
     clock: datetime
     zone: str
     effect: Effect
+    rolled_back_to: int | None = None
+    """Of a rollback: the sequence whose rows are there again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +78,5 @@ def next_step(copy: Copy) -> Step | None:
         zone=newest.zone,
         whole=not one_batch or newest.effect is Effect.TAKING,
         landed_at=newest.version if one_batch else None,
+        restores=newest.rolled_back_to,
     )

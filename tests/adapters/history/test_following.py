@@ -17,7 +17,8 @@ from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import FaultyKeys, History, HistoryRows
 from incremental_assets.core.model.table import Cursor
-from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.plan import CommitIds, Mode, RollBack
+from incremental_assets.core.syncing.following import follow
 from tests.adapters.history.chronicle import DDL, Chronicle, at
 from tests.conformance.test_idle import jobs
 from tests.fakes.history import overlaps
@@ -129,6 +130,24 @@ def test_a_step_that_another_run_has_followed_meanwhile_is_followed_once(tmp_pat
     assert writing.follow(spark, Tasks(lambda: spark), tables, step, "second") == HistoryRows()
     assert desk.lake.follow(desk.spec, step, "second") == HistoryRows()
     assert [each.row["note"] for each in desk.versions()[1]] == ["new", "paid"]
+
+
+def test_a_copy_that_is_rolled_back_takes_its_history_back(tmp_path: Path, spark: SparkSession) -> None:
+    desk = Chronicle(tmp_path, spark)
+    desk.sync([(1, "new", 2.5, 1, at(0.5)), (2, "new", 2.5, 1, at(0.5))])
+    desk.sync([(1, "paid", 2.5, 2, at(1.5))])
+    then, state, log = desk.versions(), desk.previous, open_log(desk.path(desk.spec))
+    assert state is not None
+    assert log is not None
+    desk.sync([(1, "sent", 2.5, 3, at(2.5)), (3, "new", 2.5, 3, at(2.5))])
+    seq = next(desk.sequences)
+    names = RollBack(CommitIds(log.app_id, seq, "back"), "the-rollback", log.version, state.seq)
+    desk.lake.roll_back(desk.landing, names, replace(state, seq=seq, batch_id="back"))
+    done = follow(desk.spec, "the-rollback", desk.lake)
+    assert done is not None
+    assert (done.added, done.ended, done.rows) == (0, 0, 3)
+    assert desk.versions() == then
+    assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
 def test_stamps_without_a_zone_are_moments_in_the_zone_of_the_source(tmp_path: Path, spark: SparkSession) -> None:

@@ -60,11 +60,14 @@ def _commits(copy: TableLog, after: int) -> Iterator[CopyCommit]:
 
 def _commit(copy: TableLog, commit: Committed) -> CopyCommit:
     note = commit.note
-    state = note.state if note else None
-    clock = (note.clock if note else None) or (state.clock if state else None) or commit.at
+    state, is_rollback = note.state if note else None, note is not None and note.kind is Kind.ROLLBACK
+    # The state that a rollback carries is that of then.
+    told = state.clock if state and not is_rollback else None
+    clock = (note.clock if note else None) or told or commit.at
     zone = state.zones[0] if state and state.zones else "UTC"
     seq, batch_id = (note.seq, note.batch_id) if note else (-1, "")
-    return CopyCommit(commit.version, seq, batch_id, clock, zone, _effect(copy, commit))
+    restored = note.rolled_back_to if note else None
+    return CopyCommit(commit.version, seq, batch_id, clock, zone, _effect(copy, commit), restored)
 
 
 def _effect(copy: TableLog, commit: Committed) -> Effect:

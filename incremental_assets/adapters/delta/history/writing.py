@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -14,9 +15,10 @@ from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.table import Tables, made
 from incremental_assets.adapters.delta.history.versions import changed
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.delta.rollback import take_back
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ, own
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.errors import CommitMissing, Refused
 from incremental_assets.core.model.history import DELETED, VALID_FROM, VALID_TO, History, HistoryRows, Step
 from incremental_assets.core.model.table import TableSpec
 
@@ -25,6 +27,8 @@ _ADDED, _DELETED, _ENDED = own("added"), own("gone"), own("ended")
 
 def follow(session: SparkSession, tasks: Tasks, tables: Tables, step: Step, run_id: str) -> HistoryRows:
     """Raises CommitMissing where the history does not show the step afterwards."""
+    if step.restores is not None:
+        _taken_back(session, tables, step, run_id)
     before = made(session, tables)
     note = CommitMetadata(Kind.HISTORY, tables.copy.app_id, step.seq, step.batch_id, run_id, step.version)
     try:
@@ -35,6 +39,24 @@ def follow(session: SparkSession, tasks: Tasks, tables: Tables, step: Step, run_
         if not is_shown(step, tables.copy, open_log(tables.path)):
             raise
         return HistoryRows()
+
+
+def _taken_back(session: SparkSession, tables: Tables, step: Step, run_id: str) -> None:
+    """The versions as they were after the sequence whose rows a rollback has brought back; once, whoever dies after it.
+
+    Where they can no longer be restored, the step makes new versions of the rows that are back.
+    """
+    log = open_log(tables.path)
+    if log is None or log.last_sequence(tables.copy.app_id) >= step.seq:
+        return
+    notes = ((found.version, found.note) for found in log.commits(-1) if found.note is not None)
+    of_then = (version for version, note in notes if note.kind is Kind.HISTORY and note.seq <= (step.restores or 0))
+    version = next(of_then, None)
+    if version is None:
+        return
+    note = CommitMetadata(Kind.ROLLBACK, tables.copy.app_id, step.seq, step.batch_id, run_id, log.version)
+    with suppress(Refused):
+        take_back(lambda: session, tables.spec, tables.path, version, note)
 
 
 def _by_spark(session: SparkSession, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
