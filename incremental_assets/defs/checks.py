@@ -69,8 +69,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         for known in tables
         for check in applicable(known.terms)
     }
-    keys = [key for known in tables for key in view.asset_keys([known.id])]
-    inputs = {plain(*key.path[1:]): key for key in keys}
+    inputs = {plain(*key.path[1:]): key for key in view.asset_keys(known.id for known in tables)}
 
     @op(
         name=name,

@@ -11,7 +11,7 @@ from dagster import AssetKey, AssetsDefinition, AssetSpec
 from incremental_assets.core.config.dialects import kind_of
 from incremental_assets.core.config.load import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
-from incremental_assets.core.model.history import History
+from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import TableId, TableShape
@@ -146,8 +146,10 @@ class View:
 
     def table_of(self, key: AssetKey) -> TableId:
         """Of which table an asset is the copy or the history."""
-        histories = {known.id.history: known.id for known in self.tables if known.keeps_history}
-        return histories.get(table_of(key), table_of(key))
+        found = table_of(key)
+        if not found.name.endswith(SUFFIX):
+            return found
+        return next((known.id for known in self.tables if known.keeps_history and known.id.history == found), found)
 
     def _place_of(self, known: Known) -> metadata.Metadata:
         return metadata.of_place(self.home.file, known.terms.line or self.config.line)
