@@ -10,6 +10,7 @@ import pytest
 from incremental_assets.core.errors import EngineLost, Overtaken
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
+from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
@@ -29,6 +30,11 @@ TERMS = {
     "upsert, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT),
     "upsert that follows deletes": orders(
         Strategy.UPSERT, deletes=Deletes(DeleteMode.DIFF, every=timedelta(), max_fraction=0.9)
+    ),
+    "upsert with history": orders(Strategy.UPSERT, history=History.SCD2),
+    "upsert with history, loaded directly": orders(Strategy.UPSERT, size=WORTH_IT, history=History.SCD2),
+    "upsert that follows deletes, with history": orders(
+        Strategy.UPSERT, deletes=Deletes(DeleteMode.DIFF, every=timedelta(), max_fraction=0.9), history=History.SCD2
     ),
     "append, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }
@@ -143,6 +149,9 @@ def assert_whole(world: World, spec: TableSpec, moment: str) -> None:
     assert world.stage.batches == {}, f"a staged batch was left over: {moment}"
     assert world.memory.leases == {}, f"a lease was left over: {moment}"
     assert world.checkpoints.position(ORDERS).open is None, moment
+    if spec.history is not History.NONE:
+        assert world.lake.differing_versions(spec) == FaultyKeys(0), f"the history shows another table: {moment}"
+        assert world.lake.overlapping_versions(spec) == FaultyKeys(0), moment
     sequences = world.lake.sequences(ORDERS)
     assert sequences == sorted(set(sequences)), f"sequences only grow: {moment}"
 
