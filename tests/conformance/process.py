@@ -1,6 +1,7 @@
 """A sync in a process of its own that kills itself at a named point: `python -m tests.conformance.process CONFIG POINT TABLE RUNNING`.
 
-`RUNNING` is `maintenance` for one that has synced and now cares for the table's files, and `repair` for one that mends drift.
+`RUNNING` is `maintenance` for one that has synced and now cares for the table's files, `repair` for one that mends drift,
+and `rollback` for one that takes the copy back.
 
 What dies is the whole sync: Python, its JVM, its connections to the source.
 """
@@ -24,9 +25,10 @@ from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing import first_load
 from incremental_assets.core.syncing.compact import compact_all
+from incremental_assets.core.syncing.rollback import roll_back
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
-from tests.conformance.mart import MAINTENANCE, MODES, REPAIR, takes_part, window
+from tests.conformance.mart import MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
 from tests.conformance.points import Beside, Place, Point, Upkeep, at_points, once
 
 UNSTAGED = "first load, however small, without a stage"
@@ -43,6 +45,8 @@ def main(config: str, point: str, table: str, running: str) -> int:
         return _maintain(runtime, Upkeep(point), table)
     if running == REPAIR:
         return _repair(runtime, Point(point), table)
+    if running == ROLLBACK:
+        return _roll_back(runtime, Point(point), table)
     runtime.observer = Observers(Told())
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
     ports = at_points(runtime.ports("shop"), once(_place(point), table, kill))
@@ -70,6 +74,13 @@ def kill() -> None:
 def _repair(runtime: Runtime, point: Point, table: str) -> int:
     (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
     repair_table(spec, None, "killed", at_points(runtime.ports("shop"), once(point, table, kill)))
+    return 1
+
+
+def _roll_back(runtime: Runtime, point: Point, table: str) -> int:
+    (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
+    to_run = (runtime.configuration.path.parent / "to_run").read_text()
+    roll_back(spec, to_run, "killed", at_points(runtime.ports("shop"), once(point, table, kill)))
     return 1
 
 

@@ -30,7 +30,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing import compact as maintain
-from incremental_assets.core.syncing import decide, gone, reset, sync
+from incremental_assets.core.syncing import decide, gone, reset, rollback, sync
 from incremental_assets.core.syncing import recovery as recover
 from tests.core import test_sync
 from tests.fakes import database, lake, rows, source, stage, world
@@ -553,6 +553,16 @@ MUTANTS = [
         "the lowest drift is where verification ends",
         "verifies what no sync has read",
         instead(reconcile, "_lower", lambda drifted, _: drifted),
+    ),
+    Mutant(
+        "a rollback that died behind its commit has taken the quarantine back",
+        "keeps rows in quarantine that the copy has never met",
+        without_the_thought(recover, "_take_over", ("commit.rolled_back_to is not None", "False")),
+    ),
+    Mutant(
+        "a rollback keeps the sequence of then",
+        "is committed under a sequence that has landed, and never lands",
+        without_the_thought(rollback, "rolled_back", ("seq=seq", "seq=past.seq")),
     ),
     Mutant(
         "what was read again is verified",

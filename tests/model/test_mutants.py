@@ -23,6 +23,7 @@ from tests.core import (
     test_plan,
     test_recovery,
     test_repair,
+    test_rollback,
     test_sync,
     test_sync_kills,
 )
@@ -187,6 +188,12 @@ STORIES: dict[str, Callable[[], None]] = {
     "a repair follows no deletes": test_repair.test_rows_that_are_gone_alone_are_deleted_too,
     "the lowest drift is where verification ends": (
         test_repair.test_a_drift_above_a_hole_verifies_nothing_past_the_hole
+    ),
+    "a rollback that died behind its commit has taken the quarantine back": lambda: (
+        test_rollback.test_a_rollback_can_be_killed_at_any_moment(UPSERT.strategy)
+    ),
+    "a rollback keeps the sequence of then": lambda: (
+        test_rollback.test_rows_watermark_coverage_and_quarantine_are_those_of_then(UPSERT.strategy)
     ),
     "what was read again is verified": test_repair.test_drift_that_stays_keeps_the_verified_end_below_it,
 }

@@ -48,7 +48,9 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
     done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state), landing.delivery.batch.rows)
-    note = replace(landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left)
+    note = replace(
+        landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left, marked=done.flagged
+    )
     info = _info(way, done) | {"isBlindAppend": _is_blind(landing, way)}
     NextVersion(landing.path, state, note, info, done.actions, done.files).commit(landing.plan.spec)
     return Written(
@@ -77,9 +79,13 @@ def _refused(why: str) -> None:
 
 def _info(way: Way, done: Applied) -> dict[str, Any]:
     """What the history shows, in the words that Spark's writer has for it, by which `counts` reads either."""
-    metrics = {"numOutputRows": done.written + done.kept, "numDeletedRows": done.marked, "numCopiedRows": 0}
+    metrics = {
+        "numOutputRows": done.written + done.kept + done.flagged,
+        "numDeletedRows": done.marked,
+        "numCopiedRows": 0,
+    }
     if done.left:
-        metrics = {"numTargetRowsInserted": done.written, "numTargetRowsDeleted": done.marked}
+        metrics = {"numTargetRowsInserted": done.written + done.flagged, "numTargetRowsDeleted": done.marked}
     metrics |= {"numFiles": sum("add" in each for each in done.actions), "numOutputBytes": done.bytes}
     return {
         "operation": "MERGE" if done.left else "WRITE",
