@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from incremental_assets.adapters.delta.direct import data_file, deletion_vector, replacing, sharing
@@ -169,9 +169,9 @@ SHORT = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([None, "a", "b"]))
 
 @EXAMPLES
 @given(st.lists(st.tuples(SHORT, SHORT, SHORT, st.booleans()), min_size=1, max_size=8), st.booleans())
+@example([([(1, "a")], [], [], True), ([], [(1, None)], [], True), ([(1, "a")], [], [], True)], False)  # noqa: FBT003 - drawn
 def test_upserts_of_a_table_that_marks_what_is_gone(
-    steps: list[tuple[list[Row], list[Row], list[Row], bool]],
-    shared: bool,
+    steps: list[tuple[list[Row], list[Row], list[Row], bool]], shared: bool
 ) -> None:
     with TemporaryDirectory() as folder:
         table, held = Table(Path(folder), "id bigint, note string", flags=True), dict[int, tuple[Row, bool]]()
