@@ -45,7 +45,7 @@ def followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: C
 def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
     _refused(_refused_by(tables, step))
     copy, history = log_cache.at(tables.copy_path, step.version), log_cache.at(tables.path, before.version)
-    _refused(refused_by_table(history))
+    _refused(refused_by_table(copy) or refused_by_table(history))
     try:
         done: Followed = tasks.run(_TASK, _unit(tables, step, note.run_id, copy, history))
     except TasksUnavailable as why:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.history.following import HISTORY
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.target_table import STATISTICS, create, prepare, statistics
+from incremental_assets.adapters.delta.target_table import STATISTICS, create, prepare, statistics, widen
 from incremental_assets.core.errors import SchemaChanged, TargetChanged
 from incremental_assets.core.model.history import IS_CURRENT, VALID_FROM, VALID_TO
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn, difference, sql_type
@@ -62,18 +62,20 @@ def _columns(tables: Tables) -> Iterator[Column]:
 def _evolved(session: SparkSession, tables: Tables, log: TableLog, columns: tuple[Column, ...]) -> TableLog:
     spec, path = tables.spec, tables.path
     found = difference(columns, log.columns())
-    if found.retyped:
-        changed = ", ".join(f"{each.name} was {each.was} and is {each.now}" for each in found.retyped)
+    stuck = [each for each in found.retyped if not each.is_wider]
+    if stuck:
+        changed = ", ".join(f"{each.name} was {each.was} and is {each.now}" for each in stuck)
         raise SchemaChanged(
             f"{spec.id}: columns of the copy have another type than their versions ({changed}); move the history at {path} away, "
             "so that a new one begins with the copy as it is"
         )
     added = [each for each in found.added if not each.name.startswith(OWN_PREFIX)]
-    if not added:
-        return log
-    from incremental_assets.adapters.spark.expressions import quoted
+    if found.retyped:
+        widen(session, path, found.retyped)
+    if added:
+        from incremental_assets.adapters.spark.expressions import quoted
 
-    prepare(session, path, log, columns)
-    listed = ", ".join(f"{quoted(each.name)} {each.spark_type}" for each in added)
-    session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({listed})")
-    return open_log(path) or log
+        prepare(session, path, log, columns)
+        listed = ", ".join(f"{quoted(each.name)} {each.spark_type}" for each in added)
+        session.sql(f"ALTER TABLE delta.{quoted(path)} ADD COLUMNS ({listed})")
+    return (open_log(path) or log) if found.retyped or added else log
