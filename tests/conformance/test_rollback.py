@@ -17,7 +17,7 @@ from tests.conformance.stand import Stand
 from tests.conformance.test_kills import killed
 
 ORDERS = (
-    "CREATE TABLE orders (id int PRIMARY KEY, note text, price numeric, updated_at timestamptz NOT NULL DEFAULT now())"
+    "CREATE TABLE orders (id int PRIMARY KEY, note text, price numeric(8,2), updated_at timestamptz NOT NULL DEFAULT now())"
 )
 VISITS = "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())"
 TABLES = """
