@@ -72,4 +72,4 @@ clean: ## stop the demo's database and an engine; remove data, lake, history and
 	@if [ -x $(BIN)/incremental-assets ] && [ -d $(DAGSTER_HOME)/engine ]; then $(BIN)/incremental-assets engine stop; fi
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m incremental_assets.demo.shop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
-	rm -rf .venv .jars .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster
+	rm -rf .venv .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster
