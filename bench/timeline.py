@@ -132,7 +132,7 @@ def main() -> None:
     """The command, and its parts into the file."""
     timeline = Timeline(float(os.environ[BEGUN]))
     with timeline.part("imports: command line and configuration"):
-        from incremental_assets import cli
+        from incremental_assets.cli import main as cli
 
         importlib.import_module("incremental_assets.cli.commands.sync")
     with timeline.part("imports: Dagster"):

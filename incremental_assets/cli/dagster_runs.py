@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,10 @@ from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
-from incremental_assets.defs.names import asset_key, table_of
+from incremental_assets.defs.names import asset_key, plain, table_of
 from incremental_assets.defs.opened import RESOURCE
 from incremental_assets.defs.partitions import Scheme
+from incremental_assets.defs.repair import TABLES, repair_job, repair_op
 from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
 
@@ -41,6 +42,16 @@ BACKFILL_TAG = "incremental_assets/backfill"
 """Table and window as requested, by which a second call knows what the first one has landed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A job, and the assets that it is about; those of a job with `settings` are named there."""
+
+    job: str
+    keys: tuple[AssetKey, ...]
+    tags: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
 class DagsterRuns:
     """Runs of one source's tables on the instance, one after the other, with one set of definitions."""
 
@@ -52,7 +63,7 @@ class DagsterRuns:
         # Without the checks: a selection of assets would bring theirs into the run, and they read whole tables.
         self._definitions = Definitions(
             assets=[*self.view.external(), *sync_assets(self.view)],
-            jobs=list(sync_jobs(self.view).values()),
+            jobs=[*sync_jobs(self.view).values(), repair_job(self.view)],
             resources={RESOURCE: runtime},
             executor=in_process_executor,
         )
@@ -70,7 +81,8 @@ class DagsterRuns:
                 # The first run is the one that the whole answer names.
                 run_id = request.run_id if number == 0 else None
                 keys = list(each.asset_selection or ())
-                error = self._execute(str(each.job_name), keys, {**each.tags, **tags}, instance, run_id)
+                launch = Launch(str(each.job_name), tuple(keys), {**each.tags, **tags})
+                error = self._execute(launch, instance, run_id)
                 ends |= {table_of(key): error for key in keys}
         return [self._report(found.spec, request, ends.get(found.spec.id, "")) for found in moving]
 
@@ -82,10 +94,20 @@ class DagsterRuns:
             if scheme.dynamic:
                 known = instance.get_dynamic_partitions(scheme.dynamic)
                 instance.add_dynamic_partitions(scheme.dynamic, [key for key in keys if key not in known])
-            error = self._execute(
-                sync_jobs(self.view)[scheme].name, [asset_key(spec.id)], tags, instance, request.run_id
-            )
+            launch = Launch(sync_jobs(self.view)[scheme].name, (asset_key(spec.id),), tags)
+            error = self._execute(launch, instance, request.run_id)
         return self._report(spec, request, error)
+
+    def repair(self, specs: Sequence[TableSpec], request: Request) -> list[SyncReport]:
+        """One run of the job that mends drift; a report for each table whatever happens."""
+        names = [f"{spec.id.schema}.{spec.id.name}" for spec in specs]
+        settings = {"ops": {repair_op(self.view.name): {"config": {TABLES: names}}}}
+        keys = tuple(asset_key(spec.id) for spec in specs)
+        launch = Launch(plain("repair", self.view.name, "job"), keys, settings=settings)
+        with dagster_instance() as instance:
+            error = self._execute(launch, instance, request.run_id)
+        # Where it came to the table, its own report says what went wrong.
+        return [self._report(spec, request, error) for spec in specs]
 
     def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
         """Of the partitions, those that runs of the same backfill have read to the end."""
@@ -102,21 +124,19 @@ class DagsterRuns:
     def _scheme(self, table: TableId) -> Scheme:
         return next(known.scheme for known in self.view.tables if known.id == table)
 
-    def _execute(
-        self, job: str, keys: Sequence[AssetKey], tags: Mapping[str, str], instance: DagsterInstance, run_id: str | None
-    ) -> str:
+    def _execute(self, launch: Launch, instance: DagsterInstance, run_id: str | None) -> str:
         """Run it to its end; gives why it failed, or nothing. While another run holds the source, its tables are busy."""
         beats = self._runtime.checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
         if other is not None:
-            self._busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in keys}
+            self._busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in launch.keys}
             return ""
         with left_to_dagster(), self._runtime.observer.joined_by(self._reports):
-            result = self._definitions.resolve_job_def(job).execute_in_process(
-                run_config=_QUIET,
+            result = self._definitions.resolve_job_def(launch.job).execute_in_process(
+                run_config={**_QUIET, **launch.settings},
                 instance=instance,
-                asset_selection=keys,
-                tags={**tags, **process_tag()},
+                asset_selection=None if launch.settings else launch.keys,
+                tags={**launch.tags, **process_tag()},
                 run_id=run_id,
                 raise_on_error=False,
             )

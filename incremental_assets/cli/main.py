@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
 
 NOT_YET = {
-    "repair": "sync the drifted ranges again",
-    "rollback": "take a table back to an earlier run",
     "replay": "validate quarantined rows again",
     "erase": "remove a person's rows from table and history",
 }
@@ -207,6 +205,20 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
 @commands.command()
 @everywhere
 @select
+def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Mend the drift that `check` has found.
+
+    Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
+    these windows again; exit 1 if drift is left. The watermark stays.
+    """
+    from incremental_assets.cli.commands import repair as verb
+
+    return verb.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
 @click.option(
     "--from",
     "lower",
@@ -266,6 +278,22 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 
         return other.run(config, select, to=to, yes=options["yes"])
     return verb.run(config, select, to=to, yes=options["yes"])
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--to-run", required=True, metavar="ID", help="The run whose rows are to be there again.")
+@yes
+def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Take copies back to an earlier run, with an audit row.
+
+    Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
+    says what would happen.
+    """
+    from incremental_assets.cli.commands import rollback as verb
+
+    return verb.run(config, select, to_run=to_run, yes=yes)
 
 
 @commands.command()

@@ -21,7 +21,7 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
-from incremental_assets.core.planning.plan import CommitIds, Observation, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Observation, RollBack, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
 
 # --- keys, of both sides ---------------------------------------------------------------------------
@@ -61,6 +61,22 @@ class CopyKeys(Keys, Protocol):
         """The key's columns of these keys, as the stage takes them (a Spark DataFrame, or the fake's list)."""
 
 
+class PlacedRows(Protocol):
+    """The rows of some windows that a copy can hold, in one snapshot or at one version, by the places of their keys.
+
+    The place of a row without a key is its hash.
+    """
+
+    def spread(self) -> KeySpread:
+        """How many there are, and between which places."""
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """Rows and hashes of whole rows by part, of those `within`; of a copy that keeps versions the latest of each key."""
+
+    def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
+        """Place and hash of each row `within`; of a copy that keeps versions all of them."""
+
+
 # --- the source, by light queries: no Spark ----------------------------------------------------------
 
 
@@ -87,6 +103,9 @@ class Probe(Protocol):
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
         """The table's keys, in a snapshot of their own that is held until the block ends."""
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
+        """The rows of the windows, in a snapshot of their own that is held until the block ends; None where the source cannot tell."""
 
 
 # --- the source, read for real ---------------------------------------------------------------------
@@ -205,6 +224,12 @@ class LakeWriter(Protocol):
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
 
+    def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
+        """The rows and columns of an earlier version again, in one commit. Raises Refused where that version is no longer whole."""
+
+    def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
+        """The quarantine as it was after a sequence; does nothing where it is so already."""
+
 
 class LakeAuditor(Protocol):
     """The rows of a copy, counted and compared with the source."""
@@ -224,8 +249,15 @@ class LakeAuditor(Protocol):
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
 
+
+class LakeKeys(Protocol):
+    """The rows of a copy by their keys, to find those that are gone or differ."""
+
     def keys(self, spec: TableSpec) -> CopyKeys | None:
         """The keys of the target as it is now; None where nothing of ours has landed."""
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
+        """The rows of the windows in the target as it is now."""
 
 
 class LakeCompactor(Protocol):
@@ -235,7 +267,7 @@ class LakeCompactor(Protocol):
         """Compact the target's files in one commit that carries the state and leaves every row as it is; returns its version."""
 
 
-class Lake(LakeReader, LakeWriter, LakeAuditor, LakeCompactor, Protocol):
+class Lake(LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeCompactor, Protocol):
     """One Delta table per source table."""
 
 
@@ -260,6 +292,9 @@ class Checkpoints(Protocol):
 
     def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table stands, in one round trip."""
+
+    def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
+        """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
 
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of tables that stand still, at one moment and without a lease each.
@@ -299,6 +334,11 @@ class Ports:
     @property
     def auditor(self) -> LakeAuditor:
         """The lake, for checks."""
+        return self.lake
+
+    @property
+    def by_key(self) -> LakeKeys:
+        """The lake, for comparisons by key."""
         return self.lake
 
     @property

@@ -13,6 +13,7 @@ from incremental_assets.defs.assets import sync_assets
 from incremental_assets.defs.checks import check_assets
 from incremental_assets.defs.jobs import check_job, check_schedule, sync_jobs
 from incremental_assets.defs.opened import RESOURCE
+from incremental_assets.defs.repair import repair_job
 from incremental_assets.defs.sensors import sync_sensor
 from incremental_assets.defs.tables import Home, View
 
@@ -44,7 +45,7 @@ def _source(view: View) -> Definitions:
     return Definitions(
         assets=[*view.external(), *sync_assets(view)],
         asset_checks=check_assets(view),
-        jobs=[*jobs.values(), checking],
+        jobs=[*jobs.values(), checking, repair_job(view)],
         schedules=check_schedule(view, checking),
         sensors=[sync_sensor(view, jobs)],
     )

@@ -3,7 +3,8 @@
 In a run on partitions the reconciliation looks at those windows only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from dagster import (
@@ -19,6 +20,8 @@ from dagster import (
     op,
 )
 
+from incremental_assets.core.checks.mending import Mending
+from incremental_assets.core.checks.repair import Repaired
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
 from incremental_assets.core.checks.verdict import unanswered
 from incremental_assets.core.config.terms import terms_of
@@ -29,8 +32,10 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.model.window import Window
 from incremental_assets.defs.assets import selected
+from incremental_assets.defs.jobs import REPAIR_TAG
 from incremental_assets.defs.names import asset_key, check_pool, plain, table_of
 from incremental_assets.defs.opened import Opened, opened
+from incremental_assets.defs.repair import materializations
 from incremental_assets.defs.tables import Known, View
 from incremental_assets.defs.verdicts import evaluation_fields
 
@@ -75,7 +80,16 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         """Results as they are reached; a check that could not run has not passed."""
         runtime = opened(context.resources, view.resource)
         try:
-            for verdict in _verdicts(view, context.selected_asset_check_keys, context.run.tags, runtime):
+            repairs: list[tuple[TableSpec, Repaired]] = []
+            mending = Mending(context.run.run_id, lambda spec, done: repairs.append((spec, done)))
+            asked = Asked(
+                context.selected_asset_check_keys,
+                context.run.tags,
+                mending if REPAIR_TAG in context.run.tags else None,
+            )
+            for verdict in _verdicts(view, asked, runtime):
+                while repairs:
+                    _announce(context, view, *repairs.pop(0))
                 yield AssetCheckResult(**evaluation_fields(verdict))
         except IncrementalAssetsError as error:
             raise Failure(str(error)) from None
@@ -92,21 +106,39 @@ def _spec(known: Known, check: Check) -> AssetCheckSpec:
     )
 
 
-def _verdicts(view: View, keys: Iterable[AssetCheckKey], tags: Mapping[str, str], runtime: Opened) -> Iterator[Verdict]:
-    wanted = {(table_of(key.asset_key), Check(key.name)) for key in keys}
-    chosen, missing = selected(runtime.specs(view.name), {key.asset_key for key in keys})
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The checks of a run, its tags, and whether drift is mended."""
+
+    keys: Collection[AssetCheckKey]
+    tags: Mapping[str, str]
+    mending: Mending | None
+
+
+def _announce(context: AssetCheckExecutionContext, view: View, spec: TableSpec, done: Repaired) -> None:
+    """Of a repair of the check: its rows are in the copy, which others are to hear of."""
+    for event in materializations(spec, terms_of(view.config, spec.id).partitions, done):
+        context.op_execution_context.log_event(event)
+
+
+def _verdicts(view: View, asked: Asked, runtime: Opened) -> Iterator[Verdict]:
+    wanted = {(table_of(key.asset_key), Check(key.name)) for key in asked.keys}
+    chosen, missing = selected(runtime.specs(view.name), {key.asset_key for key in asked.keys})
     schemes = {known.id: known.scheme for known in view.tables}
 
     def windows_of(spec: TableSpec) -> Sequence[Window] | None:
         grid = schemes[spec.id].grid
-        return None if grid is None or spec.cursor is None else windows_of_run(grid, spec.cursor.type, tags)
+        return None if grid is None or spec.cursor is None else windows_of_run(grid, spec.cursor.type, asked.tags)
 
     for table, sentence in missing.items():
         yield from (unanswered(table, check, sentence) for each, check in sorted(wanted) if each == table)
     runtime.expect_full_reads(spec.id for spec in chosen if windows_of(spec) is None)
     terms = partial(terms_of, view.config)
     scope = Scope(
-        view.config.parallel.checks, lambda table: [check for each, check in wanted if each == table], windows_of
+        view.config.parallel.checks,
+        lambda table: [check for each, check in wanted if each == table],
+        windows_of,
+        asked.mending,
     )
     yield from audit(chosen, scope, terms, runtime.ports(view.name))
 

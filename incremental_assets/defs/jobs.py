@@ -14,6 +14,8 @@ from incremental_assets.defs.tables import View
 Job = UnresolvedAssetJobDefinition
 Jobs = Mapping[Scheme, Job]
 
+REPAIR_TAG = "incremental_assets/repair"
+"""`auto`: the checks of a run mend drift where `reconciliation` says so."""
 ONE_SESSION = in_process_executor
 """One Spark session per run: a process per step would start a JVM for each of them."""
 
@@ -55,7 +57,8 @@ def check_job(view: View) -> Job:
     return define_asset_job(
         name=plain("check", view.name, "job"),
         selection=AssetSelection.checks_for_assets(*keys),
-        description=f"Asks whether the copies of {view.name} are fresh, unique, and equal to their source.",
+        tags={REPAIR_TAG: "auto"},
+        description=f"Asks whether the copies of {view.name} are fresh, unique, and equal to their source; mends drift where `repair: auto` says so.",
         metadata=view.place,
         executor_def=ONE_SESSION,
     )

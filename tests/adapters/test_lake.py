@@ -7,19 +7,22 @@ import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
 
+from incremental_assets.adapters.delta import target_table
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import CommitMissing, NameRefused, SchemaChanged, TargetChanged
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.paths import staging_path
-from incremental_assets.core.model.schema_drift import Reached
+from incremental_assets.core.model.schema_drift import Reached, Retyped
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.landed_state import Shown, landed_state
@@ -28,6 +31,8 @@ from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, Desk, table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
 ORDERS = table("id bigint, note string, at bigint")
@@ -321,6 +326,61 @@ def test_a_retyped_column_is_refused_before_anything_is_written(desk: Desk) -> N
     assert (
         desk.land(table("id bigint, note bigint, at bigint"), [(2, 5, 20)], mode=Mode.FULL_REFRESH).rows.inserted == 1
     )
+
+
+NARROW = replace(table("id int, size float, price decimal(8,2), day date, at bigint"), widens=True)
+WIDE = replace(table("id bigint, size double, price decimal(12,3), day timestamp_ntz, at bigint"), widens=True)
+EPOCH = date(1970, 1, 2)
+
+
+def test_columns_follow_the_source_to_wider_types_and_the_rows_that_are_there_keep_their_values(desk: Desk) -> None:
+    desk.land(NARROW, [(1, 0.5, Decimal("1.25"), EPOCH, 10), (2, 1.5, Decimal("2.50"), EPOCH, 20)])
+    moment = datetime(2026, 1, 1, 12, 30)  # noqa: DTZ001 - the column takes no zone
+    commit = desk.land(WIDE, [(2, 2.5, Decimal("2.125"), moment, 30), (2**40, 3.5, Decimal("3.000"), moment, 30)])
+    assert commit.rows == RowCounts(read=2, inserted=1, updated=1)
+    assert commit.warnings == (
+        "'id' was integer and is bigint in the copy, too",
+        "'size' was float and is double in the copy, too",
+        "'price' was decimal(8,2) and is decimal(12,3) in the copy, too",
+        "'day' was date and is timestamp_ntz in the copy, too",
+    )
+    midnight = datetime(1970, 1, 2)  # noqa: DTZ001
+    assert sorted(desk.rows(WIDE)) == [
+        (1, 0.5, Decimal("1.250"), midnight, 10),
+        (2, 2.5, Decimal("2.125"), moment, 30),
+        (2**40, 3.5, Decimal("3.000"), moment, 30),
+    ]
+    assert desk.land(WIDE, [(1, 9.5, Decimal("9.000"), moment, 40)]).rows == RowCounts(read=1, updated=1)
+
+
+def test_a_run_that_was_killed_while_it_widened_leaves_the_rest_to_the_next_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.land(NARROW, [(1, 0.5, Decimal("1.25"), EPOCH, 10)])
+    moment = datetime(2026, 1, 1)  # noqa: DTZ001
+    real = target_table.widen
+
+    def killed(session: SparkSession, path: str, columns: Sequence[Retyped]) -> None:
+        real(session, path, columns[:2])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("incremental_assets.adapters.delta.land.widen", killed)
+        with pytest.raises(KeyboardInterrupt):
+            desk.land(WIDE, [(2, 2.5, Decimal("2.125"), moment, 30)])
+    assert [row[0] for row in desk.rows(table("id bigint, size double, at bigint"))] == [1]
+    assert desk.land(WIDE, [(2, 2.5, Decimal("2.125"), moment, 30)]).rows == RowCounts(read=1, inserted=1)
+
+
+def test_a_type_that_is_not_wider_is_refused_and_a_wider_one_names_the_setting(desk: Desk) -> None:
+    desk.land(NARROW, [(1, 0.5, Decimal("1.25"), EPOCH, 10)])
+    narrower = replace(table("id smallint, size float, price decimal(8,2), day date, at bigint"), widens=True)
+    with pytest.raises(
+        SchemaChanged, match=r"id was integer and is smallint\), which rows .* cannot follow: put the type back"
+    ):
+        desk.land(narrower, [(1, 0.5, Decimal("1.25"), EPOCH, 20)])
+    with pytest.raises(SchemaChanged, match=r"set `schema_changes: widen` for this table, put the type back"):
+        desk.land(replace(WIDE, widens=False), [(1, 0.5, Decimal("1.250"), datetime(2026, 1, 1), 20)])  # noqa: DTZ001
 
 
 # --- keys that the source does not enforce, rows that cannot land -------------------------------------

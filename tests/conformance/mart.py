@@ -61,6 +61,10 @@ MODES = {
 """What a run is doing when the fault comes."""
 MAINTENANCE = "maintenance"
 """What it does when its syncs have landed."""
+REPAIR = "repair"
+"""What mends the drift that a check has found."""
+ROLLBACK = "rollback"
+"""What takes a copy back to the run that the file `to_run` names."""
 
 
 @dataclass

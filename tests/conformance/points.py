@@ -16,7 +16,7 @@ from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.ports import Checkpoints, GoneRows, Lake, Lease, Ports, Snapshot, Source, Stage
 
@@ -117,6 +117,16 @@ class _Lake(_Wrapped):
         commit = self.inner.apply(plan, batch, state)
         self.hook(Point.AFTER_COMMIT, plan.spec.id)
         return commit
+
+    def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
+        self.hook(Point.BEFORE_COMMIT, spec.id)
+        commit = self.inner.roll_back(spec, back, state)
+        self.hook(Point.AFTER_COMMIT, spec.id)
+        return commit
+
+    def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
+        self.inner.roll_back_quarantine(spec, commit_ids, to_seq)
+        self.hook(Point.CLEANED, spec.id)
 
     def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         self.hook(Upkeep.BEGUN, spec.id)

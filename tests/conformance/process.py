@@ -1,6 +1,7 @@
 """A sync in a process of its own that kills itself at a named point: `python -m tests.conformance.process CONFIG POINT TABLE RUNNING`.
 
-`RUNNING` is `maintenance` for one that has synced and now cares for the table's files.
+`RUNNING` is `maintenance` for one that has synced and now cares for the table's files, `repair` for one that mends drift,
+and `rollback` for one that takes the copy back.
 
 What dies is the whole sync: Python, its JVM, its connections to the source.
 """
@@ -17,15 +18,17 @@ from functools import partial
 from pathlib import Path
 
 from incremental_assets import load
+from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.observers import Observer, Observers
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing import first_load
 from incremental_assets.core.syncing.compact import compact_all
+from incremental_assets.core.syncing.rollback import roll_back
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
-from tests.conformance.mart import MAINTENANCE, MODES, takes_part, window
+from tests.conformance.mart import MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
 from tests.conformance.points import Point, Upkeep, at_points, once
 
 UNSTAGED = "first load, however small, without a stage"
@@ -40,6 +43,10 @@ def main(config: str, point: str, table: str, running: str) -> int:
     runtime = Runtime(load(Path(config)))
     if running == MAINTENANCE:
         return _maintain(runtime, Upkeep(point), table)
+    if running == REPAIR:
+        return _repair(runtime, Point(point), table)
+    if running == ROLLBACK:
+        return _roll_back(runtime, Point(point), table)
     runtime.observer = Observers(Told())
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
     ports = at_points(runtime.ports("shop"), once(Point(point), table, kill))
@@ -58,6 +65,19 @@ class Told(Observer):
 def kill() -> None:
     """This process and all that it has started."""
     os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def _repair(runtime: Runtime, point: Point, table: str) -> int:
+    (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
+    repair_table(spec, None, "killed", at_points(runtime.ports("shop"), once(point, table, kill)))
+    return 1
+
+
+def _roll_back(runtime: Runtime, point: Point, table: str) -> int:
+    (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
+    to_run = (runtime.configuration.path.parent / "to_run").read_text()
+    roll_back(spec, to_run, "killed", at_points(runtime.ports("shop"), once(point, table, kill)))
+    return 1
 
 
 def _maintain(runtime: Runtime, point: Upkeep, table: str) -> int:

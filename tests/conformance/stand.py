@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incremental_assets import load
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.checks.remember import remember
+from incremental_assets.core.checks.repair import Repaired, repair_table
+from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.paths import quarantine_path, staging_path
 from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.planning.events import Event
@@ -124,6 +130,36 @@ class Stand:
             reset_table(
                 spec=self.spec(name), to=to, run_id=str(uuid.uuid4()), checkpoints=runtime.checkpoints, force=force
             )
+
+    def check(self, name: str) -> int:
+        """Drifted rows that a check of the whole table finds, and remembers."""
+        with self.runtime() as runtime:
+            spec, ports = self.spec(name), runtime.ports("shop")
+            drift = reconcile(spec, self._grid(name), ports)
+            remember(spec, drift, runtime.checkpoints)
+        return drift.rows
+
+    def repair(self, name: str, *, through: Through | None = None) -> Repaired:
+        """As the verb does."""
+        with self.runtime() as runtime:
+            ports = runtime.ports("shop")
+            return repair_table(
+                self.spec(name), self._grid(name), str(uuid.uuid4()), through(ports) if through else ports
+            )
+
+    def settled_at(self, name: str) -> CursorValue | None:
+        """The watermark, as the checkpoint table has it."""
+        with self.runtime() as runtime:
+            state = runtime.checkpoints.position(TableId("shop", "public", name)).state
+        return state.position.watermark if state else None
+
+    def verified(self, name: str) -> Verified:
+        """What is known of the copy's equality."""
+        with self.runtime() as runtime:
+            return runtime.checkpoints.verified()[TableId("shop", "public", name)]
+
+    def _grid(self, name: str) -> Grid | None:
+        return terms_of(load(self.shop.config).source("shop"), TableId("shop", "public", name)).partitions
 
     def spec(self, name: str) -> TableSpec:
         """The table as it would be synced now."""

@@ -5,7 +5,7 @@ import inspect
 from incremental_assets.core import ports
 
 OWN = {name: found for name, found in vars(ports).items() if getattr(found, "__module__", "") == ports.__name__}
-LAKE = (ports.LakeReader, ports.LakeWriter, ports.LakeAuditor, ports.LakeCompactor)
+LAKE = (ports.LakeReader, ports.LakeWriter, ports.LakeAuditor, ports.LakeKeys, ports.LakeCompactor)
 
 
 def methods(port: type) -> set[str]:
@@ -16,7 +16,7 @@ def test_ports_are_interfaces_and_what_a_sync_needs_of_them_is_one_value():
     assert [name for name, found in OWN.items() if not getattr(found, "_is_protocol", False)] == ["Ports"]
 
 
-def test_the_lake_is_four_ports_that_share_no_method():
+def test_the_lake_is_five_ports_that_share_no_method():
     asked = [methods(port) for port in LAKE]
 
     assert max(len(each) for each in asked) <= 6

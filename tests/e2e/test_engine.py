@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from incremental_assets.cli.fork_server import control
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from resources.home import engine_folder
 from tests.shop import MAKE_THREE, PASSWORD, THREE_STRATEGIES, Shop, kill, wait_for
 
 if TYPE_CHECKING:
@@ -56,8 +58,14 @@ class Watched:
                 out, err = process.communicate(timeout=0.3)
                 break
             except subprocess.TimeoutExpired:
-                jvm = jvm or any(child.name() == "java" for child in children(process.pid))
+                jvm = jvm or any(child.name() == "java" for pid in self._roots(process.pid) for child in children(pid))
         return subprocess.CompletedProcess(process.args, process.returncode, out, err), jvm
+
+    def _roots(self, command: int) -> list[int]:
+        """The processes that a command's own may descend from: it may be a fork of the fork server."""
+        folder = self.shop.folder / "dagster" / "engine" / engine_folder().name
+        forks = control.running(folder)
+        return [command, *([forks] if forks is not None else [])]
 
     def assert_equal(self, spark: SparkSession) -> None:
         """Every copy is its source."""

@@ -10,13 +10,14 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.delta_table import DeltaTable
-from tests.fakes.rows import Row, inside, is_fit, is_marked, key_of, own_columns, standing, without
+from tests.fakes.placed import FakePlacedRows
+from tests.fakes.rows import Row, inside, is_fit, is_live, is_marked, key_of, own_columns, standing, without
 from tests.fakes.source import measured
 
 
 @dataclass(kw_only=True)
 class FakeAuditor:
-    """Implements `core.ports.LakeAuditor` over the tables of a lake."""
+    """Implements `core.ports.LakeAuditor`, and a part of `LakeKeys`, over the tables of a lake."""
 
     tables: dict[TableId, DeltaTable] = field(default_factory=dict)
     database: SimulatedDatabase | None = None
@@ -44,6 +45,12 @@ class FakeAuditor:
         keys = {key_of(spec, row) for row in unfit}
         found = [row for row in self.living(spec) if key_of(spec, row) in keys]
         return Outdated(len(found), _keys(spec, found))
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> FakePlacedRows:
+        """Those that are not marked as gone; of versions the latest are counted."""
+        rows = self.tables[spec.id].rows if spec.id in self.tables else ()
+        every = [row for row in rows if is_live(row)]
+        return FakePlacedRows(spec, _in(spec, windows, every), _in(spec, windows, standing(spec, rows)))
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys held more than once."""

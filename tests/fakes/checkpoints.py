@@ -64,8 +64,8 @@ class FakeLease:
             raise LeaseLost(self._table)
         self._memory.events.append(event)
         known = self._memory.verified.get(self._table)
-        if event.kind is EventKind.LANDED and known and event.report and event.report.window:
-            self._memory.verified[self._table] = known.read_again(event.report.window)
+        if event.kind is EventKind.LANDED and known and event.report and event.report.forgets:
+            self._memory.verified[self._table] = known.read_again(event.report.forgets)
 
 
 @dataclass
@@ -98,6 +98,16 @@ class FakeCheckpoints:
     def positions(self) -> dict[TableId, Checkpoint]:
         """Where every table stands."""
         return {table: self.position(table) for table in {event.table for event in self.memory.events}}
+
+    def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
+        """Folded as far as that."""
+        events = [event for event in self.memory.events if event.table == table]
+        ended = (EventKind.LANDED, EventKind.IDLE)
+        last = max(
+            (place for place, event in enumerate(events) if event.run_id == run_id and event.kind in ended),
+            default=None,
+        )
+        return None if last is None else fold(events[: last + 1])
 
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of those that nobody holds and that stand where they stood."""

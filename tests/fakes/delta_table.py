@@ -24,6 +24,7 @@ class LogEntry:
     state: State | None = None
     counts: RowCounts | None = None
     changes_rows: bool = True
+    rolled_back_to: int | None = None
     is_load: bool = False
     """Whether it holds a first load's rows, which have no position yet."""
 

@@ -11,7 +11,7 @@ from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import CommitIds, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Snapshot
@@ -81,7 +81,7 @@ class FakeLake(FakeAuditor):
                 and entry.counts is not None
                 and not entry.is_load
             ):
-                return Commit(table.table_id, version, entry.counts, entry.state)
+                return Commit(table.table_id, version, entry.counts, entry.state, rolled_back_to=entry.rolled_back_to)
         return None
 
     def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
@@ -105,7 +105,8 @@ class FakeLake(FakeAuditor):
         bad = [{**row, "_sync_reason": reason} for row in staged if (reason := rejected(plan, row))]
         kept = self.quarantine.setdefault(spec.id, [])
         for row in bad:
-            kept += [row] if kept.count(row) < bad.count(row) else []
+            alike = [there for there in kept if {**there, "_sync_seq": None} == {**row, "_sync_seq": None}]
+            kept += [{**row, "_sync_seq": plan.commit_ids.seq}] if len(alike) < bad.count(row) else []
         table = self._opened(spec, plan.commit_ids)
         self.moment("before commit")
         good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(spec, row)]
@@ -186,6 +187,29 @@ class FakeLake(FakeAuditor):
         there.log = [
             LogEntry(each.rows, each.operation, ours=True, changes_rows=each.changes_rows) for each in there.log
         ]
+
+    def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
+        """The rows of an earlier version."""
+        table = self._opened(spec, back.commit_ids)
+        entry = LogEntry(
+            table.log[back.version].rows,
+            "RESTORE",
+            ours=True,
+            commit_ids=back.commit_ids,
+            state=state,
+            counts=RowCounts(),
+            rolled_back_to=back.seq,
+        )
+        self.moment("before commit")
+        if not table.commit(entry):
+            raise CommitMissing(f"{spec.id}: the log does not hold sequence {back.commit_ids.seq}")
+        self.moment("after commit")
+        return Commit(table.table_id, table.version, RowCounts(), state, rolled_back_to=back.seq)
+
+    def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
+        """Without the rows that came later."""
+        kept = self.quarantine.get(spec.id, [])
+        kept[:] = [row for row in kept if int(str(row["_sync_seq"])) <= to_seq]
 
     # --- how a batch becomes rows ---------------------------------------------------------------------
 

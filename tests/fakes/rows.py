@@ -10,7 +10,7 @@ from incremental_assets.core.model.batch import Operation
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 
 Row = Mapping[str, object]
 """One row. Written once and never changed, so that copies may share it."""
@@ -46,7 +46,7 @@ def in_plan(plan: SyncPlan, row: Row) -> bool:
     """Whether a plan reads a row: a whole read takes all, a backfill none without a cursor."""
     if not plan.spec.is_incremental:
         return True
-    nulls = reads_nulls(plan.spec) and plan.request.mode is not Mode.BACKFILL
+    nulls = reads_nulls(plan.spec) and not plan.request.mode.reads_again
     return inside(plan.spec, plan.window, row, nulls=nulls)
 
 

@@ -20,6 +20,7 @@ from incremental_assets.core.planning.plan import Observation, Parts, Request, S
 from incremental_assets.core.planning.planner import narrower, reading
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.keys import FakeKeys
+from tests.fakes.placed import FakePlacedRows, place_of
 from tests.fakes.rows import (
     Row,
     cursor_of,
@@ -92,6 +93,13 @@ class FakeProbe:
     def keys(self, spec: TableSpec) -> Iterator[FakeKeys]:
         """Of the rows that are committed now."""
         yield keys_of(spec, self._database)
+
+    @contextmanager
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[FakePlacedRows | None]:
+        """Of the rows that are committed now."""
+        rows = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
+        found = [row for row in rows if any(inside(spec, window, row, nulls=False) for window in windows)]
+        yield FakePlacedRows(spec, found, found)
 
     def _kept(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
         kept = look.state.fingerprint if look.state else None
@@ -193,6 +201,8 @@ class FakeSource:
         spec, last = plan.spec, last_read.read_already(plan)
         since = first_unread(last.visible, visible) if last else 0
         rows = [stored.values for stored in table.values() if stored.xid >= since and in_plan(plan, stored.values)]
+        if plan.request.places is not None:
+            rows = [row for row in rows if plan.request.places.holds(place_of(spec, row))]
         marks = None
         if spec.is_incremental:
             lower, upper = plan.fingerprint_lower, plan.window.upper

@@ -17,8 +17,9 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
+from incremental_assets.core.checks import differing, reconcile
 from incremental_assets.core.errors import CommitMissing
-from incremental_assets.core.model import key_parts
+from incremental_assets.core.model import key_parts, verified
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -29,7 +30,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing import compact as maintain
-from incremental_assets.core.syncing import decide, gone, reset, sync
+from incremental_assets.core.syncing import decide, gone, reset, rollback, sync
 from incremental_assets.core.syncing import recovery as recover
 from tests.core import test_sync
 from tests.fakes import database, lake, rows, source, stage, world
@@ -116,6 +117,10 @@ def _unconfirmed(self: lake.FakeLake, decision: SyncPlan, batch: Batch, state: S
     except CommitMissing:
         table = self.tables[decision.spec.id]
         return Commit(table.table_id, table.version, RowCounts(), state)
+
+
+def _unlike_as_it_is_now(*arguments: Any) -> Any:
+    return key_parts.unlike(*arguments)
 
 
 def _differing_as_it_is_now(*asked: Any) -> key_parts.KeyParts:
@@ -516,5 +521,52 @@ MUTANTS = [
         "a row that is marked as gone equals one that comes back",
         "keeps it dead",
         without_the_thought(lake, "FakeLake.written", (" if is_live(there)", "")),
+    ),
+    Mutant(
+        "a repair has read all of its window",
+        "takes a hole that no sync has read for covered",
+        without_the_thought(landed_state, "_covered", (" or plan.request.mode is Mode.REPAIR", "")),
+    ),
+    Mutant(
+        "counts alone tell which rows differ",
+        "mends nothing where as many rows are there",
+        together(
+            instead(differing, "unlike", _unlike_as_it_is_now),
+            without_the_thought(
+                key_parts,
+                "unlike",
+                ("one.get(part) != other.get(part)", "_rows(one.get(part)) != _rows(other.get(part))"),
+            ),
+        ),
+    ),
+    Mutant(
+        "what only the copy has is not read by a repair",
+        "keeps a row that the source has changed to one that cannot land",
+        without_the_thought(differing, "_sought", ("else missing + extra", "else missing")),
+    ),
+    Mutant(
+        "a repair follows no deletes",
+        "keeps what is gone, and the drift with it",
+        without_the_thought(planner, "_compares_keys", ("request.mode is Mode.REPAIR", "False")),
+    ),
+    Mutant(
+        "the lowest drift is where verification ends",
+        "verifies what no sync has read",
+        instead(reconcile, "_lower", lambda drifted, _: drifted),
+    ),
+    Mutant(
+        "a rollback that died behind its commit has taken the quarantine back",
+        "keeps rows in quarantine that the copy has never met",
+        without_the_thought(recover, "_take_over", ("commit.rolled_back_to is not None", "False")),
+    ),
+    Mutant(
+        "a rollback keeps the sequence of then",
+        "is committed under a sequence that has landed, and never lands",
+        without_the_thought(rollback, "rolled_back", ("seq=seq", "seq=past.seq")),
+    ),
+    Mutant(
+        "what was read again is verified",
+        "passes over a window that nobody has compared",
+        without_the_thought(verified, "Verified.read_again", ("if left == known.drifted else None", "")),
     ),
 ]

@@ -22,6 +22,8 @@ from tests.core import (
     test_parts,
     test_plan,
     test_recovery,
+    test_repair,
+    test_rollback,
     test_sync,
     test_sync_kills,
 )
@@ -176,6 +178,24 @@ STORIES: dict[str, Callable[[], None]] = {
     "a row that is marked as gone equals one that comes back": (
         test_deletes.test_a_key_that_comes_back_has_no_mark_though_its_row_is_as_it_was
     ),
+    "a repair has read all of its window": test_repair.test_a_hole_that_no_sync_has_read_stays_one,
+    "counts alone tell which rows differ": lambda: test_repair.test_ten_rows_among_many_are_found_by_reading_few(
+        ("id",), pytest.MonkeyPatch()
+    ),
+    "what only the copy has is not read by a repair": (
+        test_repair.test_a_row_that_became_one_that_cannot_land_leaves_the_copy
+    ),
+    "a repair follows no deletes": test_repair.test_rows_that_are_gone_alone_are_deleted_too,
+    "the lowest drift is where verification ends": (
+        test_repair.test_a_drift_above_a_hole_verifies_nothing_past_the_hole
+    ),
+    "a rollback that died behind its commit has taken the quarantine back": lambda: (
+        test_rollback.test_a_rollback_can_be_killed_at_any_moment(UPSERT.strategy)
+    ),
+    "a rollback keeps the sequence of then": lambda: (
+        test_rollback.test_rows_watermark_coverage_and_quarantine_are_those_of_then(UPSERT.strategy)
+    ),
+    "what was read again is verified": test_repair.test_drift_that_stays_keeps_the_verified_end_below_it,
 }
 """What a walk of that world comes upon too seldom, or never."""
 

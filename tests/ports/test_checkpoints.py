@@ -11,6 +11,7 @@ from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Checkpoints
 from tests.ports.stories import (
@@ -217,3 +218,38 @@ def test_a_table_that_nobody_ever_wrote_is_not_recorded_as_standing_still(open_d
     door = open_door()
     assert door.record_idle([Unmoved(ORDERS, Checkpoint(state=state(0, 1)), idle(7))]) == {ORDERS: None}
     assert door.positions() == {}
+
+
+def test_where_a_run_left_a_table_is_told_whatever_came_after_it(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), idle(3, run="idle"), intent(1, run="later"), staged(1, run="later"), landed(1, run="later"))
+    tell(door, failed(run="broken"))
+    assert door.position_after(ORDERS, "nobody") is None
+    assert door.position_after(ORDERS, "broken") is None
+    first, second = door.position_after(ORDERS, "run"), door.position_after(ORDERS, "idle")
+    assert first is not None
+    assert second is not None
+    assert (first.state, first.target) == (state(0, 1), ("lake-id", 0))
+    assert (second.state, second.target) == (state(0, 3), ("lake-id", 0))
+    later = door.position_after(ORDERS, "later")
+    assert later is not None
+    assert (later.state, later.target) == (state(1, 2), ("lake-id", 1))
+
+
+def test_after_a_reset_no_version_is_known_to_be_a_runs_own(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), reset(), idle(3, run="idle"))
+    found = door.position_after(ORDERS, "idle")
+    assert found is not None
+    assert (found.state, found.target) == (state(0, 3), None)
+
+
+def test_the_drift_that_a_check_has_found_is_kept_through_the_landing_of_its_repair(open_door: Doors) -> None:
+    door, drift = open_door(), Drifted(between(0, 1), 3)
+    tell(door, *sync(0))
+    door.remember_verified(ORDERS, Verified("0", (drift,), "9"))
+    mended = replace(landed(1), report=replace(report(Status.LANDED, 1, 0), mode=Mode.REPAIR))
+    tell(door, intent(1), staged(1), mended)
+    assert door.verified()[ORDERS] == Verified("0", (drift,), "9")
+    tell(door, *sync(2))
+    assert door.verified()[ORDERS].reached is not None

@@ -21,7 +21,14 @@ from sqlalchemy import (
 )
 
 from incremental_assets.adapters.checkpoints.rows import report_from
-from incremental_assets.adapters.checkpoints.tables import among, checkpoints, heartbeats, same_table, table_of
+from incremental_assets.adapters.checkpoints.tables import (
+    among,
+    checkpoints,
+    heartbeats,
+    is_table,
+    same_table,
+    table_of,
+)
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Checkpoint, EventKind, OpenIntent
@@ -51,6 +58,30 @@ def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
     """The position of every table that has an event: every writer of one held a lease, and so left a heartbeat."""
     asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
     return dict(_positions(connection, asked.subquery("asked")))
+
+
+def position_after(connection: Connection, table: TableId, run_id: str) -> Checkpoint | None:
+    """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
+    c, mine = checkpoints.c, is_table(checkpoints.c, table)
+    ended = c.event.in_([EventKind.LANDED.value, EventKind.IDLE.value])
+    until = connection.execute(select(func.max(c.event_id)).where(mine, c.run_id == run_id, ended)).scalar()
+    if until is None:
+        return None
+
+    def newest(*conditions: ColumnElement[bool]) -> Any:
+        asked = select(checkpoints).where(mine, c.event_id <= until, *conditions)
+        return connection.execute(asked.order_by(c.event_id.desc()).limit(1)).one_or_none()
+
+    state = newest(c.state.is_not(None))
+    target = newest(
+        c.event.in_([EventKind.RESET.value, *(kind.value for kind in TARGET_KINDS)]),
+        c.target_table_id.is_not(None) | (c.event == EventKind.RESET.value),
+    )
+    has_target = target is not None and target.event != EventKind.RESET.value
+    return Checkpoint(
+        state=State.from_json(state.state) if state is not None else None,
+        target=(target.target_table_id, target.target_version) if has_target else None,
+    )
 
 
 def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableId, Checkpoint]]:

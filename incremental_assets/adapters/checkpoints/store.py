@@ -20,7 +20,7 @@ from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle, thin_out
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
-from incremental_assets.adapters.checkpoints.positions import all_positions, position_of, positions_of
+from incremental_assets.adapters.checkpoints.positions import all_positions, position_after, position_of, positions_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
@@ -79,6 +79,13 @@ class SqlCheckpoints:
             return {}
         with self._database.transaction() as connection:
             return all_positions(connection)
+
+    def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
+        """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
+        if not self._database.exists:
+            return None
+        with self._database.transaction() as connection:
+            return position_after(connection, table, run_id)
 
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of tables that stand still, in one transaction that nobody can begin to write them in; gives the others."""
@@ -155,8 +162,8 @@ class SqlCheckpoints:
         def proven(connection: Connection) -> None:
             self._leases.prove(connection, table, token)
             append(connection, self._database, event)
-            if event.kind is EventKind.LANDED and event.report is not None and event.report.window is not None:
-                read_again(connection, table, event.report.window)
+            if event.kind is EventKind.LANDED and event.report is not None and event.report.forgets is not None:
+                read_again(connection, table, event.report.forgets)
             if event.kind is EventKind.IDLE:
                 thin_out(connection, self._database, self._keep_idle, [table])
 

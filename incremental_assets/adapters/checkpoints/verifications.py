@@ -34,12 +34,16 @@ def verified_of(row: Any) -> Verified:
     """The content of a row."""
     if row.drifted is None:
         return Verified(row.verified_through, (Drifted(Window(None, None), row.drift),) if row.drift else ())
-    pieces = ((Window(load_value(lower), load_value(upper)), rows) for lower, upper, rows in json.loads(row.drifted))
-    return Verified(row.verified_through, tuple(Drifted(window, rows) for window, rows in pieces))
+    document = json.loads(row.drifted)
+    # Before there was a `reached`, the pieces were all that was kept.
+    pieces, reached = (document, None) if isinstance(document, list) else (document["pieces"], document["reached"])
+    windows = ((Window(load_value(lower), load_value(upper)), rows) for lower, upper, rows in pieces)
+    return Verified(row.verified_through, tuple(Drifted(window, rows) for window, rows in windows), reached)
 
 
 def _columns(verified: Verified) -> dict[str, Any]:
-    drifted = [
+    pieces = [
         [dump_value(piece.window.lower), dump_value(piece.window.upper), piece.rows] for piece in verified.drifted
     ]
-    return {"verified_through": verified.through, "drift": verified.drift, "drifted": json.dumps(drifted)}
+    drifted = json.dumps({"pieces": pieces, "reached": verified.reached})
+    return {"verified_through": verified.through, "drift": verified.drift, "drifted": drifted}

@@ -24,7 +24,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import SourceKeys
+from incremental_assets.core.ports import PlacedRows, SourceKeys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,6 +147,17 @@ class Discovering(Protocol):
 
     def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
         """Of each table what tells how fit its columns are as cursors, by light questions that read few rows."""
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """What a session may offer beside: without it a repair reads the windows that drifted whole."""
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows]:
+        """The rows of the windows that a copy can hold, by the places of their keys, in one snapshot.
+
+        The reads of such a database heed `Request.places`.
+        """
 
 
 @runtime_checkable

@@ -1,14 +1,14 @@
-"""A snapshot's keys, whose questions fail in the words of our own errors: they are put while readers of another kind use the snapshot."""
+"""A snapshot's keys and rows, whose questions fail in the words of our own errors: they are put while readers of another kind use the snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from incremental_assets.core.model.key_parts import KeyParts, KeySum
-from incremental_assets.core.ports import SourceKeys
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
+from incremental_assets.core.ports import PlacedRows, SourceKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +38,26 @@ class ExplainedKeys:
         """As it is."""
         with self.explained():
             return self.asked.present(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedRows:
+    """Implements `core.ports.PlacedRows`."""
+
+    asked: PlacedRows
+    explained: Callable[[], AbstractContextManager[None]]
+
+    def spread(self) -> KeySpread:
+        """As it is."""
+        with self.explained():
+            return self.asked.spread()
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """As they are."""
+        with self.explained():
+            return self.asked.sums(within, shift)
+
+    def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
+        """As they are."""
+        with self.explained():
+            return self.asked.hashes(within)

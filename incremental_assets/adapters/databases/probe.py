@@ -13,11 +13,12 @@ from incremental_assets.adapters.databases.dialect import (
     Discovering,
     Foreseeing,
     Numbers,
+    Placing,
     Session,
     Sharing,
     Timekeeping,
 )
-from incremental_assets.adapters.databases.explained_keys import ExplainedKeys
+from incremental_assets.adapters.databases.explained_keys import ExplainedKeys, ExplainedRows
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, Ask, SharedSnapshots
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -31,7 +32,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import Observation, SyncPlan
-from incremental_assets.core.ports import SourceKeys
+from incremental_assets.core.ports import PlacedRows, SourceKeys
 
 
 class SqlProbe:
@@ -88,6 +89,17 @@ class SqlProbe:
             with self._connections.explained(spec.id):
                 found = held.enter_context(session.keys(spec))
             yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
+
+    @contextmanager
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
+        """The rows of the windows, in a snapshot of their own that is held until the block ends; None where the source cannot tell."""
+        with self._connections.session() as session, ExitStack() as held:
+            if not isinstance(session, Placing):
+                yield None
+                return
+            with self._connections.explained(spec.id):
+                found = held.enter_context(session.placed_rows(spec, windows))
+            yield ExplainedRows(found, partial(self._connections.explained, spec.id))
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""

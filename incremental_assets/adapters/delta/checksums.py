@@ -46,7 +46,7 @@ def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
     if not apart(windows):
         return tuple(found for window in windows for found in measure(held, (window,)))
     spec = held.spec
-    rows = _rows(held, latest=True).where(_in_any(spec, windows))
+    rows = rows_of(held, latest=True).where(in_any(spec, windows))
     hashed = rows.select(*_cursor(spec), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
     found = {
         place: (rows, str(whole_sum(parts)))
@@ -70,7 +70,7 @@ def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
     if not windows:
         return ()
     spec = held.spec
-    rows = _rows(held).where(_in_any(spec, windows)).select(*_cursor(spec))
+    rows = rows_of(held).where(in_any(spec, windows)).select(*_cursor(spec))
     found = rows.agg(*(sf.count_if(_inside(spec, window)) for window in windows)).first()
     if found is None:
         raise ValueError("an aggregate without a row")
@@ -80,7 +80,7 @@ def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
 def compare(held: Held, windows: Sequence[Window], reader: Reader) -> Comparison:
     """Multisets of (key, hash); every version that an append kept may answer for a row of the source."""
     spec = held.spec
-    rows = _rows(held).where(_in_any(spec, windows))
+    rows = rows_of(held).where(in_any(spec, windows))
     lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
     source = reader.row_hashes(held.session, spec, windows)
     here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(TIMES)) for side in (source, lake))
@@ -102,7 +102,7 @@ def outdated(held: Held, windows: Sequence[Window], reader: Reader) -> Outdated:
     keys = reader.unholdable_keys(held.session, held.spec, windows)
     if keys is None:
         return Outdated(0)
-    rows = _rows(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
+    rows = rows_of(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
     found = rows.orderBy(KEY).limit(_SAMPLES).collect()
     return Outdated(
         rows.count() if len(found) == _SAMPLES else len(found), _shown(held.spec, [each[KEY] for each in found])
@@ -151,7 +151,7 @@ def _sum_and_samples(name: str, more: Column) -> list[Column]:
 # --- the two sides ----------------------------------------------------------------------------------
 
 
-def _rows(held: Held, *, latest: bool = False) -> DataFrame:
+def rows_of(held: Held, *, latest: bool = False) -> DataFrame:
     """The source's columns at the version that the log tells of; one that has not reached the target yet is NULL there.
 
     Without rows that are marked as gone. `latest`: of versions, the latest of each key.
@@ -215,7 +215,7 @@ def _place(windows: Sequence[Window]) -> Column:
     return among(0, len(windows) - 1).alias(_PLACE)
 
 
-def _in_any(spec: TableSpec, windows: Sequence[Window]) -> Column:
+def in_any(spec: TableSpec, windows: Sequence[Window]) -> Column:
     """Windows that touch are asked for as one: what Spark compiles for two dozen of them is too long for the JVM to compile in turn."""
     cursor = cursor_column(spec) if spec.is_incremental else None
     if len(windows) == 1 or cursor is None:

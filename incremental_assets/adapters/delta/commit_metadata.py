@@ -9,10 +9,12 @@ from typing import Any
 
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.plan import CommitIds, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
 
 MARK = "incremental_assets"
 VERSION = 1
+QUARANTINE_SUFFIX = "/quarantine"
+"""After the table's own app id: that of its quarantine."""
 
 
 class Kind(StrEnum):
@@ -27,6 +29,8 @@ class Kind(StrEnum):
     """Their position."""
     FENCE = "fence"
     QUARANTINE = "quarantine"
+    ROLLBACK = "rollback"
+    """The rows of an earlier version again."""
     MAINTENANCE = "maintenance"
 
 
@@ -56,6 +60,8 @@ class CommitMetadata:
     """Rows of the batch that only say so."""
     marked: int = 0
     """Rows that an upsert wrote again only to mark them as gone."""
+    rolled_back_to: int | None = None
+    """Of a rollback: the sequence whose rows are there again."""
 
     @property
     def landable(self) -> int:
@@ -87,6 +93,13 @@ class CommitMetadata:
         return cls(Kind.FENCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, "", seen, state=state)
 
     @classmethod
+    def of_rollback(cls, back: RollBack, state: State | None, seen: int) -> CommitMetadata:
+        """For the commit that takes a table back."""
+        commit_ids = back.commit_ids
+        names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, back.run_id)
+        return cls(Kind.ROLLBACK, *names, seen, state=state, rolled_back_to=back.seq)
+
+    @classmethod
     def of_maintenance(cls, commit_ids: CommitIds, run_id: str, state: State, seen: int) -> CommitMetadata:
         """For a commit that puts files together; `commit_ids` names the last sequence, since it has none of its own."""
         return cls(Kind.MAINTENANCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, run_id, seen, state=state)
@@ -110,6 +123,8 @@ class CommitMetadata:
             "gone": self.gone,
             "marked": self.marked,
         }
+        if self.rolled_back_to is not None:
+            document["rolled_back_to"] = self.rolled_back_to
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -135,6 +150,7 @@ def read_commit_metadata(text: Any) -> CommitMetadata | None:
             withdrawn=document.get("withdrawn", 0),
             gone=document.get("gone", 0),
             marked=document.get("marked", 0),
+            rolled_back_to=document.get("rolled_back_to"),
         )
     except (TypeError, ValueError, KeyError):
         return None

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.spark_source import read_explained
+from incremental_assets.adapters.delta import rollback
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
@@ -34,9 +37,10 @@ from incremental_assets.core.model.schema_drift import (
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import CommitIds, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
+from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit, Target
-from incremental_assets.core.ports import CopyKeys, Snapshot
+from incremental_assets.core.ports import CopyKeys, PlacedRows, Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,7 +113,8 @@ class DeltaLake:
         for commit in log.ours():
             note = commit.note
             if note is not None and note.batch_id == batch_id and note.kind not in BEFORE_LANDING:
-                return Commit(log.table_id, commit.version, row_counts(commit, note), note.state)
+                counts = RowCounts() if note.kind is Kind.ROLLBACK else row_counts(commit, note)
+                return Commit(log.table_id, commit.version, counts, note.state, rolled_back_to=note.rolled_back_to)
         return None
 
     def load(self, plan: SyncPlan, snapshot: Snapshot) -> Batch:
@@ -133,6 +138,14 @@ class DeltaLake:
             if found is not None and (batch.in_target or not plan.overwrites):
                 raise changed_meanwhile(plan.spec, found)
             return self._land(log, plan, batch, state)
+
+    def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
+        """The rows and columns of an earlier version again, in one commit."""
+        return rollback.roll_back(self._session, self._lake, spec, back, state)
+
+    def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
+        """The quarantine as it was after a sequence; does nothing where it is so already."""
+        rollback.roll_back_quarantine(self._session, self._lake, spec, commit_ids, to_seq)
 
     def _land(self, log: TableLog, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         session, spec, path = self._session(), plan.spec, table_path(self._lake, plan.spec.id)
@@ -159,9 +172,12 @@ class DeltaLake:
             return lambda: tuple(Measure(window, 0, "0") for window in windows)
         session = self._session()
         from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.direct import measuring
 
         def counted() -> tuple[Measure, ...]:
             with explained(spec.id, self._lake):
+                with suppress(NotDirect):
+                    return measuring.measured(self._tasks, path, log, spec, windows)
                 return checksums.measure(checksums.Held(session, path, log, spec), windows)
 
         return counted
@@ -186,6 +202,9 @@ class DeltaLake:
         """The table at the version of now, and its source."""
         if self._source is None:
             raise ValueError("a lake that compares is given the reader of the source")
+        return self._held(spec), self._source
+
+    def _held(self, spec: TableSpec) -> Held:
         path = table_path(self._lake, spec.id)
         # Before the source is read: a sync in between then only takes rows out of windows, on both sides.
         log = open_log(path)
@@ -194,7 +213,7 @@ class DeltaLake:
         session = self._session()
         from incremental_assets.adapters.delta import checksums
 
-        return checksums.Held(session, path, log, spec), self._source
+        return checksums.Held(session, path, log, spec)
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
@@ -222,6 +241,13 @@ class DeltaLake:
         from incremental_assets.adapters.delta import checksums, keys
 
         return keys.keys_of(checksums.Held(session, path, log, spec))
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
+        """The rows of the windows at the version of now, by the places of their keys."""
+        held = self._held(spec)
+        from incremental_assets.adapters.delta.placed_rows import HeldRows
+
+        return HeldRows(held, windows)
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
@@ -278,4 +304,4 @@ def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
 def _floor(newest: Committed) -> int:
     """The version up to which our newest commit vouches for the table: one that replaces everything vouches for all that it left."""
     note = newest.note
-    return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD) else note.seen
+    return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD, Kind.ROLLBACK) else note.seen

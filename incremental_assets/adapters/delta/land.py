@@ -11,16 +11,16 @@ from pyspark.sql import SparkSession
 from incremental_assets.adapters.delta import dedup, quarantine
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.direct import write as direct
-from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.delta.target_table import prepare, without_lost
+from incremental_assets.adapters.delta.target_table import opened, prepare, widen, without_lost
 from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
 from incremental_assets.adapters.delta.writers import replace as replacing
 from incremental_assets.adapters.delta.writers.choice import Found, Way, marks, takes_away, way
 from incremental_assets.adapters.delta.writers.landing import Delivery, Landing, Written
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.paths import staging_path, table_path
-from incremental_assets.core.model.schema_drift import Difference, check_columns, difference
+from incremental_assets.core.model.schema_drift import Difference, Retyped, check_columns, difference
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.syncing.overlap import overlap
 from incremental_assets.core.syncing.rewrite import lands_whole
 
@@ -40,31 +40,44 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
     """Quarantine first, then the one commit. Raises SchemaChanged before anything is written."""
     plan, batch = delivery.plan, delivery.batch
     path, staged = table_path(lake, plan.spec.id), staging_path(lake, plan.spec.id, batch.batch_id)
-    there, landed = log.columns(), log.landed()
-    changes = difference(plan.spec.columns, there)
-    present = Present(path, there, overlap(plan, batch, landed=landed))
+    landed = log.landed()
+    changes = difference(plan.spec.columns, log.columns())
+    widened: tuple[Retyped, ...] = ()
     if not batch.in_target:
         check_columns(plan.spec, changes, overwrites=plan.overwrites)
+        widened = () if plan.overwrites else changes.retyped
+        if widened:
+            log, changes = _widened(session, path, plan.spec, log, changes)
+    there = log.columns()
+    present = Present(path, there, overlap(plan, batch, landed=landed))
+    if not batch.in_target:
         if batch.rejected:
             quarantine.keep(session, lake, plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, lost)
-    marked = dedup.marked(session, plan, staged, present).count() if marks(plan, batch, landed=landed) else 0
-    movable = _movable(delivery, present, changes, log) if landed and not marked else None
-    found = Found(landed, present.overlap, marked=marked, movable=movable)
+    movable = _movable(delivery, present, changes, log) if landed else None
+    found = Found(landed, present.overlap, movable=movable)
     landing = Landing(session, delivery, staged, log, present, changes, found)
-    may_leave = takes_away(plan, batch, landed=landed)
-    # A copy that marks what is gone has a column of ours that a task does not know.
-    done = (
-        None
-        if marks_deletes(there)
-        else direct.written(landing, Way.MERGE if may_leave else way(plan, batch, found), tasks)
-    )
+    may_leave, may_mark = takes_away(plan, batch, landed=landed), marks(plan, batch, landed=landed)
+    keyed = (may_leave or may_mark) and plan.spec.traits.one_row_per_key
+    done = direct.written(landing, Way.MERGE if keyed else way(plan, batch, found), tasks)
     if done is not None:
         return done
+    marked = dedup.marked(session, plan, staged, present).count() if may_mark else 0
     gone, unfit = _leaving(session, delivery, staged, path) if may_leave else (0, 0)
-    found = replace(found, leaving=gone, unfit=unfit)
-    return _WRITERS[way(plan, batch, found)](replace(landing, found=found))
+    found = replace(found, marked=marked, leaving=gone, unfit=unfit, movable=None if marked else movable)
+    done = _WRITERS[way(plan, batch, found)](replace(landing, found=found))
+    told = (f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened)
+    return replace(done, warnings=(*done.warnings, *told))
+
+
+def _widened(
+    session: SparkSession, path: str, spec: TableSpec, log: TableLog, changes: Difference
+) -> tuple[TableLog, Difference]:
+    """The log once its columns have the source's types, and the differences that are left."""
+    widen(session, path, changes.retyped)
+    log = opened(session, path, spec, log.app_id)
+    return log, difference(spec.columns, log.columns())
 
 
 def _leaving(session: SparkSession, delivery: Delivery, staged: str, path: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit import Write, write
-from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
+from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.target_table import opened, prepare
 from incremental_assets.adapters.spark.expressions import column
@@ -32,8 +32,6 @@ from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import Fidelity, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 
-_SUFFIX = "/quarantine"
-"""After the table's own app id."""
 _TEXTS = own("texts")
 _CONTENT = own("content")
 _COPY = own("copy")
@@ -70,8 +68,8 @@ def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged:
 
 def _names(log: TableLog | None, commit_ids: CommitIds) -> tuple[str, int]:
     """App id and sequence of the commit. The rows that an earlier table of the same name left stay, and new ones are added."""
-    ours = f"{commit_ids.app_id}{_SUFFIX}"
-    if log is None or log.app_id == ours or not log.app_id.endswith(_SUFFIX):
+    ours = f"{commit_ids.app_id}{QUARANTINE_SUFFIX}"
+    if log is None or log.app_id == ours or not log.app_id.endswith(QUARANTINE_SUFFIX):
         return ours, commit_ids.seq
     return log.app_id, max(commit_ids.seq, 1 + log.last_sequence(log.app_id))
 

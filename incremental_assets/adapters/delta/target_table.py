@@ -12,7 +12,7 @@ from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableL
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.core.errors import TargetChanged
-from incremental_assets.core.model.schema_drift import Difference, sql_type
+from incremental_assets.core.model.schema_drift import Difference, Retyped, sql_type
 from incremental_assets.core.model.table import Column, TableSpec
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ OWN_COLUMNS = ((RUN_ID, "string"), (SEQ, "bigint"), (AT, "timestamp"))
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"
 _COLUMN_MAPPING = "delta.columnMapping.mode"
+_WIDENING = "delta.enableTypeWidening"
 _STATISTICS = "delta.dataSkippingStatsColumns"
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 """Types whose statistics take next to no time; those of texts and decimals took a sixth of a first load."""
@@ -122,6 +123,20 @@ def prepare(
     if lacking:
         listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in lacking.items())
         session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({listed})")
+
+
+def widen(session: SparkSession, path: str, columns: Iterable[Retyped]) -> None:
+    """Give columns their wider types: commits without rows and without new files. A run that dies among them leaves the rest to the next one."""
+    from incremental_assets.adapters.spark.expressions import quoted
+
+    columns = tuple(columns)
+    needed = [f"'{_WIDENING}' = 'true'"]
+    if any(sql_type(each.now) == "timestamp_ntz" for each in columns):
+        # A table that is made with such a column has the feature; one that gets it later is asked for it.
+        needed.append("'delta.feature.timestampNtz' = 'supported'")
+    session.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ({', '.join(needed)})")
+    for each in columns:
+        session.sql(f"ALTER TABLE delta.{quoted(path)} ALTER COLUMN {quoted(each.name)} TYPE {sql_type(each.now)}")
 
 
 def statistics(spec: TableSpec, columns: Iterable[tuple[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""`engine`: the local Spark Connect server that runs share."""
+"""`engine`: the local Spark Connect server that runs share, and the fork server of which commands are forks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,20 @@ def run(config: Path | None, action: str) -> Answer:
 
 
 def _start(configuration: Configuration) -> Answer:
+    from incremental_assets.adapters.permissions import own_folder
     from incremental_assets.adapters.spark import connect_server as server
+    from incremental_assets.cli.fork_server import control
     from resources.home import engine_folder
 
-    engine, started = server.start(engine_folder(), without=configuration.secrets)
+    folder = own_folder(engine_folder())
+    starting = control.start(folder, configuration.secrets)
+    try:
+        engine, started = server.start(folder, without=configuration.secrets)
+    except BaseException:
+        if starting:
+            starting.give_up()
+        raise
+    complaint = starting.finish() if starting else ""
     summary = "started" if started else "was running already"
     shown: list[Shown] = [
         Note(f"the engine {summary}: pid {engine.process.pid} at {engine.address}, log {engine.log}", "good")
@@ -39,13 +49,17 @@ def _start(configuration: Configuration) -> Answer:
                 "warn",
             )
         )
+    if complaint:
+        shown.append(Note(complaint, "warn"))
     return Answer({"running": True, "started": started, **_document(engine)}, shown)
 
 
 def _stop(_: Configuration) -> Answer:
     from incremental_assets.adapters.spark import connect_server as server
+    from incremental_assets.cli.fork_server import control
     from resources.home import engine_folder
 
+    control.stop(engine_folder())
     ended = server.stop(engine_folder())
     summary = f"the engine (pid {ended.process.pid}) has ended" if ended else "no engine was running"
     return Answer({"running": False, "stopped": ended is not None}, (Note(summary, "good"),))
@@ -53,8 +67,10 @@ def _stop(_: Configuration) -> Answer:
 
 def _status(_: Configuration) -> Answer:
     from incremental_assets.adapters.spark import connect_server as server
+    from incremental_assets.cli.fork_server import control
     from resources.home import engine_folder
 
+    forks = control.running(engine_folder())
     found = server.look(engine_folder())
     if found is None:
         return Answer(
@@ -67,6 +83,7 @@ def _status(_: Configuration) -> Answer:
         "reason": found.unusable or None,
         **_document(engine),
         "resident_bytes": found.resident,
+        "fork_server": forks,
     }
     minutes = (datetime.now(UTC) - engine.since).total_seconds() / 60
     shown = [
@@ -76,6 +93,8 @@ def _status(_: Configuration) -> Answer:
         ),
         Note(f"memory {found.resident // _MEGABYTE:,} MB, of which Spark may have {engine.memory} for its data"),
     ]
+    if forks is not None:
+        shown.append(Note(f"commands begin as forks of pid {forks}, which has imported what they need"))
     if found.unusable:
         shown.append(Note(found.unusable, "bad"))
     return Answer(document, shown, FAILED if found.unusable else DONE)

@@ -15,15 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
-from datetime import datetime
 
 from incremental_assets.core.background import in_background
 from incremental_assets.core.checks.undeleted import undeleted
-from incremental_assets.core.errors import TooManyPartitions
 from incremental_assets.core.model.cures import reset
-from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Measure, Outdated
-from incremental_assets.core.model.partition import Grid, IntegerGrid, touched, window_of
+from incremental_assets.core.model.partition import Grid, keys_within, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
@@ -50,6 +48,8 @@ class Drift:
     rows: int = 0
     through: str | None = None
     """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
+    reached: str | None = None
+    """What `through` is once the drift is mended, if the table has a cursor."""
     looked_at: tuple[Window, ...] = ()
     """The windows of an incremental table that were compared, touching ones as one."""
     drifted: tuple[Drifted, ...] = ()
@@ -80,17 +80,18 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     if not windows:
         return Drift("nothing has settled yet that could be compared")
     looked_at = merge(windows)
-    through, unread = _through(spec, position.state, windows[-1].upper)
+    reached, unread = _reached(spec, position.state, windows[-1].upper)
+    verified = _text(reached)
     differing, rows = _differing(spec, windows, ports)
     if not differing:
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
-        return Drift((equal if rows else _EMPTY) + unread, through=through, looked_at=looked_at)
+        return Drift((equal if rows else _EMPTY) + unread, 0, verified, verified, looked_at)
     found = ports.auditor.compare(spec, merge(differing))
     drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
     stayed = undeleted(spec, position.state, ports) if found.extra else None
     if stayed is not None and not drifted:
         whole = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows),)
-        return Drift(stayed.detail, stayed.rows, None, looked_at, whole, stayed.samples, stayed.is_expected)
+        return Drift(stayed.detail, stayed.rows, None, verified, looked_at, whole, stayed.samples, stayed.is_expected)
     outdated = _outdated(spec, windows, found, ports)
     if outdated.rows:
         detail = (
@@ -99,19 +100,29 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
         )
         missing = f"; {counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
         samples = (*outdated.samples, *found.missing_keys)[:_NAMED]
+        # Where such a row lies in the lake, no window of the source tells.
+        anywhere = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), outdated.rows), *drifted)
         return Drift(
-            detail + (missing if drifted else ""), outdated.rows + found.missing, None, looked_at, drifted, samples
+            detail + (missing if drifted else ""),
+            outdated.rows + found.missing,
+            None,
+            verified,
+            looked_at,
+            anywhere,
+            samples,
         )
     if not drifted:
         return Drift(
             f"every settled row of the source is in the lake as it is; {_only_in_lake(found)}{unread}",
-            through=through,
+            through=verified,
+            reached=verified,
             looked_at=looked_at,
         )
     named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
     missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
     detail = f"{missing}, in {named}" + (f"; {stayed.detail}" if stayed else "")
-    return Drift(detail, found.missing, _text(drifted[0].window.lower), looked_at, drifted, found.missing_keys)
+    through = _text(_lower(drifted[0].window.lower, reached))
+    return Drift(detail, found.missing, through, verified, looked_at, drifted, found.missing_keys)
 
 
 def settled_windows(
@@ -127,13 +138,18 @@ def settled_windows(
     return _cut(wanted, tuple(_grid_windows(spec, grid, wanted)))
 
 
-def _through(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[str | None, str]:
+def _reached(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[CursorValue | None, str]:
     """Up to where the copy is verified when what was read is equal, which is where nothing was read; and the words for that."""
     holes = state.unread(spec.start, upper)
     if not holes:
-        return _text(upper), ""
+        return upper, ""
     detail = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: {reset(spec)} reads it"
-    return _text(holes[0].lower if holes[0].lower != spec.start else None), detail
+    return holes[0].lower if holes[0].lower != spec.start else None, detail
+
+
+def _lower(one: CursorValue | None, other: CursorValue | None) -> CursorValue | None:
+    """The smaller of two ends, below which nothing may be verified: None."""
+    return None if one is None or other is None else min(one, other)
 
 
 def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
@@ -260,33 +276,12 @@ def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) 
         return list(wanted)
     windows: list[Window] = []
     for part in wanted:
-        keyed = _keyed(grid, part, cursor.type)
+        keyed = [window_of(grid, key, cursor.type) for key in keys_within(grid, part)]
         first = keyed[0].lower if keyed else part.upper
         if first is None or part.lower is None or part.lower < first:
             windows.append(Window(part.lower, first))
         windows += keyed
     return list(dict.fromkeys(windows))
-
-
-def _keyed(grid: Grid, part: Window, kind: CursorType) -> list[Window]:
-    """The windows of the grid's keys that `part` touches; none where it has no keys there, or too many."""
-    until = _end(grid, part)
-    if until is None or (isinstance(grid, IntegerGrid) and part.lower is None):
-        return []
-    try:
-        return [window_of(grid, key, kind) for key in touched(grid, part, until)]
-    except TooManyPartitions:
-        return []
-
-
-def _end(grid: Grid, part: Window) -> datetime | int | None:
-    """What closes the grid; None where Python's calendar has no such moment."""
-    if part.upper is None or not part.upper.is_finite:
-        return None
-    try:
-        return int(part.upper.text) if isinstance(grid, IntegerGrid) else part.upper.moment()
-    except ValueError:
-        return None
 
 
 def _cut(windows: Sequence[Window], by: Sequence[Window]) -> tuple[Window, ...]:

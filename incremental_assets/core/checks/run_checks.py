@@ -9,7 +9,9 @@ from functools import partial
 from itertools import chain
 
 from incremental_assets.core.background import as_they_end
-from incremental_assets.core.checks.reconcile import Drift, reconcile
+from incremental_assets.core.checks.mending import Mending, mended
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.checks.remember import remember, remember_windows
 from incremental_assets.core.checks.verdict import (
     duplicates,
     freshness,
@@ -24,9 +26,8 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
-from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import Checkpoints, Ports
+from incremental_assets.core.ports import Ports
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.syncing.foreign_changes import seen_in
 from incremental_assets.core.syncing.retry_once import retry_once
@@ -61,12 +62,14 @@ def applicable(terms: TableConfig) -> tuple[Check, ...]:
 class Scope:
     """What is asked, `parallel` checks at a time, which is work for the source as well.
 
-    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table.
+    `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table. With `mending`, drift is
+    mended where the configuration says so.
     """
 
     parallel: int
     checks_of: ChecksOf = all_checks
     windows_of: WindowsOf = everything
+    mending: Mending | None = None
 
 
 _LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
@@ -79,7 +82,7 @@ def audit(specs: Sequence[TableSpec], scope: Scope, terms_of: TermsOf, ports: Po
     fresh = _freshness([spec for spec in specs if Check.FRESHNESS in asked[spec.id]], terms_of, ports)
     read = as_they_end(
         (
-            partial(_verdict, check, spec, terms_of(spec.id), ports, scope.windows_of)
+            partial(_verdict, check, spec, terms_of(spec.id), ports, scope)
             for spec in sorted(specs, key=lambda spec: spec.shape.bytes, reverse=True)
             for check in _LONGEST_FIRST
             if check in asked[spec.id]
@@ -96,10 +99,10 @@ def _asked(spec: TableSpec, terms_of: TermsOf, scope: Scope) -> tuple[Check, ...
     return tuple(check for check in applicable(terms_of(spec.id)) if check in wanted)
 
 
-def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows_of: WindowsOf) -> Verdict:
+def _verdict(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
     ports.observer.on_phase(spec.id, str(check))
     try:
-        return retry_once(partial(_ask, check, spec, terms, ports, windows_of(spec)), spec.id, ports.observer)
+        return retry_once(partial(_ask, check, spec, terms, ports, scope), spec.id, ports.observer)
     except IncrementalAssetsError as error:
         return unanswered(spec.id, check, sentence_of(spec.id, error))
     except Exception as error:  # noqa: BLE001 - the other checks go on, whatever this one met
@@ -123,11 +126,13 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
         yield freshness(spec.id, terms_of(spec.id).freshness, lag, bound if spec.is_incremental else None)
 
 
-def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, windows: Sequence[Window] | None) -> Verdict:
+def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope: Scope) -> Verdict:
     if check is Check.RECONCILIATION:
+        windows = scope.windows_of(spec)
         drift = reconcile(spec, terms.partitions, ports, windows)
-        _remember(spec, drift, ports.checkpoints, whole=windows is None)
-        verdict = reconciliation(spec, terms, drift)
+        (remember if windows is None else remember_windows)(spec, drift, ports.checkpoints)
+        mending = scope.mending
+        verdict = mended(spec, terms, drift, mending, ports) if mending else reconciliation(spec, terms, drift)
         return verdict if windows is not None else _unless_changed(verdict, spec, ports)
     columns = ports.reader.columns(spec)
     if not columns:
@@ -141,17 +146,6 @@ def _unless_changed(verdict: Verdict, spec: TableSpec, ports: Ports) -> Verdict:
     """A copy that another writer has changed does not pass, even if every settled row is equal."""
     changed = seen_in(spec, ports.checkpoints.position(spec.id), ports.reader)
     return replace(verdict, passed=False, detail=f"{verdict.detail}; {changed}") if changed else verdict
-
-
-def _remember(spec: TableSpec, drift: Drift, checkpoints: Checkpoints, *, whole: bool) -> None:
-    """Record what the reconciliation proves, so that `status` shows it."""
-    if whole and (drift.rows or drift.through or drift.looked_at):
-        checkpoints.remember_verified(spec.id, Verified(drift.through, drift.drifted))
-    elif drift.looked_at:
-        known = checkpoints.verified().get(spec.id)
-        if known is not None or drift.drifted:
-            found = (known or Verified(None)).looked_at(drift.looked_at, drift.drifted)
-            checkpoints.remember_verified(spec.id, found)
 
 
 def _no_key(spec: TableSpec) -> Verdict:

@@ -80,7 +80,7 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
 
 
 def schema(spec: TableSpec, found: Difference | None) -> Verdict:
-    """The same columns on both sides. Under `evolve` the next sync follows, so only a changed type is an error. None: nothing has landed."""
+    """The same columns on both sides. Under `evolve` the next sync follows, so only a type that cannot is an error. None: nothing has landed."""
     if found is None:
         return nothing_landed(spec.id, Check.SCHEMA)
     differences = [f"{column.name} is new in the source" for column in found.added]
@@ -88,7 +88,8 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
     differences += [f"{column.name} was {column.was} and is {column.now}" for column in found.retyped]
     # Columns gone from the source are kept, empty, in the target by design.
     differs = len(found.added) + len(found.retyped) + (0 if spec.evolve else len(found.dropped))
-    severity = Severity.ERROR if found.retyped or not spec.evolve else Severity.WARN
+    stuck = any(not (spec.widens and each.is_wider) for each in found.retyped)
+    severity = Severity.ERROR if stuck or not spec.evolve else Severity.WARN
     detail = "; ".join(differences) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
     return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
 

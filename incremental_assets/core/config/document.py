@@ -98,9 +98,21 @@ class FreshnessDocument(Strict):
 
 
 class ReconciliationDocument(Strict):
-    """What it is when source and lake differ."""
+    """What it is when source and lake differ, and whether the daily check mends it."""
 
     severity: Severity = Severity.ERROR
+    repair: Annotated[
+        Literal["never", "auto"],
+        Field(description="Whether the daily check mends what it finds (auto), or you do, by `repair` (never)."),
+    ] = "never"
+    max_rows: Annotated[
+        int, Field(ge=1, description="Of auto: more drifted rows than that are left to you; 10000 when absent.")
+    ] = 10_000
+
+    @property
+    def mended_at_most(self) -> int:
+        """See `TableConfig.mended_at_most`."""
+        return self.max_rows if self.repair == "auto" else 0
 
 
 class MaintenanceDocument(Strict):
@@ -145,7 +157,8 @@ class DefaultsDocument(Strict):
     holdback: Annotated[SpanText, Field(description="How far below the source's clock to stay.")] = 0
     future: Annotated[FuturePolicy, Field(description="Rows stamped past the source's clock.")] = FuturePolicy.LAND
     schema_changes: Annotated[
-        Literal["evolve", "freeze"], Field(description="What a new column in the source does.")
+        Literal["evolve", "widen", "freeze"],
+        Field(description="What a new column in the source does, and a type that has become wider."),
     ] = "evolve"
     freshness: FreshnessDocument = FreshnessDocument()
     owners: tuple[Owner, ...] = ()

@@ -149,7 +149,8 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         future=config.future,
         start=config.start,
         refresh_every=config.refresh_every,
-        evolve=config.schema_changes == "evolve",
+        evolve=config.schema_changes != "freeze",
+        widens=config.schema_changes == "widen",
         pii=config.pii,
         deletes=config.deletes,
     )

@@ -107,13 +107,15 @@ class TableConfig:
     partitions: Grid | None = None
     """None: the single key `current`."""
     start: CursorValue | None = None
-    schema_changes: Literal["evolve", "freeze"] = "evolve"
+    schema_changes: Literal["evolve", "widen", "freeze"] = "evolve"
     freshness: Freshness = Freshness()
     refresh_every: timedelta = timedelta(days=1)
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     pii: tuple[str, ...] = ()
     reconciliation: Severity = Severity.ERROR
+    mended_at_most: int = 0
+    """Drifted rows that the daily check mends by itself; of more of them it mends none."""
     compact: Compact = Compact.AUTO
     deletes: Deletes = IGNORED
     line: int = 0
@@ -127,10 +129,11 @@ class TableConfig:
 class Defaults:
     """What a table of the source gets for the keys that it leaves out, listed or not."""
 
-    schema_changes: Literal["evolve", "freeze"] = "evolve"
+    schema_changes: Literal["evolve", "widen", "freeze"] = "evolve"
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Severity = Severity.ERROR
+    mended_at_most: int = 0
     compact: Compact = Compact.AUTO
 
 
@@ -232,5 +235,6 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         owners=defaults.owners,
         tags=defaults.tags,
         reconciliation=defaults.reconciliation,
+        mended_at_most=defaults.mended_at_most,
         compact=defaults.compact,
     )

@@ -92,6 +92,12 @@ def differing(within: KeyParts, shift: int, copy: Mapping[int, KeySum], source: 
     )
 
 
+def unlike(within: KeyParts, shift: int, one: Mapping[int, KeySum], other: Mapping[int, KeySum]) -> KeyParts:
+    """The parts in which the two sides do not hold the same, whichever holds more."""
+    found = frozenset(part for part in one.keys() | other.keys() if one.get(part) != other.get(part))
+    return KeyParts(within.lowest, within.highest, shift, found)
+
+
 def lacking(copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> int:
     """So many keys at least of the copy are not in the source."""
     return sum(max(0, held.rows - _rows(source.get(part))) for part, held in copy.items())

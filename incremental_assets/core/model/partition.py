@@ -143,6 +143,27 @@ def touched(grid: Grid, window: Window, until: datetime | int) -> tuple[str, ...
     return _time_keys(grid, first, last)
 
 
+def keys_within(grid: Grid, part: Window) -> tuple[str, ...]:
+    """The keys that a window shares a value with; none where it has no keys there, where nothing closes it, or where there are too many."""
+    until = _end(grid, part)
+    if until is None or (isinstance(grid, IntegerGrid) and part.lower is None):
+        return ()
+    try:
+        return touched(grid, part, until)
+    except TooManyPartitions:
+        return ()
+
+
+def _end(grid: Grid, part: Window) -> datetime | int | None:
+    """What closes the grid; None where Python's calendar has no such moment."""
+    if part.upper is None or not part.upper.is_finite:
+        return None
+    try:
+        return int(part.upper.text) if isinstance(grid, IntegerGrid) else part.upper.moment()
+    except ValueError:
+        return None
+
+
 def _place(grid: Grid, key: str) -> int:
     """A key's place in its grid."""
     return _integer_bounds(grid, key)[0] // grid.size if isinstance(grid, IntegerGrid) else _index_of_key(grid, key)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from incremental_assets.core.errors import NameRefused, SchemaChanged
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.type_widening import widens
 
 OWN_PREFIX = "_sync_"
 """Columns that a sync adds to a target begin with it."""
@@ -43,6 +44,11 @@ class Retyped:
     name: str
     was: str
     now: str
+
+    @property
+    def is_wider(self) -> bool:
+        """Whether the column can take the new type in place."""
+        return widens(delta_type(self.was), delta_type(self.now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +88,15 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
             f"{spec.id}: the source's columns are no longer those that landed ({_described(found)}) and `schema_changes: freeze` keeps them: "
             f"put the source back, or set `schema_changes: evolve` for this table"
         )
-    if found.retyped and not overwrites:
-        differences = _described(Difference(retyped=found.retyped))
+    stuck = tuple(each for each in found.retyped if not (spec.widens and each.is_wider))
+    if stuck and not overwrites:
+        wider = (
+            ""
+            if spec.widens or not all(each.is_wider for each in stuck)
+            else "set `schema_changes: widen` for this table, "
+        )
         raise SchemaChanged(
-            f"{spec.id}: columns changed their type ({differences}), which rows that have landed cannot follow: put the type back, "
+            f"{spec.id}: columns changed their type ({_described(Difference(retyped=stuck))}), which rows that have landed cannot follow: {wider}put the type back, "
             f"or read everything again with {full_refresh(spec)}"
         )
 

@@ -161,6 +161,8 @@ class TableSpec:
     start: CursorValue | None = None
     refresh_every: timedelta = timedelta(days=1)
     evolve: bool = True
+    widens: bool = False
+    """Whether the copy's columns follow the source to wider types, in place."""
     pii: tuple[str, ...] = ()
     """Columns whose values are never shown."""
     deletes: Deletes = IGNORED

@@ -24,6 +24,8 @@ class Verified:
     through: str | None
     """Every settled row below it was equal: a cursor value, or the moment at which the table was read whole."""
     drifted: tuple[Drifted, ...] = ()
+    reached: str | None = None
+    """Every settled row below it but those of `drifted` was equal, in windows without a gap; None where `through` is all that is known."""
 
     @property
     def drift(self) -> int:
@@ -33,13 +35,16 @@ class Verified:
     def read_again(self, window: Window) -> Verified:
         """After a sync that landed `window`: what it read is as the source showed it, but that has not been verified, so `through` stays."""
         known = self._of_cursor((window,))
-        return Verified(known.through, _outside(known.drifted, (window,)))
+        left = _outside(known.drifted, (window,))
+        # Where drift was, nothing is verified until that window is looked at: `through` cannot pass it.
+        return Verified(known.through, left, known.reached if left == known.drifted else None)
 
     def looked_at(self, windows: Sequence[Window], found: Sequence[Drifted]) -> Verified:
         """After a check of only these windows of an incremental table, which does not affect the others."""
         known = self._of_cursor(windows)
         kept = (*_outside(known.drifted, windows), *found)
-        return Verified(_through(known.through, windows, kept), kept)
+        reached = _reached(known.reached or known.through, windows)
+        return Verified(_through(reached, kept), kept, None if reached is None else reached.text)
 
     def _of_cursor(self, windows: Sequence[Window]) -> Verified:
         """Nothing, if it belongs to a cursor of another type: the copy has been read from its start since."""
@@ -68,12 +73,17 @@ def _value(text: str | None, windows: Sequence[Window]) -> CursorValue | None:
         return None
 
 
-def _through(known: str | None, windows: Sequence[Window], drifted: Sequence[Drifted]) -> str | None:
-    """No higher than the lowest drift; higher than before where the windows begin at or below it and go on above."""
+def _reached(known: str | None, windows: Sequence[Window]) -> CursorValue | None:
+    """Higher than before where the windows begin at or below it and go on above."""
     reached = _value(known, windows)
     for window in merge(windows):
         if window.upper is not None and reached is not None and window.contains(reached):
             reached = window.upper
+    return reached
+
+
+def _through(reached: CursorValue | None, drifted: Sequence[Drifted]) -> str | None:
+    """No higher than the lowest drift."""
     lowest = [piece.window.lower for piece in drifted]
     if None in lowest or reached is None:
         return None

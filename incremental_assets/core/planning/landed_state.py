@@ -56,7 +56,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         last_read=remembered(plan, shown.visible),
         compared=_compared(plan, shown),
     )
-    if plan.request.mode is not Mode.BACKFILL or whole:
+    if not plan.request.mode.reads_again or whole:
         return state
     kept = before or replace(
         state,
@@ -105,6 +105,7 @@ def _absent(plan: SyncPlan) -> tuple[str, ...]:
 
 
 def _covered(plan: SyncPlan) -> tuple[Window, ...]:
-    if not plan.spec.is_incremental or plan.settled.value is None:
+    # A repair reads some rows of its window, in which there may be what no sync has read.
+    if not plan.spec.is_incremental or plan.settled.value is None or plan.request.mode is Mode.REPAIR:
         return ()
     return (plan.window.clamp_upper(plan.settled.value),)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.state import Fingerprint, PutBack, State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -15,16 +16,26 @@ from incremental_assets.core.planning.settled_bound import Guarantee, Settled, s
 
 
 class Mode(StrEnum):
-    """Why a sync runs: go on from the watermark, read a window again, or read everything again."""
+    """Why a sync runs: go on from the watermark, read a window again, read again what differs in it, or read everything again.
+
+    A rollback reads nothing: it takes the copy back to what an earlier run left.
+    """
 
     SYNC = "sync"
     BACKFILL = "backfill"
+    REPAIR = "repair"
     FULL_REFRESH = "full_refresh"
+    ROLLBACK = "rollback"
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether it reads in a window that syncs have read, so that the watermark stays."""
+        return self in (Mode.BACKFILL, Mode.REPAIR)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request to sync one table. `window` is set for a backfill."""
+    """The request to sync one table. `window` is set for a backfill and for a repair."""
 
     run_id: str
     mode: Mode = Mode.SYNC
@@ -32,6 +43,8 @@ class Request:
     allow_shrink: bool = False
     connections: int | None = None
     """The most connections to the source; None: as configured."""
+    places: KeyParts | None = None
+    """Of a repair: the window's rows with keys at these places are read; None: all of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,16 @@ class CommitIds:
     batch_id: str
     load_seq: int | None = None
     """Below `seq`, for the rows of a first load, which may go to the target before their position does; see `core.first_load`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """The way back: under which names and by which run, to which version of the copy, and which sequence had left that."""
+
+    commit_ids: CommitIds
+    run_id: str
+    version: int
+    seq: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def plan(
     settled = replace(settled, value=_at_most(settled.value, window.upper))
     previous = state.position.watermark if state else None
     stands = still_settled(spec, bound, known)
-    watermark = previous if request.mode is Mode.BACKFILL else _reached(spec, stands, settled.value)
+    watermark = previous if request.mode.reads_again else _reached(spec, stands, settled.value)
     warnings = (
         *timeline_turned(known, bound),
         *clock_went_back(spec, known, bound),
@@ -185,9 +185,9 @@ def _only_the_clock(state: State | None, bound: Bound) -> State | None:
 def reading(spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
     """The window that a sync of an incremental table would read now; `upper` is open unless something holds rows back."""
     upper = _upper(spec, observation)
-    if request.mode is Mode.BACKFILL:
+    if request.mode.reads_again:
         if request.window is None:
-            raise ValueError("a backfill of an incremental table names its window")
+            raise ValueError("a backfill or a repair of an incremental table names its window")
         return request.window.clamp_upper(upper)
     if request.mode is Mode.FULL_REFRESH:
         return Window(spec.start, None).clamp_upper(upper)
@@ -246,8 +246,10 @@ def _differs(state: State, window: Window, observation: Observation) -> bool:
 
 def _compares_keys(spec: TableSpec, request: Request, state: State | None, bound: Bound) -> bool:
     """Whether deletes are to be looked for now. Only a snapshot that is known to be later than all that was read can tell of one."""
-    if not spec.deletes.compares or request.mode is not Mode.SYNC or (bound.replica and bound.identity is None):
+    if not spec.deletes.compares or (bound.replica and bound.identity is None):
         return False
+    if request.mode is not Mode.SYNC:
+        return request.mode is Mode.REPAIR
     last = state.compared if state else None
     # A clock that was put back would have it wait for as long as that, and the interval.
     return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every

@@ -74,6 +74,11 @@ class SyncReport:
     """Why nothing was read, for an idle table."""
     error: str | None = None
 
+    @property
+    def forgets(self) -> Window | None:
+        """The window of which no drift is known any more once this has landed; a repair looks at its own again."""
+        return None if self.mode is Mode.REPAIR else self.window
+
     @classmethod
     def of(cls, spec: TableSpec, request: Request, status: Status) -> Self:
         """Only the request and the status."""

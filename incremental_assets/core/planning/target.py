@@ -34,3 +34,5 @@ class Commit:
     rows: RowCounts
     state: State | None = None
     warnings: tuple[str, ...] = ()
+    rolled_back_to: int | None = None
+    """Of a rollback: the sequence whose rows are there again."""

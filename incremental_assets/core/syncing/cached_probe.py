@@ -11,7 +11,7 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation
-from incremental_assets.core.ports import Probe, SourceKeys
+from incremental_assets.core.ports import PlacedRows, Probe, SourceKeys
 
 
 class CachedProbe:
@@ -51,3 +51,7 @@ class CachedProbe:
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
         """Asked."""
         return self._probe.keys(spec)
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
+        """Asked."""
+        return self._probe.placed_rows(spec, windows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.target import Target
 
 WORTH_IT = 64 * 2**20
@@ -18,5 +18,5 @@ WORTH_IT = 64 * 2**20
 
 def loads_directly(spec: TableSpec, request: Request, state: State | None, target: Target | None) -> bool:
     """Whether it may, as far as is known before the read: nothing has landed, and each row can land without a look at others."""
-    is_first = state is None and (target is None or not target.landed) and request.mode is not Mode.BACKFILL
+    is_first = state is None and (target is None or not target.landed) and not request.mode.reads_again
     return is_first and not (spec.trusts_key or spec.deletes.drops_marked) and spec.shape.bytes >= WORTH_IT

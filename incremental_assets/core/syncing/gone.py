@@ -15,7 +15,7 @@ from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import FEW, MOST_PARTS, coarse, differing, everywhere, finer, lacking
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import CopyKeys, LakeAuditor, Snapshot, SourceKeys
+from incremental_assets.core.ports import CopyKeys, LakeKeys, Snapshot, SourceKeys
 from incremental_assets.core.words import agreeing, counted
 
 
@@ -28,7 +28,7 @@ class Gone:
     frame: Any = None
 
 
-def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeAuditor) -> Gone | None:
+def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None:
     """What this sync is to take out of the copy; None where it is not its turn to compare. Raises Refused."""
     source = snapshot.keys
     if not plan.compares_keys or source is None:

@@ -108,9 +108,11 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
     if found.dropped:
         stays = "leaves the copy" if plan.overwrites else "stays in the copy, NULL in rows that land from now on"
         steps.append(f"{_names(found.dropped)} {stays}")
-    if found.retyped:
+    if found.retyped and plan.overwrites:
         names = ", ".join(repr(each.name) for each in found.retyped)
         steps.append(f"{names} {agreeing(len(found.retyped), 'changes its type', 'change their types')}")
+    elif found.retyped:
+        steps += [f"{each.name!r} is widened in place from {each.was} to {each.now}" for each in found.retyped]
     return "; ".join(steps) or "as it landed"
 
 

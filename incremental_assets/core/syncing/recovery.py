@@ -102,6 +102,10 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
     elif left.staged:
         _fence(spec, request, position, lease, ports)
     commit = ports.reader.find(spec, left.batch_id)
+    if commit is not None and commit.rolled_back_to is not None:
+        # A rollback that died behind its commit.
+        names = CommitIds(position.app_id, left.seq, left.batch_id)
+        ports.writer.roll_back_quarantine(spec, names, commit.rolled_back_to)
     # Discarded first: once the sequence is closed, no run would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))
@@ -138,6 +142,8 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
         target_version=commit.version,
         reason="found in the lake after its run had ended",
     )
+    if commit.rolled_back_to is not None:
+        report = replace(report, mode=Mode.ROLLBACK)
     if position.state is not None and commit.state.seq <= position.state.seq:
         return replace(names, kind=EventKind.LANDED, report=report)
     # At its own version, not at the fence's: changes by another writer in between must still be noticed.

@@ -72,7 +72,7 @@ def _read(plan: SyncPlan, ports: Ports) -> tuple[Batch, State]:
     """Everything from one snapshot: the rows, and the state that they leave."""
     with ports.source.snapshot(plan) as snapshot:
         check_nulls(plan, snapshot.nulls)
-        gone = find_gone(plan, snapshot, ports.auditor)
+        gone = find_gone(plan, snapshot, ports.by_key)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
         compared = gone.compared if gone else None

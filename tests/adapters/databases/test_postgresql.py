@@ -20,6 +20,7 @@ from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.keys_contract import keys_of
+from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 
 WORDS = Words(
     "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "timestamptz", CursorType.TIMESTAMP, "numeric(5,2)", "'NaN'"

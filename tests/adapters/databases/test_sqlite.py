@@ -26,6 +26,7 @@ from tests.adapters.databases import contract
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, planned, spec_of
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
+from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 
 WORDS = Words("INTEGER PRIMARY KEY AUTOINCREMENT", "timestamp", CursorType.DATETIME, "integer", "'many'")
 

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
+from incremental_assets.adapters.delta.direct import share_task
+from incremental_assets.adapters.delta.direct.applied import together
 from incremental_assets.adapters.delta.direct.apply_task import apply
 from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
+from incremental_assets.adapters.delta.direct.sharing import shares
 from incremental_assets.adapters.delta.direct.unit import (
     Adding,
     Applied,
@@ -27,13 +30,17 @@ from incremental_assets.adapters.delta.direct.unit import (
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.spark.arrow_types import arrow_type
-from incremental_assets.adapters.spark.own_names import AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
+from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import delta_type
+
+_STAGED_GROUP = 3
+"""Rows of a batch, so that few of them have many row groups."""
 
 Row = tuple[Any, ...]
 How = Replacing | Adding | Overwriting
 
 OWN = (Stored(RUN_ID, "string"), Stored(SEQ, "bigint"), Stored(AT, "timestamp"))
+GONE = Stored(DELETED_AT, "timestamp")
 _PROTOCOL = {
     "minReaderVersion": 3,
     "minWriterVersion": 7,
@@ -44,12 +51,13 @@ _PROTOCOL = {
 
 @dataclass
 class Table:
-    """One table and the sequence of its batches. `ddl`: `id bigint, note string`."""
+    """One table and the sequence of its batches. `ddl`: `id bigint, note string`; `flags`: it can say of a row that it is gone."""
 
     folder: Path
     ddl: str
     properties: Mapping[str, str] = field(default_factory=dict)
     seq: int = 0
+    flags: bool = False
 
     def __post_init__(self) -> None:
         pairs = [part.rsplit(" ", 1) for part in self.ddl.split(", ")]
@@ -62,7 +70,7 @@ class Table:
         (self.path / "_delta_log").mkdir(parents=True)
         fields = [
             {"name": each.name, "type": delta_type(each.type), "nullable": True, "metadata": {}}
-            for each in (*self.columns, *OWN)
+            for each in (*self.columns, *OWN, *([GONE] if self.flags else []))
         ]
         metadata = {
             "id": "5e0f6f0e-0000-4000-8000-000000000001",
@@ -100,24 +108,38 @@ class Table:
             REJECT_REASON: pa.array(reasons, pa.string()),
         }
         names = [*(f"c{place}" for place in range(len(self.columns))), *own]
-        pq.write_table(pa.table([*arrays, *own.values()], names=names), folder / "part-0.parquet")
+        pq.write_table(
+            pa.table([*arrays, *own.values()], names=names), folder / "part-0.parquet", row_group_size=_STAGED_GROUP
+        )
         (folder / "_SUCCESS").touch()
         return folder
 
     def unit(self, how: How, staged: Path, state: LogState, **more: Any) -> ApplyUnit:
         """What a task is given."""
         statistics = tuple(each.name for each in (*self.columns, *OWN))
-        marks = Marks(f"run-{self.seq}", self.seq, 1_700_000_000_000_000, OWN)
+        gone = GONE if self.flags else None
+        marks = Marks(f"run-{self.seq}", self.seq, 1_700_000_000_000_000, OWN, gone)
         files = tuple(state.files.values())
         return ApplyUnit(str(self.path), str(staged), self.columns, marks, how, files, statistics, **more)
 
     def land(
         self, how: How, rows: Sequence[Row], gone: Sequence[Row] = (), unfit: Sequence[Row] = (), **more: Any
     ) -> Applied:
-        """Apply and commit one batch."""
+        """Apply and commit one batch, in one task."""
         self.seq += 1
         state = self.state
         done = apply(self.unit(how, self.stage(rows, gone, unfit), state, **more))
+        self.commit(state.version + 1, done)
+        return done
+
+    def land_shared(
+        self, how: How, rows: Sequence[Row], gone: Sequence[Row] = (), unfit: Sequence[Row] = ()
+    ) -> Applied:
+        """The same, in as many tasks as the batch has row groups."""
+        self.seq += 1
+        state = self.state
+        unit = self.unit(how, self.stage(rows, gone, unfit), state)
+        done = together(unit, [share_task.apply(each) for each in shares(unit, len(rows) + len(gone) + len(unfit))])
         self.commit(state.version + 1, done)
         return done
 
@@ -136,6 +158,13 @@ class Table:
         listed = ", ".join('"' + each.name.replace('"', '""') + '"' for each in self.columns)
         found = QueryBuilder().register("t", DeltaTable(self.path)).execute(f"SELECT {listed} FROM t").read_all()
         return [tuple(row.values()) for row in pa.table(found).to_pylist()] if found.num_rows else []
+
+    def read_flagged(self) -> list[tuple[Row, bool]]:
+        """The same rows, and which of them are marked as gone."""
+        listed = ", ".join(f'"{each.name}"' for each in self.columns)
+        found = QueryBuilder().register("t", DeltaTable(self.path))
+        rows = pa.table(found.execute(f'SELECT {listed}, "{DELETED_AT}" IS NOT NULL AS gone FROM t').read_all())
+        return [(tuple(row.values())[:-1], row["gone"]) for row in rows.to_pylist()]
 
     def files(self) -> set[str]:
         """Names of what lies in the table's folder."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.adapters.delta.direct.eligible import fits_whole, refused_by_batch, refused_by_table
+from incremental_assets.adapters.delta.direct.eligible import refused_by_batch, refused_by_table
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.core.model.batch import Batch
@@ -87,7 +87,9 @@ def keyed(kind: str) -> TableSpec:
     ("spec", "batch", "chosen", "why"),
     [
         (UPSERT, BATCH, Way.REPLACE, ""),
-        (UPSERT, Batch("b", 10**7, "0"), Way.REPLACE, "more than one task"),
+        (UPSERT, Batch("b", 10**7, "0"), Way.REPLACE, ""),
+        (UPSERT, Batch("b", 10**8, "0"), Way.REPLACE, "more than tasks take"),
+        (SPEC, Batch("b", 10**7, "0"), Way.APPEND, "more than tasks take"),
         (UPSERT, Batch("b", 10**7, "0", in_target=True), Way.PLACE, ""),
         (replace(UPSERT, key_enforced=False), BATCH, Way.REPLACE, "may repeat"),
         (replace(UPSERT, key_enforced=False), BATCH, Way.OVERWRITE, ""),
@@ -108,14 +110,6 @@ def test_columns_that_change_are_sparks() -> None:
 
 
 def test_a_batch_that_is_too_wide_for_a_task_is_sparks() -> None:
-    assert "more than one task" in refused_by_batch(
-        plan_after(1, UPSERT), BATCH, Difference(), Way.REPLACE, staged=2**30
+    assert "more than tasks take" in refused_by_batch(
+        plan_after(1, UPSERT), BATCH, Difference(), Way.REPLACE, staged=2**31
     )
-
-
-def test_a_large_table_is_not_written_anew_in_one_task() -> None:
-    found = state()
-    found.files = {"a": {"size": 2**25}, "b": {"size": 2**25}}
-    assert fits_whole(found)
-    found.files["c"] = {"size": 1}
-    assert not fits_whole(found)

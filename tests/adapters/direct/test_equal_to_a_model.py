@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector
+from incremental_assets.adapters.delta.direct import data_file, deletion_vector, replacing, sharing
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.spark.arrow_types import arrow_type
@@ -126,9 +126,12 @@ def check(table: Table, model: Model) -> None:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that few rows make many row groups, and vectors of both kinds."""
+    """So that few rows make many row groups, vectors of both kinds, and many shares."""
     monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 3)
     monkeypatch.setattr(deletion_vector, "_INLINE_BYTES", 40)
+    monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
+    monkeypatch.setattr(sharing, "_FILES_BYTES", 1)
+    monkeypatch.setattr(replacing, "_HELD_ROWS", 5)
 
 
 BY_SPARK = {
@@ -145,19 +148,46 @@ MEDDLING = st.tuples(
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, BATCH, st.booleans(), MEDDLING), min_size=1, max_size=8))
-def test_upserts(steps: list[tuple[list[Row], list[Row], bool, tuple[str, list[Row]]]]) -> None:
+@given(st.lists(st.tuples(BATCH, BATCH, st.booleans(), MEDDLING), min_size=1, max_size=8), st.booleans())
+def test_upserts(steps: list[tuple[list[Row], list[Row], bool, tuple[str, list[Row]]]], shared: bool) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
         for batch, gone, compares, meddling in steps:
             rows = one_per_key(batch)
             before = len(model.rows)
             model.upsert(rows, gone, table.seq + 1, compares=compares)
-            done = table.land(Replacing((0, 1), compares=compares, leaves=True), rows, gone[::2], gone[1::2])
+            land = table.land_shared if shared else table.land
+            done = land(Replacing((0, 1), compares=compares, leaves=True), rows, gone[::2], gone[1::2])
             assert before - done.marked + done.written == len(model.rows)
             check(table, model)
             meddle(table, model, meddling)
             check(table, model)
+
+
+SHORT = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([None, "a", "b"])), max_size=6)
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(SHORT, SHORT, SHORT, st.booleans()), min_size=1, max_size=8), st.booleans())
+def test_upserts_of_a_table_that_marks_what_is_gone(
+    steps: list[tuple[list[Row], list[Row], list[Row], bool]],
+    shared: bool,
+) -> None:
+    with TemporaryDirectory() as folder:
+        table, held = Table(Path(folder), "id bigint, note string", flags=True), dict[int, tuple[Row, bool]]()
+        for batch, gone, unfit, compares in steps:
+            rows = list({row[0]: row for row in batch}.values())
+            land = table.land_shared if shared else table.land
+            done = land(Replacing((0,), compares=compares, leaves=True, flagged_at=7), rows, gone, unfit)
+            put, bad = {row[0] for row in rows}, {row[0] for row in unfit}
+            flagged = {row[0] for row in gone} - put - bad
+            assert done.flagged == sum(not is_gone for key, (_, is_gone) in held.items() if key in flagged)
+            assert done.left == done.unfit == len([key for key in held if key in bad - put])
+            kept = {
+                key: (row, is_gone or key in flagged) for key, (row, is_gone) in held.items() if key not in bad - put
+            }
+            held = kept | {row[0]: (row, False) for row in rows}
+            assert sorted(table.read_flagged(), key=repr) == sorted(held.values(), key=repr)
 
 
 @EXAMPLES
@@ -189,14 +219,18 @@ def test_appends_with_a_key_add_versions(steps: list[tuple[list[Row], str]]) -> 
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, st.booleans(), MEDDLING), min_size=1, max_size=6))
-def test_upserts_that_write_along_what_stays(steps: list[tuple[list[Row], bool, tuple[str, list[Row]]]]) -> None:
+@given(st.lists(st.tuples(BATCH, st.booleans(), MEDDLING), min_size=1, max_size=6), st.booleans())
+def test_upserts_that_write_along_what_stays(
+    steps: list[tuple[list[Row], bool, tuple[str, list[Row]]]],
+    shared: bool,
+) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
         for batch, whole, meddling in steps:
             rows = one_per_key(batch)
             model.upsert(rows, (), table.seq + 1, compares=False)
-            done = table.land(Replacing((0, 1), compares=False, whole=whole), rows)
+            land = table.land_shared if shared else table.land
+            done = land(Replacing((0, 1), compares=False, whole=whole), rows)
             assert not whole or done.kept + done.written == len(model.rows)
             check(table, model)
             meddle(table, model, meddling)
@@ -224,12 +258,15 @@ def test_upserts_between_what_spark_does(spark: SparkSession, steps: list[tuple[
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, MEDDLING), min_size=1, max_size=5))
-def test_overwrites_leave_nothing_of_what_was_there(steps: list[tuple[list[Row], tuple[str, list[Row]]]]) -> None:
+@given(st.lists(st.tuples(BATCH, MEDDLING), min_size=1, max_size=5), st.booleans())
+def test_overwrites_leave_nothing_of_what_was_there(
+    steps: list[tuple[list[Row], tuple[str, list[Row]]]],
+    shared: bool,
+) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
         for batch, meddling in steps:
             meddle(table, model, meddling)
-            table.land(Overwriting(), batch)
+            (table.land_shared if shared else table.land)(Overwriting(), batch)
             model.rows = [(row, table.seq) for row in batch]
             check(table, model)

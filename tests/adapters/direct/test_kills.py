@@ -32,16 +32,16 @@ def then_die(step):
         die()
     return stepped
 
-def half(rows, file, **_):
+def half(file, *_, **__):
     file.write(b"PAR1")
     file.flush()
     die()
 
 point = sys.argv[2]
 if point == "half of the data file":
-    data_file.pq = SimpleNamespace(write_table=half)
+    data_file.pq = SimpleNamespace(ParquetWriter=half)
 elif point == "the data file":
-    data_file.statistics = die
+    data_file.Told.text = die
 elif point == "the vector":
     marked_file.deletion_vector.write = then_die(deletion_vector.write)
 elif point == "the commit, without its name":

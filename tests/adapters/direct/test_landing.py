@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from incremental_assets.adapters.delta.direct import sharing
 from incremental_assets.adapters.delta.direct.commit_file import ENGINE
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -73,6 +74,27 @@ def test_an_upsert_that_replaces_adds_and_takes_away(desk: Desk) -> None:
     assert desk.rows(ORDERS) == as_told_by_delta_rs(desk, ORDERS) == expected
     assert kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString", "getLong")) == expected
     assert desk.lake.find(ORDERS, "batch3") is not None
+
+
+def test_a_batch_that_tasks_share_is_one_commit(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
+    desk.land(ORDERS, [(number, "a", number) for number in range(1, 201)])
+    rows: list[Row] = [(number, "b" if number % 2 else "a", number) for number in range(1, 101)]
+    done = desk.land(
+        ORDERS, [*rows, (150, "gone", 150), (151, "bad", 151), (300, "b", 300)], gone=["gone"], bad=["bad"], late=[300]
+    )
+    assert done.rows == RowCounts(read=103, inserted=1, updated=50, deleted=2, unchanged=50, late=1, quarantined=1)
+    assert commits(desk, ORDERS) == ["ours: WRITE", "ours: MERGE"]
+    state = log_cache.at(desk.path(ORDERS), DeltaTable(desk.path(ORDERS)).version())
+    assert len(state.files) > 3, "each task wrote a file"
+    expected = [
+        (number, "b" if number % 2 and number < 101 else "a", number)
+        for number in range(1, 201)
+        if number not in (150, 151)
+    ]
+    expected = sorted([*expected, (300, "b", 300)], key=str)
+    assert desk.rows(ORDERS) == as_told_by_delta_rs(desk, ORDERS) == expected
+    assert kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString", "getLong")) == expected
 
 
 def test_an_append_a_full_refresh_and_a_position(desk: Desk) -> None:

@@ -129,21 +129,32 @@ def test_of_rows_whose_cursor_has_changed_no_other_column_is_read(
     table.land(how, [("a", number, 1) for number in range(10)])
     read = _watched(monkeypatch)
     assert table.land(how, [("a", 3, 2), ("a", 4, 2)]).written == 2
-    assert read == [("id", 0), ("at", 0)]
+    assert read == [("id", 0)], "no row of the target has a cursor as late as theirs"
     read.clear()
     assert table.land(how, [("a", 5, 1), ("a", 6, 2)]).written == 1, "one of them is there as it is"
     assert read == [("id", 0), ("at", 0), ("note", 0)]
+    read.clear()
+    assert table.land(how, [("a", 7, None), ("a", 6, 2)]).written == 1, "a row without a cursor may be anywhere"
+    assert read[:2] == [("id", 0), ("at", 0)]
 
 
-@pytest.mark.parametrize("how", [Adding(compares=True), Replacing((0,), compares=False, whole=True)], ids=str)
 def test_what_a_task_would_have_to_hold_of_the_table_is_bounded(
-    how: Adding | Replacing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = Table(tmp_path, "id bigint, note string")
+    table, how = Table(tmp_path, "id bigint, note string"), Adding(compares=True)
     table.land(how, [(number, "a") for number in range(100)])
     monkeypatch.setattr(stored_rows, "_MOST_HELD", 100)
     with pytest.raises(NotDirect, match="100 bytes"):
         table.land(how, [(1, "b")])
+
+
+def test_rows_of_small_row_groups_are_written_along_in_larger_ones(tmp_path: Path) -> None:
+    table = Table(tmp_path, "id bigint, note string")
+    for number in range(5):
+        table.land(Replacing((0,), compares=False), [(number, "old")])
+    done = table.land(Replacing((0,), compares=False, whole=True), [(3, "new")])
+    (name,) = (each["add"]["path"] for each in done.actions if "add" in each)
+    assert (done.kept, pq.ParquetFile(table.path / name).num_row_groups) == (4, 1)
 
 
 def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:

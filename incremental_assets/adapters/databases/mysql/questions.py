@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
+from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.sql import (
     EVERY,
+    NONE,
     Condition,
     beyond,
     cursor_of,
@@ -21,6 +22,7 @@ from incremental_assets.adapters.databases.mysql.sql import (
 )
 from incremental_assets.adapters.databases.mysql.types import travel
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import Column, NullPolicy, TableSpec
@@ -75,6 +77,24 @@ def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
     return Condition(
         f"SELECT {_key(spec)}, {row_hash(spec.columns)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values
     )
+
+
+def placed_rows_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
+    """A whole SELECT: the place of the key, see `core.model.key_parts`, and the row's hash."""
+    rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
+    selected = f"{place(spec)}, {row_hash(spec.columns)}"
+    return Condition(f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
+
+
+def place(spec: TableSpec) -> str:
+    """The key's value where it is one whole number, else its hash; of a row without a key the hash of the row."""
+    return identifier(spec.key[0]) if placed_by_value(spec) else row_hash(_key_columns(spec) or spec.columns)
+
+
+def at_places(spec: TableSpec, places: KeyParts) -> Condition:
+    """Rows whose keys lie there."""
+    numbers = tuple(sorted(places.numbers or ()))
+    return Condition(f"{place(spec)} IN ({', '.join(['%s'] * len(numbers))})", numbers) if numbers else NONE
 
 
 def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition | None:

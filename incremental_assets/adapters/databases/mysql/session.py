@@ -21,6 +21,7 @@ from incremental_assets.adapters.databases.mysql.keys import ReadKeys
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
 from incremental_assets.adapters.databases.mysql.transactions import Transactions
 from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
+from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -103,6 +104,13 @@ class Session:
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one statement, which sees one view."""
         yield ReadKeys(self._connection, spec)
+
+    @contextmanager
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
+        """Likewise."""
+        found = questions.placed_rows_sql(spec, windows)
+        pairs = self._connection.rows(found.sql, found.values)
+        yield ReadPlaces.of((int(place), int(digest)) for place, digest in pairs if place and digest)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""

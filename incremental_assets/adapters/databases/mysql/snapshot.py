@@ -19,7 +19,7 @@ from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import Sent, arrow_type, converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.keys import ReadKeys
-from incremental_assets.adapters.databases.mysql.questions import fingerprint, value_of, without
+from incremental_assets.adapters.databases.mysql.questions import at_places, fingerprint, value_of, without
 from incremental_assets.adapters.databases.mysql.sql import (
     EVERY,
     Condition,
@@ -38,7 +38,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 
 _AT_ONCE = 20_000
 """Rows in memory, and in a group of the file."""
@@ -173,13 +173,14 @@ def _where(plan: SyncPlan) -> Condition:
     spec = plan.spec
     if not spec.is_incremental:
         return EVERY
-    skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode is Mode.BACKFILL
-    return inside(spec, plan.window, nulls=not skips)
+    skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
+    rows, places = inside(spec, plan.window, nulls=not skips), plan.request.places
+    return rows if places is None else rows & at_places(spec, places)
 
 
 def _fingerprint(connection: Connection, plan: SyncPlan) -> Fingerprint | None:
     """Of what the next sync would read of this snapshot; a backfill leaves that of the last sync as it is."""
-    if not plan.spec.is_incremental or plan.request.mode is Mode.BACKFILL:
+    if not plan.spec.is_incremental or plan.request.mode.reads_again:
         return None
     window = Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
     return fingerprint(connection, plan.spec, window)

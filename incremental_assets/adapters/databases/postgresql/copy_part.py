@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 import pyarrow as pa
 import pyarrow.csv as csv
+from psycopg.abc import PQGen
+from psycopg.generators import fetch_many
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGconn
+from psycopg.waiting import Wait
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql import connect
@@ -41,12 +47,12 @@ class CopyPart:
             copying_explained(self.address, self.table),
             closing(self._connected()) as connection,
             psycopg.RawCursor(connection) as asked,
-            asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)") as copying,
+            asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)"),
         ):
             rows: list[bytes] = []
             size = 0
-            for row in copying:
-                rows.append(bytes(row))
+            for row in _received(connection):
+                rows.append(row)
                 size += len(row)
                 if size >= _CHUNK:
                     yield self._parsed(rows)
@@ -93,6 +99,28 @@ class CopyPart:
                 f"{self.table}: a value came as another type than was agreed; nothing was written, please report it"
             ) from None
         return pa.table([*columns, *(read.column(name) for name in _FLAGS)], names=names)
+
+
+def _received(connection: psycopg.Connection[Any]) -> Iterator[bytes]:
+    """What the driver's own loop gives, which waits anew for each row: half of the time of a read went there."""
+    wire = connection.pgconn
+    while True:
+        size, row = wire.get_copy_data(1)
+        if size > 0:
+            yield bytes(row)
+        elif size == 0:
+            connection.wait(_readable(wire))
+        else:
+            break
+    (result,) = connection.wait(fetch_many(wire))
+    if result.status != ExecStatus.COMMAND_OK:
+        raise psycopg.errors.error_from_result(result)
+
+
+def _readable(wire: PGconn) -> PQGen[None]:
+    while not (yield Wait.R):
+        continue
+    wire.consume_input()
 
 
 _FLAGS = {REJECT_COLUMN: pa.string(), REJECT_REASON: pa.string(), RAW: pa.string(), LATE: pa.bool_()}

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-import sqlalchemy.exc
 from psycopg import errors
 
 from incremental_assets.adapters.databases.dialect import Address
@@ -20,17 +19,6 @@ from incremental_assets.core.model.table import TableId
 _JDBC = re.compile(r"org\.postgresql\.util\.PSQLException[:)] (.+)")
 _JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
 """Spark's own, where the very first of its connections fails; the driver's words are only in the Java that lies behind it."""
-
-
-@contextmanager
-def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
-    """Turn whatever the driver raises inside into an error of the family."""
-    try:
-        yield
-    except sqlalchemy.exc.DBAPIError as wrapped:
-        raise explain(wrapped.orig if isinstance(wrapped.orig, psycopg.Error) else wrapped, address, table) from None
-    except psycopg.Error as error:
-        raise explain(error, address, table) from None
 
 
 def explain(error: Exception, address: Address, table: TableId | None) -> IncrementalAssetsError:

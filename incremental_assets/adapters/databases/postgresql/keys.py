@@ -32,7 +32,7 @@ class HeldKeys:
     def __init__(self, asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
         self._asked, self._spec = asked, spec
         columns = [column_of(spec, name) for name in spec.key]
-        self._text, self._hash = (_holdable(columns, words(columns)) for words in (row_text, row_hash))
+        self._text, self._hash = (holdable(columns, words(columns)) for words in (row_text, row_hash))
 
     @cached_property
     def storage(self) -> tuple[tuple[int, int], ...]:
@@ -89,7 +89,7 @@ class HeldKeys:
         return f"FROM {spans} JOIN {table} ON {own} BETWEEN r.low AND r.high", [lows, highs]
 
 
-def _holdable(columns: Sequence[Column], words: str) -> str:
+def holdable(columns: Sequence[Column], words: str) -> str:
     """What is said of a key, NULL where Spark cannot hold it: of an infinite moment there are no microseconds."""
     conditions = [bad.condition for bad in map(unholdable, columns) if bad is not None]
     return f"CASE WHEN ({' OR '.join(conditions)}) IS NOT TRUE THEN {words} END" if conditions else words

@@ -49,7 +49,7 @@ def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values) -> s
     numbered = f"{_number(spec, windows, values)} AS number, " if len(windows) > 1 else ""
     return (
         f"SELECT {number}, count(*), CAST(sum(m.hash) AS text) FROM (SELECT {numbered}{row_hash(spec.columns)} AS hash "
-        f"FROM {relation(spec.id)} WHERE {_comparable(spec, windows, values)}) AS m GROUP BY 1"
+        f"FROM {relation(spec.id)} WHERE {comparable(spec, windows, values)}) AS m GROUP BY 1"
     )
 
 
@@ -60,7 +60,7 @@ def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
         if spec.key
         else f"CAST({row_hash(spec.columns)} AS text)"
     )
-    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH} FROM {relation(spec.id)} WHERE {_comparable(spec, windows, inline)}"
+    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH} FROM {relation(spec.id)} WHERE {comparable(spec, windows, inline)}"
 
 
 def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
@@ -91,7 +91,7 @@ def key_text(columns: Sequence[Column]) -> str:
     return row_text(columns)
 
 
-def _comparable(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
+def comparable(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
     """Rows of the windows that could have landed. One without a cursor lies in no window but the one that is open on both sides."""
     rejected = _rejected(spec)
     unfit = [f"({condition}) IS NOT TRUE" for condition in (rejected, marked(spec, values)) if condition]

@@ -12,6 +12,7 @@ import psycopg
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
+from incremental_assets.adapters.databases.postgresql.places import PlacedRows
 from incremental_assets.adapters.databases.postgresql.read import rejected, stamped_ahead, where
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
@@ -35,7 +36,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.last_read import read_already
-from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +80,24 @@ def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id:
 @contextmanager
 def open_keys(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[HeldKeys]:
     """The keys of a table in a snapshot of their own. Raises SourceRefused if the table is no longer the one that was asked for."""
+    with _unaltered_snapshot(asked, spec):
+        yield HeldKeys(asked, spec)
+
+
+@contextmanager
+def open_placed_rows(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows]:
+    """The rows of some windows, likewise."""
+    with _unaltered_snapshot(asked, spec):
+        yield PlacedRows(asked, spec, windows)
+
+
+@contextmanager
+def _unaltered_snapshot(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Iterator[None]:
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     try:
         asked.execute(f"SELECT FROM {relation(spec.id)} LIMIT 0")
         check_unaltered(asked, spec)
-        yield HeldKeys(asked, spec)
+        yield
     except BaseException:
         asked.connection.close()
         raise
@@ -101,7 +115,7 @@ def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) ->
     due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
     ends = f"CAST(max({orderly(spec)}) AS text) AS highest, {due} AS due"
     missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
-    if plan.request.mode is Mode.BACKFILL:
+    if plan.request.mode.reads_again:
         # A backfill leaves the fingerprint of the last sync as it is.
         return f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
     provisional = fingerprint_sql(spec, provisional_window(plan), values, plan.members)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.jdbc import ReadQuery
+from incremental_assets.adapters.databases.postgresql.places import at_places
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
     Values,
@@ -26,7 +27,7 @@ from incremental_assets.adapters.databases.postgresql.types import as_text, tran
 from incremental_assets.adapters.databases.postgresql.visible import written_since
 from incremental_assets.adapters.spark.own_names import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.table import FuturePolicy, TableSpec
-from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 
 _PAGES_PER_PART = 128
 """A megabyte: below it a second connection costs more than it brings."""
@@ -60,8 +61,10 @@ def where(plan: SyncPlan, values: Values, since: int | None) -> str:
     """Which rows the plan reads, of those that a transaction from `since` on has written. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     spec, rows = plan.spec, "TRUE"
     if spec.is_incremental:
-        rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and plan.request.mode is not Mode.BACKFILL)
+        rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
     rows = of_members(spec, plan.members, values, rows)
+    if plan.request.places is not None:
+        rows = f"{rows} AND {at_places(spec, plan.request.places, values)}"
     return rows if since is None else f"{rows} AND {written_since(since)}"
 
 

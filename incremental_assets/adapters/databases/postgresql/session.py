@@ -18,13 +18,19 @@ from incremental_assets.adapters.databases.postgresql import connect, discovery,
 from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
-from incremental_assets.adapters.databases.postgresql.errors import explained
+from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.foresight import foresee
 from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.measure import measure
-from incremental_assets.adapters.databases.postgresql.numbers import begin_snapshot, open_keys, snapshot_numbers
+from incremental_assets.adapters.databases.postgresql.numbers import (
+    begin_snapshot,
+    open_keys,
+    open_placed_rows,
+    snapshot_numbers,
+)
 from incremental_assets.adapters.databases.postgresql.patience import Patient
+from incremental_assets.adapters.databases.postgresql.places import PlacedRows
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
@@ -100,6 +106,10 @@ class Session:
     def keys(self, spec: TableSpec) -> AbstractContextManager[HeldKeys]:
         """In a transaction that holds their snapshot."""
         return open_keys(self._asked, spec)
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows]:
+        """Likewise."""
+        return open_placed_rows(self._asked, spec, windows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""
@@ -219,3 +229,14 @@ class Connections:
             )
         driver.autocommit = True
         driver.execute(connect.settings(self._address.statement_timeout).encode())
+
+
+@contextmanager
+def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
+    """Turn whatever the driver raises inside into an error of the family."""
+    try:
+        yield
+    except sqlalchemy.exc.DBAPIError as wrapped:
+        raise explain(wrapped.orig if isinstance(wrapped.orig, psycopg.Error) else wrapped, address, table) from None
+    except psycopg.Error as error:
+        raise explain(error, address, table) from None

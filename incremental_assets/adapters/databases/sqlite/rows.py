@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
+from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value
 from incremental_assets.adapters.databases.sqlite.sql import Condition, effective, identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, Unfit, converter, printed
 from incremental_assets.core.model.table import Column, TableSpec
@@ -90,6 +90,15 @@ def is_marked(spec: TableSpec, row: Row) -> bool:
     mark = row.values[spec.shape.names.index(deletes.column)]
     found = str(mark).lower() if isinstance(mark, bool) else str(mark)
     return mark is not None and (deletes.value is None or found == deletes.value)
+
+
+def place(spec: TableSpec, row: Row) -> int:
+    """Where its key lies on the line of `core.model.key_parts`; a key that Spark cannot hold lies where no copy's does."""
+    by_name = dict(zip(spec.shape.names, zip(spec.columns, row.values, strict=True), strict=True))
+    columns, values = zip(*(by_name[name] for name in spec.key or spec.shape.names), strict=True)
+    if placed_by_value(spec):
+        return -1 << 63 if values[0] is None else int(values[0])
+    return row_hash(columns, values)
 
 
 def key_text(spec: TableSpec, row: Row) -> str:

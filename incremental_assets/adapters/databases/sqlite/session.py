@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
+from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.bound import take_bound
 from incremental_assets.adapters.databases.sqlite.catalogue import SCHEMA, read_catalogue
@@ -118,6 +119,11 @@ class Session:
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one statement, which is a transaction."""
         yield ReadKeys(self._connection, spec)
+
+    @contextmanager
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
+        """Likewise."""
+        yield window_queries.placed(self._connection, spec, windows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import Numbers
+from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
 from incremental_assets.adapters.databases.sqlite.keys import ReadKeys
-from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
-from incremental_assets.adapters.databases.sqlite.sql import EVERY, Condition, comparable, cursor_of, inside
+from incremental_assets.adapters.databases.sqlite.rows import Row, place, raw, read_rows
+from incremental_assets.adapters.databases.sqlite.sql import EVERY, Condition, comparable, cursor_of, identifier, inside
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, value_of, without
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
@@ -25,8 +26,10 @@ from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.plan import SyncPlan
 
+_IN_SQL = 500
+"""Values in one condition; SQLite takes a thousand."""
 _AT_ONCE = 10_000
 """Rows in memory, and in a group of the file."""
 _ARROW = {
@@ -50,7 +53,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Nu
         try:
             _check_unaltered(connection, spec)
             tally = _Tally(plan)
-            _write(folder / "rows.parquet", spec, tally.seen(read_rows(connection, spec, rows_of(plan))))
+            _write(folder / "rows.parquet", spec, tally.seen(_sought(plan, read_rows(connection, spec, rows_of(plan)))))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -81,13 +84,24 @@ def rows_of(plan: SyncPlan) -> Condition:
     spec = plan.spec
     if not spec.is_incremental:
         return EVERY
-    skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode is Mode.BACKFILL
-    return inside(spec, plan.window, nulls=not skips)
+    skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
+    rows = inside(spec, plan.window, nulls=not skips)
+    # Of more of them each row that is read is looked at.
+    if plan.request.places is None or not placed_by_value(spec) or len(plan.request.places.numbers or ()) > _IN_SQL:
+        return rows
+    numbers = tuple(sorted(plan.request.places.numbers or ()))
+    return rows & Condition(f"{identifier(spec.key[0])} IN ({', '.join('?' * len(numbers))})", numbers)
+
+
+def _sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
+    """Those at the places of the plan, where it names some."""
+    places = plan.request.places
+    return rows if places is None else (row for row in rows if places.holds(place(plan.spec, row)))
 
 
 def _fingerprint(connection: sqlite3.Connection, plan: SyncPlan) -> Any:
     """Of what the next sync would read of this snapshot; a backfill leaves that of the last sync as it is."""
-    if not plan.spec.is_incremental or plan.request.mode is Mode.BACKFILL:
+    if not plan.spec.is_incremental or plan.request.mode.reads_again:
         return None
     window = Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
     return fingerprint(connection, plan.spec, window)

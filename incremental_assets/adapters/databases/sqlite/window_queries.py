@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from incremental_assets.adapters.databases.sqlite.rows import Row, is_marked, raw, read_rows, row_hash
+from incremental_assets.adapters.databases.read_places import ReadPlaces
+from incremental_assets.adapters.databases.sqlite.rows import Row, is_marked, place, raw, read_rows, row_hash
 from incremental_assets.adapters.databases.sqlite.sql import (
     EVERY,
     Condition,
@@ -76,6 +77,12 @@ def measure(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[W
 def landable(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """Rows of the windows that could have landed."""
     return (row for row in _rows(connection, spec, windows) if not (row.is_rejected or is_marked(spec, row)))
+
+
+def placed(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
+    """Place and hash of each row that could have landed."""
+    rows = landable(connection, spec, windows)
+    return ReadPlaces.of((place(spec, row), row_hash(spec.columns, row.values)) for row in rows)
 
 
 def unfit(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from incremental_assets.adapters.delta.direct.query import asked, numbered
-from incremental_assets.adapters.delta.direct.staged_rows import staged_name
+from incremental_assets.adapters.delta.direct.staged_rows import Flags, StagedRows
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -15,24 +16,26 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 _FLOATING = ("float", "double")
 
 
-def new(unit: ApplyUnit, how: Adding, batch: pa.Table) -> pa.Table:
-    """Of a key only its newest version counts; rows without one count as often as they are there."""
+def new(unit: ApplyUnit, how: Adding, batch: StagedRows) -> Flags | None:
+    """Which rows of the batch; None for all. Of a key only its newest version counts; rows without one count as often as they are there."""
     if not how.compares:
-        return batch
+        return None
     held = pa.concat_tables([*bounded(_held(unit)), _nothing(unit)])
-    ours = numbered([batch[staged_name(place)] for place in range(len(unit.columns))])
+    ours = numbered([batch.column(place) for place in range(len(unit.columns))])
     found = asked(_newest_only(unit, how) if how.version_key else _counted(unit), held=held, ours=ours)
-    return batch.take(pa.array(found["n"], pa.int64()))
+    chosen = np.zeros(ours.num_rows, dtype=bool)
+    chosen[found["n"]] = True
+    return chosen
 
 
 def _newest_only(unit: ApplyUnit, how: Adding) -> str:
     newest = f"SELECT * FROM held QUALIFY row_number() OVER (PARTITION BY {_values(unit, how.version_key)} ORDER BY seq DESC) = 1"  # noqa: S608 - our own names
-    return f"SELECT a.n FROM ours AS a ANTI JOIN ({newest}) AS b ON {_same(unit)} ORDER BY 1"  # noqa: S608
+    return f"SELECT a.n FROM ours AS a ANTI JOIN ({newest}) AS b ON {_same(unit)}"  # noqa: S608
 
 
 def _counted(unit: ApplyUnit) -> str:
     copies = f"SELECT *, row_number() OVER (PARTITION BY {_values(unit, range(len(unit.columns)))}) AS copy FROM"
-    return f"SELECT a.n FROM ({copies} ours) AS a ANTI JOIN ({copies} held) AS b ON {_same(unit)} AND a.copy = b.copy ORDER BY 1"  # noqa: S608
+    return f"SELECT a.n FROM ({copies} ours) AS a ANTI JOIN ({copies} held) AS b ON {_same(unit)} AND a.copy = b.copy"  # noqa: S608
 
 
 def _same(unit: ApplyUnit) -> str:
@@ -56,10 +59,11 @@ def _held(unit: ApplyUnit) -> Iterator[pa.Table]:
     """The target's live rows that may be equal to one of the batch, with the sequence that brought them."""
     _, sequence, _ = unit.marks.columns
     for add in unit.files:
-        for group in row_groups(unit.table, add, unit.within):
-            *columns, brought = group.columns([*unit.columns, sequence])
-            rows = numbered(columns).append_column("seq", brought)
-            yield rows.filter(pa.array(group.alive)) if len(group.dead) else rows
+        with row_groups(unit.table, add, unit.within) as groups:
+            for group in groups:
+                *columns, brought = group.columns([*unit.columns, sequence])
+                rows = numbered(columns).append_column("seq", brought)
+                yield rows.filter(pa.array(group.alive)) if len(group.dead) else rows
 
 
 def _nothing(unit: ApplyUnit) -> pa.Table:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark.version
 
-from incremental_assets.adapters.delta.direct.file_statistics import statistics
+from incremental_assets.adapters.delta.direct.file_statistics import Told
 from incremental_assets.adapters.delta.direct.staged_rows import staged_name
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Marks, Stored
+from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.new_file import new_file
 from incremental_assets.adapters.spark.arrow_types import required_type
 
@@ -23,10 +24,6 @@ _ROWS_PER_GROUP = 256 * 1024
 _OF_SPARK = {"org.apache.spark.version": pyspark.version.__version__}
 """By which Spark knows, whatever it is set to, that dates are those of today's calendar: without it, Spark 3 refuses old ones."""
 _NUMBER = "PARQUET:field_id"
-
-
-WRITTEN: Mapping[str, Any] = MappingProxyType({"store_decimal_as_integer": True})
-"""As Spark writes decimals: of one that fits, as a whole number, whose ends are told of each row group."""
 
 
 class Writes(Protocol):
@@ -41,21 +38,37 @@ class Writes(Protocol):
         """What every row of the commit carries."""
 
 
-def write(unit: ApplyUnit, rows: pa.Table, now: int) -> dict[str, Any] | None:
+def write(unit: ApplyUnit, parts: Iterable[pa.Table], now: int) -> dict[str, Any] | None:
     """The `add` action of a new file with these rows, given by `shaped`; None where there are none. `now` in milliseconds since 1970."""
-    if not rows.num_rows:
+    groups = row_groups(parts, _ROWS_PER_GROUP)
+    first = next(groups, None)
+    if first is None:
         return None
-    path = Path(unit.table) / file_name()
-    with new_file(path) as file:
-        pq.write_table(rows, file, row_group_size=_ROWS_PER_GROUP, **WRITTEN)
+    path, told = Path(unit.table) / file_name(), Told(unit.statistics)
+    with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **encoding(schema(unit))) as writer:
+        for rows in chain([first], groups):
+            writer.write_table(rows, row_group_size=rows.num_rows)
+            told.add(rows)
     return {
         "path": path.name,
         "partitionValues": {},
         "size": path.stat().st_size,
         "modificationTime": now,
         "dataChange": True,
-        "stats": statistics(rows, unit.statistics),
+        "stats": told.text(),
     }
+
+
+def row_groups(parts: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """The same rows, in tables of so many; the last one may have fewer, and none is empty."""
+    held: pa.Table | None = None
+    for part in parts:
+        held = part if held is None else pa.concat_tables([held, part])
+        while held.num_rows >= rows:
+            yield held.slice(0, rows)
+            held = held.slice(rows)
+    if held is not None and held.num_rows:
+        yield held
 
 
 def file_name() -> str:
@@ -63,18 +76,18 @@ def file_name() -> str:
     return f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
 
 
-def shaped(unit: Writes, rows: pa.Table) -> pa.Table:
+def shaped(unit: Writes, rows: pa.Table, gone_at: int | None = None) -> pa.Table:
     """Rows of the batch under the names that the target's files have, with what every row of a commit carries."""
     marks, count = unit.marks, rows.num_rows
     columns = [rows[staged_name(place)] for place in range(len(unit.columns))]
-    for value, each in zip((marks.run_id, marks.seq, marks.at), marks.columns, strict=True):
+    for value, each in zip((marks.run_id, marks.seq, marks.at, gone_at), marks.stored, strict=False):
         columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, required_type(each.type)), count)]))
     return pa.Table.from_arrays(columns, schema=schema(unit))
 
 
 def schema(unit: Writes) -> pa.Schema:
     """Of the files that are written."""
-    fields = [_field(each) for each in (*unit.columns, *unit.marks.columns)]
+    fields = [_field(each) for each in (*unit.columns, *unit.marks.stored)]
     return pa.schema(fields, metadata=_OF_SPARK)
 
 

@@ -54,6 +54,15 @@ def write(table: str, marked: BitMap64) -> tuple[dict[str, Any], str | None]:
     return {"storageType": "u", "pathOrInlineDv": text, "offset": len(_FORMAT), **described}, name
 
 
+def file_of(descriptor: Mapping[str, Any] | None) -> str | None:
+    """The name of the file that holds a vector; None for one that stands in the log itself. Raises NotDirect for one that is not known here."""
+    if descriptor is None or descriptor["storageType"] == "i":
+        return None
+    if descriptor["storageType"] != "u":
+        raise NotDirect("a deletion vector lies outside of the table")
+    return _file_of(descriptor["pathOrInlineDv"])
+
+
 def _bytes(table: str, descriptor: Mapping[str, Any]) -> bytes:
     text, size = descriptor["pathOrInlineDv"], descriptor["sizeInBytes"]
     try:

@@ -15,9 +15,10 @@ from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.planning.plan import SyncPlan
 
 MOST_ROWS = 4_000_000
-"""Of one batch, and the bytes of it as it is staged: a task holds it as a whole. Of 4 M rows that took the place of as many of 6 M (64 MiB staged) it took
-nine CPU seconds and less than a GiB; above, Spark's own writer spills to disk what it cannot hold."""
+"""Of a batch that one task holds as a whole, and the bytes of it as it is staged; above, Spark's own writer spills to disk what it cannot hold."""
 MOST_BYTES = 64 * 1024**2
+SHARED = 16
+"""So many times as much may be in a batch that tasks share: of each row they hold the key, the cursor, and one row group at a time."""
 
 _VERSIONS = (3, 7)
 _READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping"})
@@ -61,19 +62,23 @@ def refused_by_table(state: LogState) -> str:
     return _refused_by_columns(json.loads(state.metadata.get("schemaString") or '{"fields": []}')["fields"])
 
 
-def fits_whole(state: LogState) -> bool:
-    """Whether a task may hold the whole table; rows of one that is larger are marked and stay where they lie, however many."""
-    return sum(int(each["size"]) for each in state.files.values()) <= MOST_BYTES
+def refused_to_read(state: LogState) -> str:
+    """Why rows of this table are read by Spark alone; empty where we may read them."""
+    more = {*(state.protocol.get("readerFeatures") or ())} - _READER_FEATURES
+    if more or state.properties.get(_MAPPING, "none") not in ("none", "name"):
+        return f"the table has {', '.join(sorted(more)) or 'columns that are mapped by their numbers alone'}"
+    return "the table is partitioned" if state.metadata.get("partitionColumns") else ""
 
 
 def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way, staged: int) -> str:
-    """Why a batch of so many staged bytes lands by Spark; empty where it may land in a task."""
+    """Why a batch of so many staged bytes lands by Spark; empty where it may land in tasks."""
     if changes:
         return "the columns change"
     if batch.in_target:
         return ""
-    if batch.rows > MOST_ROWS or staged > MOST_BYTES:
-        return f"{batch.rows} rows in {staged} bytes are more than one task takes"
+    times = 1 if way is Way.APPEND else SHARED
+    if batch.rows > times * MOST_ROWS or staged > times * MOST_BYTES:
+        return f"{batch.rows} rows in {staged} bytes are more than tasks take"
     if batch.duplicates or (plan.spec.trusts_key and way is not Way.OVERWRITE):
         return "a declared key may repeat"
     types = {found.name: found.spark_type for found in plan.spec.columns}

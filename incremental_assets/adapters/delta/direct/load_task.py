@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.dialect import ReadPart
-from incremental_assets.adapters.delta.direct.data_file import WRITTEN, file_name, schema, shaped
+from incremental_assets.adapters.delta.direct.data_file import file_name, schema, shaped
 from incremental_assets.adapters.delta.direct.file_statistics import Told
 from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.new_file import new_file
 from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, count_rows, grouped, with_operation
 
@@ -66,7 +67,7 @@ def _file(unit: LoadUnit, rows: pa.Table, more: Iterator[pa.Table]) -> dict[str,
     """One file of the target: of as many of the groups as it may hold."""
     path = Path(unit.table) / file_name()
     told = Told(unit.statistics)
-    with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **WRITTEN) as writer:
+    with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **encoding(schema(unit))) as writer:
         group: pa.Table | None = rows
         while group is not None:
             writer.write_table(group, row_group_size=max(1, group.num_rows))

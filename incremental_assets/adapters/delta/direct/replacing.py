@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct.query import asked, numbered
+from incremental_assets.adapters.delta.direct.data_file import shaped
+from incremental_assets.adapters.delta.direct.key_set import KeySet, Numbers
 from incremental_assets.adapters.delta.direct.skipping import MOMENTS, WHOLE, Reach, file_may_hold
-from incremental_assets.adapters.delta.direct.staged_rows import UNFIT, leaving, staged_name
-from incremental_assets.adapters.delta.direct.stored_rows import Numbers, RowGroup, row_groups
-from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Replacing, Stored
+from incremental_assets.adapters.delta.direct.staged_rows import UNFIT, Flags, StagedRows, leaving, staged, staged_name
+from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
+from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Replacing, Staying, Stored
 
 _FLOATING = ("float", "double")
+_HELD_ROWS = 2**20
+"""Of a file, whose keys are looked up together: to make keys ready for that takes as long as to look as many up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Rows to write; per file, by its place among the unit's, the rows that are no more; and of those the ones without a row in their place."""
+    """Which rows of the batch are to be written; per file, by its place among the unit's, the rows that are no more; and of those the ones without a row in their place. `flagged`: rows that come again, marked as gone."""
 
-    rows: pa.Table
+    chosen: Flags | None
     gone: dict[int, BitMap64] = field(default_factory=dict)
     left: int = 0
     unfit: int = 0
+    flagged: tuple[pa.Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +43,66 @@ class _Pairs:
     keys: Numbers
 
 
-def changed(unit: ApplyUnit, how: Replacing, batch: pa.Table) -> Changed:
+def changed(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> Changed:
     """Rows that the target does not hold as they are, and the rows whose key they have, or that leave."""
-    going = leaving(unit, how.key, batch) if how.leaves else None
-    keys = [batch[staged_name(place)] for place in how.key]
+    keys = [batch.column(place) for place in how.key]
+    landing, going = len(keys[0]), _going(unit, how, batch)
     if going is not None:
-        keys = [pa.chunked_array([*ours.chunks, *going[f"k{place}"].chunks]) for place, ours in enumerate(keys)]
-    landing = batch.num_rows
+        keys = [_joined(parts) for parts in zip(keys, going.columns[:-1], strict=True)]
     if not len(keys[0]):
-        return Changed(batch)
-    equal = np.zeros(len(keys[0]), dtype=bool)
-    found = []
-    for pairs, group in _pairs(unit, how, numbered(keys)):
+        return Changed(None)
+    equal, flags = np.zeros(len(keys[0]), dtype=bool), np.zeros(len(keys[0]), dtype=bool)
+    unfit = np.concatenate([equal[:landing], equal[landing:] if going is None else going[UNFIT].to_numpy()])
+    if how.flagged_at is not None:
+        flags[landing:] = ~unfit[landing:]
+    found, flagged, ours, alike = [], [], cache(batch.whole), _alike(unit, how, batch)
+    for pairs, was_gone, group in _standing(unit, _pairs(unit, how, keys, range(len(unit.files))), flags):
         found.append(pairs)
-        ours = np.flatnonzero(pairs.keys < landing)
-        if how.compares and len(ours):
-            theirs = pairs.keys[ours]
-            same = _equal(unit, how, group, pairs.rows[ours] - group.first, batch.take(pa.array(theirs)))
-            equal[theirs[same]] = True
-    gone = _marks(found, equal)
-    rows = batch.filter(pa.array(~equal[:landing])) if equal.any() else batch
-    if going is None:
-        return Changed(rows, gone)
-    left = np.concatenate([pairs.keys[pairs.keys >= landing] for pairs in found] or [np.empty(0, dtype=np.int64)])
-    unfit = going[UNFIT].to_numpy()
-    return Changed(rows, gone, len(left), int(unfit[left - landing].sum()))
+        if (again := flags[pairs.keys]).any():
+            flagged.append(_flagged(unit, how, group, pairs.rows[again] - group.first))
+        lands = (pairs.keys < landing) & ~was_gone
+        if how.compares and lands.any() and group.may_hold(alike):
+            both = _Pairs(pairs.file, pairs.rows[lands] - group.first, pairs.keys[lands])
+            equal[both.keys[_equal(unit, how, group, both, ours)]] = True
+    left = np.concatenate([pairs.keys for pairs in found] or [np.empty(0, dtype=np.int64)])
+    left = left[(left >= landing) & ~flags[left]]
+    chosen = ~equal[:landing] if equal.any() else None
+    return Changed(chosen, _marks(found, equal), len(left), int(unfit[left].sum()), tuple(flagged))
+
+
+def _standing(
+    unit: ApplyUnit, found: Iterator[tuple[_Pairs, RowGroup]], flags: Flags
+) -> Iterator[tuple[_Pairs, Flags, RowGroup]]:
+    """Without rows that are marked as gone where they would only be marked again; and which of the others are."""
+    for pairs, group in found:
+        was_gone = np.zeros(len(pairs.rows), dtype=bool)
+        if unit.marks.gone is not None:
+            (gone,) = group.columns([unit.marks.gone])
+            was_gone = gone.take(pa.array(pairs.rows - group.first)).is_valid().to_numpy()
+        stays = ~(was_gone & flags[pairs.keys])
+        if stays.any():
+            yield _Pairs(pairs.file, pairs.rows[stays], pairs.keys[stays]), was_gone[stays], group
+
+
+def _flagged(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers) -> pa.Table:
+    """Rows of the target as they are to stand there from now on."""
+    names = [staged_name(place) for place in range(len(unit.columns))]
+    return shaped(unit, pa.table(group.columns(unit.columns), names=names).take(pa.array(rows)), how.flagged_at)
+
+
+def _alike(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> tuple[Reach, ...]:
+    """Where rows lie that may be there as they are: between the cursors of the batch, so that of most row groups no cursor is read."""
+    if not how.compares or how.cursor is None:
+        return ()
+    return reaches([unit.columns[how.cursor]], [batch.column(how.cursor)])
+
+
+def replaced(unit: ApplyUnit, how: Staying) -> dict[int, BitMap64]:
+    """Rows of its files that have a key of the batch."""
+    with staged(unit, None) as batch:
+        keys = [batch.column(place) for place in how.key]
+    found = [pairs for pairs, _ in _pairs(unit, how, keys, how.places)]
+    return _marks(found, np.zeros(len(keys[0]), dtype=bool))
 
 
 def reaches(columns: list[Stored], values: list[pa.ChunkedArray]) -> tuple[Reach, ...]:
@@ -78,42 +118,66 @@ def _reach(column: Stored, values: pa.ChunkedArray) -> Reach | None:
     return Reach(column.name, column.type, ends["min"], ends["max"])
 
 
-def _pairs(unit: ApplyUnit, how: Replacing, keys: pa.Table) -> Iterator[tuple[_Pairs, RowGroup]]:
+def _going(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> pa.Table | None:
+    """Keys that leave: of the whole batch, as a row with one of them may land anywhere in it."""
+    if not how.leaves:
+        return None
+    if unit.groups is None:
+        return leaving(batch, how.key)
+    with staged(unit, None) as whole:
+        return leaving(whole, how.key)
+
+
+def _pairs(
+    unit: ApplyUnit, how: Replacing | Staying, keys: list[pa.ChunkedArray], places: Iterable[int]
+) -> Iterator[tuple[_Pairs, RowGroup]]:
     """Live rows of the target that have one of these keys, by their numbers in the file."""
     columns = [unit.columns[place] for place in how.key]
-    within = (*unit.within, *reaches(columns, keys.columns[:-1]))
-    for place, add in enumerate(unit.files):
+    within, known = (*unit.within, *reaches(columns, keys)), KeySet.of(keys)
+    for place in places:
+        add = unit.files[place]
         if not file_may_hold(add.get("stats"), within):
             continue
-        for group in row_groups(unit.table, add, within):
-            rows, theirs = _matches(group.columns(columns), keys)
-            alive = group.alive[rows]
-            if alive.any():
-                yield _Pairs(place, rows[alive] + group.first, theirs[alive]), group
+        with row_groups(unit.table, add, within) as groups:
+            for run in _runs(groups):
+                held = zip(*(group.columns(columns) for group in run), strict=True)
+                rows, theirs = known.found([_joined(parts) for parts in held])
+                start = 0
+                for group in run:
+                    first, end = np.searchsorted(rows, (start, start + group.rows))
+                    mine = rows[first:end] - start
+                    alive = group.alive[mine]
+                    start += group.rows
+                    if alive.any():
+                        yield _Pairs(place, mine[alive] + group.first, theirs[first:end][alive]), group
 
 
-def _matches(there: list[pa.ChunkedArray], keys: pa.Table) -> tuple[Numbers, Numbers]:
-    """Numbers of rows and of keys that are the same, NULL being equal to NULL."""
-    same = " AND ".join(f"held.k{place} IS NOT DISTINCT FROM asked.k{place}" for place in range(len(there)))
-    found = asked(
-        f"SELECT held.n AS row, asked.n AS key FROM held JOIN asked ON {same}",  # noqa: S608 - our own names
-        held=numbered(there),
-        asked=keys,
-    )
-    return found["row"], found["key"]
+def _runs(groups: Sequence[RowGroup]) -> Iterator[list[RowGroup]]:
+    held: list[RowGroup] = []
+    for group in groups:
+        held.append(group)
+        if sum(each.rows for each in held) >= _HELD_ROWS:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
-def _equal(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers, batch: pa.Table) -> np.ndarray:
+def _joined(parts: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+
+
+def _equal(unit: ApplyUnit, how: Replacing, group: RowGroup, pairs: _Pairs, batch: Callable[[int], pa.Array]) -> Flags:
     """Per pair of rows of one key, whether all other columns are equal; floats as their texts, as -0.0 and 0.0 are two values for a source."""
-    same = np.ones(len(rows), dtype=bool)
-    numbers = pa.array(rows)
+    same = np.ones(len(pairs.rows), dtype=bool)
+    held, landing = pa.array(pairs.rows), pa.array(pairs.keys)
     # The cursor first: a row that has changed nearly always has another one, and then no other column is read.
     for place in sorted(set(range(len(unit.columns))) - {*how.key}, key=lambda place: (place != how.cursor, place)):
         if not same.any():
             break
         column = unit.columns[place]
         (there,) = group.columns([column])
-        ours, theirs = batch[staged_name(place)], there.take(numbers)
+        ours, theirs = batch(place).take(landing), there.take(held)
         if column.type in _FLOATING:
             ours, theirs = ours.cast(pa.string()), theirs.cast(pa.string())
         alike = pc.fill_null(pc.equal(ours, theirs), pc.and_(pc.is_null(ours), pc.is_null(theirs)))
@@ -121,7 +185,7 @@ def _equal(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers, batc
     return same
 
 
-def _marks(found: list[_Pairs], equal: np.ndarray) -> dict[int, BitMap64]:
+def _marks(found: list[_Pairs], equal: Flags) -> dict[int, BitMap64]:
     gone: dict[int, BitMap64] = {}
     for pairs in found:
         numbers = pairs.rows[~equal[pairs.keys]]

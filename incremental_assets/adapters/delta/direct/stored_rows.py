@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.direct import deletion_vector
+from incremental_assets.adapters.delta.direct.key_set import Numbers
 from incremental_assets.adapters.delta.direct.skipping import Reach, group_may_hold
 from incremental_assets.adapters.delta.direct.unit import Stored
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.spark.arrow_types import required_type
-
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 _MOST_HELD = 512 * 1024**2
 """Bytes in memory of the target's rows that are compared, or written along, in one task."""
@@ -46,6 +46,10 @@ class RowGroup:
             held = {name: there.column(place) for place, name in enumerate(there.column_names)}
             return [_typed(held.get(each.name), each, self) for each in asked]
 
+    def may_hold(self, within: Sequence[Reach]) -> bool:
+        """Whether one of its rows may lie within all of the reaches."""
+        return group_may_hold(self.file, self.place, within)
+
     @property
     def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Per row, whether it is not gone."""
@@ -54,21 +58,25 @@ class RowGroup:
         return found
 
 
-def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach]) -> Iterator[RowGroup]:
+@contextmanager
+def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach]) -> Iterator[list[RowGroup]]:
     """Row groups of a file that may have a row within all of the reaches. Raises NotDirect for a file that is not as it should be."""
-    with readable(f"the file {add['path']}"):
-        vector = deletion_vector.read(table, add.get("deletionVector"))
-        dead = np.fromiter(vector, dtype=np.int64, count=len(vector))
-        with pq.ParquetFile(file_path(table, add["path"]), coerce_int96_timestamp_unit="us") as file:
+    with ExitStack() as stack:
+        with readable(f"the file {add['path']}"):
+            vector = deletion_vector.read(table, add.get("deletionVector"))
+            dead = np.fromiter(vector, dtype=np.int64, count=len(vector))
+            path = file_path(table, add["path"])
+            file = stack.enter_context(pq.ParquetFile(path, coerce_int96_timestamp_unit="us"))
             if set(file.metadata.metadata or {}) & set(_OLD_CALENDAR):
                 raise NotDirect(f"the file {add['path']} has dates of an older calendar")
-            first = 0
+            found, first = [], 0
             for place in range(file.metadata.num_row_groups):
                 end = first + file.metadata.row_group(place).num_rows
                 if group_may_hold(file, place, within):
                     mine = dead[np.searchsorted(dead, first) : np.searchsorted(dead, end)]
-                    yield RowGroup(file, place, first, mine - first)
+                    found.append(RowGroup(file, place, first, mine - first))
                 first = end
+        yield found
 
 
 def bounded(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.direct.applied import together
 from incremental_assets.adapters.delta.direct.landing_unit import unit_of
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
+from incremental_assets.adapters.delta.direct.sharing import shares
 from incremental_assets.adapters.delta.direct.unit import Applied, ApplyUnit
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
@@ -20,6 +22,7 @@ from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.paths import is_local
 
 _TASK = "incremental_assets.adapters.delta.direct.apply_task"
+_SHARE_TASK = "incremental_assets.adapters.delta.direct.share_task"
 _log = logging.getLogger(__name__)
 
 
@@ -42,12 +45,12 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
     state = log_cache.at(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
-    if way is Way.REWRITE and not eligible.fits_whole(state):
-        way = Way.REPLACE
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
-    done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state))
-    note = replace(landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left)
+    done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state), landing.delivery.batch.rows)
+    note = replace(
+        landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left, marked=done.flagged
+    )
     info = _info(way, done) | {"isBlindAppend": _is_blind(landing, way)}
     NextVersion(landing.path, state, note, info, done.actions, done.files).commit(landing.plan.spec)
     return Written(
@@ -60,9 +63,10 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     )
 
 
-def _applied(tasks: Tasks, unit: ApplyUnit) -> Applied:
+def _applied(tasks: Tasks, unit: ApplyUnit, rows: int) -> Applied:
+    parts = shares(unit, rows)
     try:
-        return tasks.run(_TASK, unit)
+        return tasks.run(_TASK, unit) if len(parts) == 1 else together(unit, tasks.run_all(_SHARE_TASK, parts))
     except TasksUnavailable as why:
         # Where a worker ended, most likely of what it had to hold: the next sync would end like this one, and the one after it.
         raise NotDirect(str(why)) from why
@@ -75,9 +79,13 @@ def _refused(why: str) -> None:
 
 def _info(way: Way, done: Applied) -> dict[str, Any]:
     """What the history shows, in the words that Spark's writer has for it, by which `counts` reads either."""
-    metrics = {"numOutputRows": done.written + done.kept, "numDeletedRows": done.marked, "numCopiedRows": 0}
+    metrics = {
+        "numOutputRows": done.written + done.kept + done.flagged,
+        "numDeletedRows": done.marked,
+        "numCopiedRows": 0,
+    }
     if done.left:
-        metrics = {"numTargetRowsInserted": done.written, "numTargetRowsDeleted": done.marked}
+        metrics = {"numTargetRowsInserted": done.written + done.flagged, "numTargetRowsDeleted": done.marked}
     metrics |= {"numFiles": sum("add" in each for each in done.actions), "numOutputBytes": done.bytes}
     return {
         "operation": "MERGE" if done.left else "WRITE",

@@ -22,6 +22,8 @@ _READ = ("protocol", "metaData", "add", "txn")
 """What makes the state; the others are only kept for readers of older versions."""
 _OF_ANOTHER_KIND = ("checkpointMetadata", "sidecar")
 """Of a checkpoint that is in several files, of which this is the first."""
+_NAME_PARTS = 3
+"""Of a checkpoint in one file: version, `checkpoint`, `parquet`."""
 _INTERVAL = "delta.checkpointInterval"
 _EVERY = 10
 """Delta's own."""
@@ -44,6 +46,14 @@ def checkpointed(log: Path, version: int) -> tuple[int, Iterable[Action]]:
     if number > version:
         raise NotDirect(f"its checkpoint is of version {number}")
     return number, _actions(log / f"{number:020d}.checkpoint.parquet")
+
+
+def checkpointed_before(log: Path, version: int) -> tuple[int, Iterable[Action]]:
+    """The last checkpoint up to a version, whatever came later; nothing where there is none."""
+    names = (path.name.split(".") for path in log.glob("*.checkpoint.parquet"))
+    numbers = [int(name[0]) for name in names if len(name) == _NAME_PARTS and name[0].isdigit()]
+    number = max((each for each in numbers if each <= version), default=NO_CHECKPOINT)
+    return number, _actions(log / f"{number:020d}.checkpoint.parquet") if number >= 0 else ()
 
 
 def checkpoint_if_due(path: str, version: int, last: int, properties: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from incremental_assets.adapters.delta.log.checkpoint import LOG, checkpointed
+from incremental_assets.adapters.delta.log.checkpoint import LOG, checkpointed, checkpointed_before
 from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 
@@ -80,6 +80,17 @@ def at(path: str, version: int) -> LogState:
     found = _advanced(path, known, version).state
     if found.version != version:
         raise NotDirect(f"version {found.version + 1} is not in the log")
+    return found
+
+
+def past(path: str, version: int) -> LogState:
+    """The table at a version below the last checkpoint, too. Raises NotDirect where its log is no longer there."""
+    number, actions = checkpointed_before(Path(path) / LOG, version)
+    state = LogState(number, number)
+    state.apply(actions)
+    found = _advanced(path, Seen(state, {}), version).state
+    if found.version != version or not found.metadata:
+        raise NotDirect(f"version {version} is no longer in the log")
     return found
 
 

@@ -1,0 +1,85 @@
+"""Rows by the places of their keys on the line of `core.model.key_parts`: counted and hashed by parts, and the condition that reads some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.databases.postgresql.batch import one_row
+from incremental_assets.adapters.databases.postgresql.keys import holdable
+from incremental_assets.adapters.databases.postgresql.measure import comparable, row_hash
+from incremental_assets.adapters.databases.postgresql.sql import Parameters, Values, column, column_of, relation
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+
+
+class PlacedRows:
+    """Implements `core.ports.PlacedRows` over the connection that holds the snapshot."""
+
+    def __init__(self, asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> None:
+        self._asked, self._spec, self._windows = asked, spec, windows
+
+    def spread(self) -> KeySpread:
+        """In one scan of the windows."""
+        values = Parameters()
+        ends = f"min({place(self._spec)}), max({place(self._spec)})" if placed_by_value(self._spec) else "NULL, NULL"
+        sql = f"SELECT count(*), {ends} FROM {relation(self._spec.id)} WHERE {self._inside(values)}"
+        rows, lowest, highest = one_row(self._asked, sql, values.values)
+        return KeySpread(rows, lowest or 0, (1 << HASH_BITS) - 1 if highest is None else highest)
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        """Of the ranges alone where the key's own order has them."""
+        hashed = f"{place(self._spec)} >> {shift}, count(*), sum({row_hash(self._spec.columns)})"
+        rows = self._rows(hashed, within, "GROUP BY 1")
+        return {part: KeySum(count, int(digest)) for part, count, digest in rows}
+
+    def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
+        """As `sums` finds them."""
+        rows = self._rows(f"{place(self._spec)}, {row_hash(self._spec.columns)}", within)
+        return [(found, digest) for found, digest in rows]
+
+    def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:
+        values, table = Parameters(), relation(self._spec.id)
+        if within.numbers is None:
+            inside = self._inside(values)
+            if placed_by_value(self._spec):
+                inside += f" AND {place(self._spec)} BETWEEN {within.lowest} AND {within.highest}"
+            sql = f"SELECT {selected} FROM {table} WHERE {inside} {grouped}"
+            return self._asked.execute(sql, values.values).fetchall()
+        lows, highs = zip(*within.ranges, strict=True) if within.ranges else ((), ())
+        low, high = (values(_array(ends), "bigint[]") for ends in (lows, highs))
+        if placed_by_value(self._spec):
+            # From range to range by the index, where a list of conditions would be put to every row.
+            source = (
+                f"unnest({low}, {high}) AS r(low, high) JOIN {table} ON {place(self._spec)} BETWEEN r.low AND r.high"
+            )
+            condition = self._inside(values)
+        else:
+            source, bucket = table, f"width_bucket({place(self._spec)}, {low})"
+            condition = f"{self._inside(values)} AND {place(self._spec)} <= ({high})[{bucket}]"
+        found = self._asked.execute(f"SELECT {selected} FROM {source} WHERE {condition} {grouped}", values.values)
+        return found.fetchall()
+
+    def _inside(self, values: Values) -> str:
+        return comparable(self._spec, self._windows, values)
+
+
+def place(spec: TableSpec) -> str:
+    """The place of a row's key: its value where it is one whole number, else its hash; of a row without a key the hash of the row."""
+    if placed_by_value(spec):
+        return column(spec.key[0])
+    columns = [column_of(spec, name) for name in spec.key] or spec.columns
+    return holdable(columns, row_hash(columns))
+
+
+def at_places(spec: TableSpec, places: KeyParts, values: Values) -> str:
+    """The condition that the key of a row lies at one of some places."""
+    return f"{place(spec)} = ANY({values(_array(sorted(places.numbers or ())), 'bigint[]')})"
+
+
+def _array(numbers: Sequence[int]) -> str:
+    return "{" + ",".join(map(str, numbers)) + "}"

@@ -1,0 +1,100 @@
+"""An earlier version of a table as a commit of our own: files that came since go, files that went come again; nothing is written but the log."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.direct import deletion_vector, eligible
+from incremental_assets.adapters.delta.direct.marked_file import removed
+from incremental_assets.adapters.delta.direct.next_version import NextVersion
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import LogState, file_path
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.core.errors import Refused
+from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.table import TableSpec
+
+_KEPT = ("path", "size", "modificationTime", "tags", "stats", "deletionVector")
+_MAPPED = "delta.columnMapping.maxColumnId"
+
+Action = Mapping[str, Any]
+
+
+def restore(spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
+    """Raises NotDirect where the commit is Spark's, Refused where a file of then is gone, Overtaken where another writer was first."""
+    if not is_local(path):
+        raise NotDirect("its lake is in a store")
+    seen = log_cache.latest(path)
+    if seen is None:
+        raise NotDirect("there is no table")
+    now, then = seen.state, log_cache.past(path, version)
+    if why := eligible.refused_by_table(now):
+        raise NotDirect(why)
+    gone = [name for name in _files(path, then) if not name.exists()]
+    if gone:
+        raise too_old(spec, version, f"{len(gone)} of its files have been removed (VACUUM)")
+    actions = [*_metadata(now, then), *_differing(now, then, time.time_ns() // 1_000_000)]
+    info = {
+        "operation": "RESTORE",
+        "operationParameters": {"version": version},
+        "operationMetrics": {
+            "numRemovedFiles": str(sum("remove" in each for each in actions)),
+            "numRestoredFiles": str(sum("add" in each for each in actions)),
+        },
+        "isBlindAppend": False,
+    }
+    NextVersion(path, now, note, info, actions, ()).commit(spec)
+
+
+def too_old(spec: TableSpec, version: int, why: str) -> Refused:
+    """There is no way back to this version."""
+    return Refused(
+        f"{spec.id}: version {version} of the copy can no longer be restored: {why}, so nothing was changed; choose a later run, or read "
+        f"everything again with {full_refresh(spec)}"
+    )
+
+
+def _differing(now: LogState, then: LogState, at: int) -> Iterator[Action]:
+    """A file whose deletion vector differs is removed with the one of now, and added with the one of then."""
+    for name, add in now.files.items():
+        if not _same(add, then.files.get(name)):
+            yield {"remove": removed(add, at)}
+    for name, add in then.files.items():
+        if not _same(add, now.files.get(name)):
+            kept = {key: add[key] for key in _KEPT if add.get(key) is not None}
+            yield {"add": {**kept, "partitionValues": {}, "dataChange": True}}
+
+
+def _same(one: Action, other: Action | None) -> bool:
+    return other is not None and _vector(one) == _vector(other)
+
+
+def _vector(add: Action) -> tuple[Any, ...]:
+    """What tells a file's vectors apart."""
+    vector = add.get("deletionVector") or {}
+    return tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset"))
+
+
+def _metadata(now: LogState, then: LogState) -> Iterator[Action]:
+    """Columns and settings of then; numbers of columns are never given twice."""
+    if {**now.metadata, "createdTime": None} == {**then.metadata, "createdTime": None}:
+        return
+    settings = dict(then.properties)
+    numbers = [int(each.properties[_MAPPED]) for each in (now, then) if _MAPPED in each.properties]
+    if numbers:
+        settings[_MAPPED] = str(max(numbers))
+    yield {"metaData": json.loads(json.dumps({**then.metadata, "configuration": settings}))}
+
+
+def _files(path: str, state: LogState) -> Iterator[Path]:
+    for add in state.files.values():
+        yield file_path(path, add["path"])
+        vector = deletion_vector.file_of(add.get("deletionVector"))
+        if vector is not None:
+            yield Path(path) / vector

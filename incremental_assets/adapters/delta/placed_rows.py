@@ -1,0 +1,73 @@
+"""The rows of a copy at one version by the places of their keys, counted and hashed in the words of `adapters/databases/measure.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from incremental_assets.adapters.databases.measure import placed_by_value, spark_row_hash
+from incremental_assets.adapters.delta.checksums import Held, in_any, rows_of, sum_of_hashes, whole_sum
+from incremental_assets.adapters.spark.expressions import column
+from incremental_assets.adapters.spark.own_names import HASH, own
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.window import Window
+
+_PLACE = own("place")
+
+
+class HeldRows:
+    """Implements `core.ports.PlacedRows` over a table of the lake."""
+
+    def __init__(self, held: Held, windows: Sequence[Window]) -> None:
+        self._spec = held.spec
+        inside = in_any(held.spec, windows)
+        self._every = rows_of(held).where(inside)
+        self._latest = rows_of(held, latest=True).where(inside)
+
+    @cached_property
+    def _found(self) -> KeySpread:
+        counted = sf.count(sf.lit(1)).alias(own("rows"))
+        if not placed_by_value(self._spec):
+            found = self._latest.agg(counted).first()
+            return KeySpread(int(found[0]) if found else 0, 0, (1 << HASH_BITS) - 1)
+        ends = (end(column(self._spec.key[0])).cast("bigint") for end in (sf.min, sf.max))
+        found = self._latest.agg(counted, *ends).first()
+        return KeySpread(found[0], found[1], found[2]) if found and found[0] else KeySpread(0, 0, 0)
+
+    def spread(self) -> KeySpread:
+        """In one scan of the windows."""
+        return self._found
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        """In one scan of the files that may hold them."""
+        rows = self._hashed(self._latest, within).withColumn(_PLACE, sf.shiftright(_PLACE, shift))
+        summed = rows.groupBy(_PLACE).agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
+        return {part: KeySum(count, whole_sum(parts)) for part, count, *parts in summed}
+
+    def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
+        """Of every version."""
+        return [(row[_PLACE], row[HASH]) for row in self._hashed(self._every, within).collect()]
+
+    def _hashed(self, rows: DataFrame, within: KeyParts) -> DataFrame:
+        hashed = sf.expr(spark_row_hash(self._spec.columns)).alias(HASH)
+        return self._within(rows, within).select(self._place.alias(_PLACE), hashed)
+
+    @property
+    def _place(self) -> Column:
+        if placed_by_value(self._spec):
+            return column(self._spec.key[0]).cast("bigint")
+        by_name = {found.name: found for found in self._spec.columns}
+        return sf.expr(spark_row_hash([by_name[name] for name in self._spec.key] or self._spec.columns))
+
+    def _within(self, rows: DataFrame, within: KeyParts) -> DataFrame:
+        ranges = within.ranges
+        if placed_by_value(self._spec) and ranges:
+            # By these ends files are left out.
+            own_value = column(self._spec.key[0])
+            rows = rows.where((own_value >= ranges[0][0]) & (own_value <= ranges[-1][1]))
+        if within.numbers is None:
+            return rows
+        return rows.where(sf.shiftright(self._place, within.shift).isin(sorted(within.numbers)))

@@ -1,0 +1,95 @@
+"""Take a table of the lake, and its quarantine, back to an earlier version: one commit each, with a sequence that Delta accepts once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
+from incremental_assets.adapters.delta.confirmed import confirmed
+from incremental_assets.adapters.delta.direct.restore import restore, too_old
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.delta.storage import commit_lock
+from incremental_assets.core.errors import Overtaken, TargetChanged
+from incremental_assets.core.model.paths import quarantine_path, table_path
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import CommitIds, RollBack
+from incremental_assets.core.planning.report import RowCounts
+from incremental_assets.core.planning.target import Commit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Session = Callable[[], "SparkSession"]
+
+
+def roll_back(session: Session, lake: str, spec: TableSpec, back: RollBack, state: State) -> Commit:
+    """See `core.ports.LakeWriter`."""
+    path, names = table_path(lake, spec.id), back.commit_ids
+    with explained(spec.id, lake), commit_lock(lake, spec.id):
+        log = open_log(path)
+        if log is None or log.app_id != names.app_id:
+            raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was to be rolled back")
+        _take_back(session, spec, path, back.version, CommitMetadata.of_rollback(back, state, log.version))
+        after, done = confirmed(spec, path, log.version, names.batch_id)
+    return Commit(after.table_id, done.version, RowCounts(), state, rolled_back_to=back.seq)
+
+
+def roll_back_quarantine(session: Session, lake: str, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
+    """See `core.ports.LakeWriter`."""
+    path = quarantine_path(lake, spec.id)
+    names = replace(commit_ids, app_id=f"{commit_ids.app_id}{QUARANTINE_SUFFIX}")
+    with explained(spec.id, lake), commit_lock(lake, spec.id):
+        log = open_log(path)
+        version = _quarantine_version(log, names.app_id, to_seq) if log else None
+        if log is None or version is None:
+            return
+        back = RollBack(names, "", version, to_seq)
+        _take_back(session, spec, path, version, CommitMetadata.of_rollback(back, None, log.version))
+        confirmed(spec, path, log.version, names.batch_id)
+
+
+def _take_back(session: Session, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
+    """The version's rows and columns again. What we may not commit ourselves, Spark writes: all of the rows. Raises Refused, Overtaken."""
+    try:
+        restore(spec, path, version, note)
+    except NotDirect:
+        _written_again(session(), spec, path, version, note)
+
+
+def _written_again(session: SparkSession, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
+    from incremental_assets.adapters.delta.commit import Write, write
+
+    try:
+        rows = session.read.format("delta").option("versionAsOf", str(version)).load(path)
+        write(rows, Write(path, note, overwrites=True, evolves=True))
+    except Overtaken:
+        raise
+    except Exception as error:
+        # Of what Spark says only this is known: that it could not read the version.
+        raise too_old(spec, version, f"its files or its log are no longer whole ({type(error).__name__})") from error
+
+
+def _quarantine_version(log: TableLog, app_id: str, to_seq: int) -> int | None:
+    """The version of a quarantine after a sequence; None where it has not changed since, or holds rows of another table of the name.
+
+    Version 0 is the table without a row.
+    """
+    if log.app_id != app_id:
+        return None
+    ours = [
+        commit
+        for commit in log.ours()
+        if commit.note is not None and commit.note.kind in (Kind.QUARANTINE, Kind.ROLLBACK)
+    ]
+    later = [commit for commit in ours if commit.note is not None and commit.note.seq > to_seq]
+    if not later:
+        return None
+    newest = later[0]
+    if newest.note is not None and newest.note.rolled_back_to == to_seq and newest.version == log.version:
+        return None
+    return max((commit.version for commit in ours if commit not in later), default=0)

@@ -1,0 +1,97 @@
+"""`repair`: read the drifted ranges again, and nothing else, through Dagster; then check them again."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli import reports
+from incremental_assets.cli.answer import FAILED, Answer, Note, worst
+from incremental_assets.cli.opening import configured, opened
+from incremental_assets.cli.progress import Board, board
+from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.core.checks.repair import told
+from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verdict import Verdict
+from incremental_assets.core.observers import Observer
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
+
+class Verdicts(Observer):
+    """The last verdict of every table."""
+
+    def __init__(self) -> None:
+        self.last: dict[TableId, Verdict] = {}
+
+    def on_verdict(self, verdict: Verdict) -> None:
+        """One assignment, which is safe from any thread."""
+        self.last[verdict.table] = verdict
+
+
+def run(config: Path | None, patterns: Sequence[str]) -> Answer:
+    """The verb."""
+    if not patterns:
+        raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
+    begun, run_id, seen = time.monotonic(), str(uuid.uuid4()), Verdicts()
+    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
+        found = survey(runtime, patterns)
+        with runtime.observer.joined_by(seen):
+            done = _repaired(runtime, found, run_id, watch)
+    done += [reports.report_of(trouble, run_id, Mode.REPAIR) for trouble in found.troubles]
+    return with_problems(_answer(run_id, done, seen.last, time.monotonic() - begun), found)
+
+
+def _repaired(runtime: Runtime, found: Survey, run_id: str, watch: Board) -> list[SyncReport]:
+    """A report per table, source by source; what no check has found needs neither Dagster nor Spark."""
+    done: list[SyncReport] = []
+    drifted = {table for table, known in runtime.checkpoints.verified().items() if known.drift}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        watch.begin(spec.id for spec in specs)
+        idle = [spec for spec in specs if spec.id not in drifted]
+        done += [
+            replace(SyncReport.of(spec, Request(run_id, Mode.REPAIR), Status.IDLE), reason="no check has found drift")
+            for spec in idle
+        ]
+        moving = [spec for spec in specs if spec.id in drifted]
+        if moving:
+            runtime.begin_session()
+            # Dagster costs a second to import: only once there is something to be mended.
+            from incremental_assets.cli.dagster_runs import DagsterRuns
+
+            done += DagsterRuns(runtime, source.name).repair(moving, Request(run_id, Mode.REPAIR))
+    return done
+
+
+def _answer(run_id: str, done: Sequence[SyncReport], seen: dict[TableId, Verdict], seconds: float) -> Answer:
+    landed = [report.rows for report in done if report.status is Status.LANDED]
+    total = RowCounts(
+        read=sum(rows.read for rows in landed),
+        inserted=sum(rows.inserted for rows in landed),
+        updated=sum(rows.updated for rows in landed),
+        deleted=sum(rows.deleted for rows in landed),
+    )
+    whole = reports.answer(run_id, done, told(total) if landed else "nothing to mend", seconds)
+    checked = [verdict for verdict in seen.values() if verdict.table in {report.table for report in done}]
+    notes = [
+        Note(f"{verdict.table}: checked again: {verdict.detail}", "good" if verdict.passed else "bad")
+        for verdict in checked
+    ]
+    entries = [_entry(entry, report, seen) for entry, report in zip(whole.document["tables"], done, strict=True)]
+    failed = [FAILED for verdict in checked if not verdict.passed]
+    return Answer({**whole.document, "tables": entries}, (*whole.shown, *notes), worst([whole.exit_code, *failed]))
+
+
+def _entry(entry: dict[str, object], report: SyncReport, seen: dict[TableId, Verdict]) -> dict[str, object]:
+    """As of a sync, and the drift that is left."""
+    verdict = seen.get(report.table)
+    return {**entry, "drift": verdict and verdict.measured}

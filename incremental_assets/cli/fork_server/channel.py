@@ -1,0 +1,111 @@
+"""What client and server have in common: the socket, who may use it, and when one may work for the other. Light: every command imports it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+NAME = "fork_server.sock"
+_READ_AT_IMPORT = ("PYTHON", "LC_", "LANG", "LD_", "DAGSTER_", "SPARK_", "GRPC_", "ARROW_", "OMP_", "OPENBLAS_", "TZ")
+"""How names begin of variables that Python or a library reads once: a process that has read others answers for others."""
+_OF_THE_FOLDER = "DAGSTER_HOME"
+"""Read at import by nobody, and the same for whoever finds this server."""
+_LENGTH = struct.Struct("!I")
+_CREDENTIALS = struct.Struct("3i")
+_PACKAGES = tuple(Path(__file__).resolve().parents[3] / name for name in ("incremental_assets", "resources"))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One command, as its caller would have run it."""
+
+    fingerprint: str
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    folder: str
+    path: Sequence[str]
+    """Python's `sys.path`."""
+    umask: int
+
+
+def send(connection: socket.socket, request: Request, streams: Sequence[int]) -> None:
+    """The request, and the streams with its first bytes."""
+    body = json.dumps(asdict(request)).encode()
+    socket.send_fds(connection, [_LENGTH.pack(len(body))], streams)
+    connection.sendall(body)
+
+
+def receive(connection: socket.socket) -> tuple[Request, list[int]]:
+    """The inverse of `send`. Raises OSError, ValueError, TypeError or struct.error for what is none; no stream stays open then."""
+    head, streams, _, _ = socket.recv_fds(connection, _LENGTH.size, 3)
+    try:
+        # Only the client above writes there; any other has no three streams, or no length.
+        first, second, third = streams
+        (length,) = _LENGTH.unpack_from(head)
+        return Request(**json.loads(_exactly(connection, length))), [first, second, third]
+    except BaseException:
+        for stream in streams:
+            os.close(stream)
+        raise
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    body = b""
+    while len(body) < size:
+        more = connection.recv(size - len(body))
+        if not more:
+            raise ValueError("cut short")
+        body += more
+    return body
+
+
+def peer(connection: socket.socket) -> tuple[int, int]:
+    """Process and user at the other end, as the operating system knows them."""
+    pid, user, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return pid, user
+
+
+def address(folder: int) -> str:
+    """The socket of an open folder: its own path may be longer than the 107 bytes that a socket's may have."""
+    return f"/proc/self/fd/{folder}/{NAME}"
+
+
+def private(folder: Path) -> int:
+    """The folder, opened. Raises OSError if it is missing, not a folder, or not this user's alone."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    found = os.fstat(opened)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        os.close(opened)
+        raise PermissionError(f"{folder} is not private")
+    return opened
+
+
+def fingerprint() -> str:
+    """Of the program and of all that a process cannot change once it runs: equal, one process does what the other would do."""
+    spaces = [str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("pid", "mnt", "net", "user")]
+    read = sorted(
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith(_READ_AT_IMPORT) and name != _OF_THE_FOLDER
+    )
+    libraries = [Path(each).stat().st_mtime_ns for each in sys.path if each.endswith("site-packages")]
+    return json.dumps([sys.prefix, sys.version, str(_PACKAGES[0]), _newest(), libraries, spaces, read])
+
+
+def _newest() -> int:
+    """When the program was last changed, in nanoseconds."""
+    newest, folders = 0, [str(each) for each in _PACKAGES]
+    while folders:
+        with os.scandir(folders.pop()) as found:
+            for each in found:
+                if each.is_dir(follow_symlinks=False):
+                    folders.append(each.path)
+                elif each.name.endswith((".py", ".yaml")):
+                    newest = max(newest, each.stat().st_mtime_ns)
+    return newest

@@ -1,0 +1,117 @@
+"""The console script's side: hand the command over, pass signals on, and end as it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from incremental_assets.cli.fork_server.channel import Request, address, fingerprint, peer, private, send
+
+_ALONE = frozenset({"engine", "dev", "demo"})
+"""Commands that start servers or are about the engine itself: nothing of theirs is ready."""
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+ACCEPTED, REFUSED, ENDED = "forked", "stale", "ended"
+
+
+def run(arguments: Sequence[str], folder: Path) -> int | None:
+    """The exit status of the command; None if no server in the folder can run it, and nothing has begun."""
+    if not arguments or arguments[0] in _ALONE or arguments[0].startswith("-"):
+        return None
+    connection = connect(folder)
+    if connection is None:
+        return None
+    with connection:
+        return _handed_over(connection, arguments)
+
+
+def connect(folder: Path) -> socket.socket | None:
+    """To the server of this user, if there is one."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        opened = private(folder)
+    except OSError:
+        return None
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(address(opened))
+        # What follows holds passwords.
+        if peer(connection)[1] == os.geteuid():
+            return connection
+    except OSError:
+        pass
+    finally:
+        os.close(opened)
+    connection.close()
+    return None
+
+
+def _handed_over(connection: socket.socket, arguments: Sequence[str]) -> int | None:
+    umask = os.umask(0o077)
+    os.umask(umask)
+    try:
+        request = Request(fingerprint(), arguments, dict(os.environ), os.getcwd(), sys.path, umask)  # noqa: PTH109
+        with _streams() as streams:
+            send(connection, request, streams)
+        answers = connection.makefile(encoding="ascii")
+        verb, _, pid = answers.readline().partition(" ")
+    except (OSError, UnicodeEncodeError):  # it has ended since; or an environment that is no text
+        return None
+    if verb != ACCEPTED:
+        return None
+    with _passing_on(int(pid)):
+        verb, _, code = answers.readline().partition(" ")
+    if verb != ENDED:
+        sys.stderr.write(
+            "the engine's fork server was killed, and how this command ends is not known here: see `status`\n"
+        )
+        return 1
+    return int(code)
+
+
+@contextmanager
+def _streams() -> Iterator[list[int]]:
+    """Standard input, output and error; for one that is closed, nothing."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        yield [number if _is_open(number) else nothing for number in range(3)]
+    finally:
+        os.close(nothing)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _passing_on(pid: int) -> Iterator[None]:
+    """A signal to this process is for the command. Should this process be killed, the command hears that by itself."""
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    def pause(_number: int, _: FrameType | None) -> None:
+        pass_on(signal.SIGSTOP, None)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        pass_on(signal.SIGCONT, None)
+
+    handlers = {**dict.fromkeys(_PASSED_ON, pass_on), signal.SIGTSTP: pause}
+    # What the caller has told this process to ignore, as `nohup` does, stays ignored.
+    heard = {number: how for number, how in handlers.items() if signal.getsignal(number) != signal.SIG_IGN}
+    before = {number: signal.signal(number, how) for number, how in heard.items()}
+    try:
+        yield
+    finally:
+        for number, how in before.items():
+            signal.signal(number, how)

@@ -1,0 +1,77 @@
+"""`python -m incremental_assets.cli.preloaded FOLDER`: the process that `engine start` leaves behind, with all imported that a command needs.
+
+Nothing is called beforehand: a fork differs from a process of its own in time alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.cli.fork_server.server import become, serve
+from incremental_assets.cli.main import main
+from incremental_assets.core.config.dialects import BUILT_IN
+from incremental_assets.core.errors import IncrementalAssetsError
+
+MODULES = (
+    "incremental_assets.cli.commands.backfill",
+    "incremental_assets.cli.commands.check",
+    "incremental_assets.cli.commands.plan",
+    "incremental_assets.cli.commands.sync",
+    "incremental_assets.cli.dagster_runs",
+    "incremental_assets.cli.progress",
+    "incremental_assets.cli.render",
+    "incremental_assets.adapters.checkpoints.store",
+    "incremental_assets.adapters.databases.probe",
+    "incremental_assets.adapters.delta.land",
+    "incremental_assets.adapters.delta.lake",
+    "incremental_assets.adapters.delta.stage",
+    "incremental_assets.adapters.delta.writers.choice",
+    "incremental_assets.adapters.spark.connect_client",
+    "incremental_assets.adapters.spark.session_provider",
+    "incremental_assets.adapters.spark.tasks",
+    "incremental_assets.core.syncing.rewrite",
+    "resources.event_log",
+    "resources.runtime",
+    "resources.spark",
+    "dagster._core.execution.execute_in_process",
+    "dagster._core.instance.factory",
+    "dagster._core.instance.runs.run_domain",
+    "dagster._core.storage.event_log.sqlite",
+    "dagster._core.storage.legacy_storage",
+    "dagster._core.storage.local_compute_log_manager",
+    "dagster._core.storage.root",
+    "encodings.idna",
+    "grpc._channel",
+    "pyspark.sql.connect.session",
+    "rich.table",
+    "sqlalchemy.dialects.sqlite",
+    "upath",
+    "watchdog.observers.polling",
+)
+"""A name that a later release of a library has no more is left out: the command then imports what it needs itself."""
+
+
+def preload() -> None:
+    """Import them; the collector then leaves alone what all forks share, so that it stays shared."""
+    for module in MODULES:
+        with suppress(ImportError):
+            importlib.import_module(module)
+    for name in BUILT_IN:
+        # One whose driver is not installed says so to the command that needs it.
+        with suppress(IncrementalAssetsError, ImportError):
+            dialect_of(name)
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    preload()
+    # A fork comes back from here as well, and runs its command outside of everything that the server is in the middle of.
+    accepted = serve(Path(sys.argv[1]))
+    if accepted is not None:
+        main(become(accepted))

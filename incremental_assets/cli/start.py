@@ -1,0 +1,18 @@
+"""The console script: by the engine's fork server where there is one that fits, else in this process."""
+
+from __future__ import annotations
+
+import sys
+
+
+def start() -> None:
+    """Run the command of the command line, and end as it ends."""
+    from incremental_assets.cli.fork_server.client import run
+    from resources.home import engine_folder
+
+    code = run(sys.argv[1:], engine_folder())
+    if code is not None:
+        sys.exit(code)
+    from incremental_assets.cli.main import main
+
+    main()

@@ -1,0 +1,74 @@
+"""Which rows differ between a copy and its source: counted and hashed by parts of the key's line, read as hashes only where few are left. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from incremental_assets.core.model.key_parts import (
+    FEW,
+    MOST_PARTS,
+    KeyParts,
+    KeySpread,
+    KeySum,
+    coarse,
+    everywhere,
+    finer,
+    unlike,
+)
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.ports import PlacedRows
+
+MOST_PLACES = 20_000
+"""Rows that are asked for by their keys; of more of them the windows are read whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """`missing`: rows of the source that the copy lacks or holds differently. `extra`: rows that only the copy has."""
+
+    missing: int
+    extra: int
+    places: KeyParts
+    """Where their keys lie on the line."""
+
+
+def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differing | None:
+    """None where more rows differ than are worth naming. The copy's version was chosen before the source's snapshot."""
+    spread = _hull(copy.spread(), source.spread())
+    parts, rows, shift = everywhere(spread), spread.rows, coarse(spread)
+    while rows > FEW:
+        here, there = copy.sums(parts, shift), source.sums(parts, shift)
+        parts = unlike(parts, shift, here, there)
+        numbers = parts.numbers or frozenset()
+        if len(numbers) > MOST_PARTS:
+            return None
+        rows = _rows_in(numbers, here, there)
+        if shift == 0:
+            break
+        shift = finer(shift)
+    held, shown = Counter(copy.hashes(parts)), Counter(source.hashes(parts))
+    missing, extra = shown - held, held - shown
+    sought = _sought(spec, missing, extra)
+    if len(sought) > MOST_PLACES:
+        return None
+    places = KeyParts(spread.lowest, spread.highest, 0, frozenset(sought))
+    return Differing(missing.total(), extra.total(), places)
+
+
+def _sought(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:
+    """The places of what is to be read: what only a copy of versions has is an older version, or a row that is gone."""
+    return {place for place, _ in (missing if spec.traits.keeps_versions else missing + extra)}
+
+
+def _hull(one: KeySpread, other: KeySpread) -> KeySpread:
+    """Of both sides; the ends of one that holds nothing say nothing."""
+    if not (one.rows and other.rows):
+        return one if one.rows else other
+    return KeySpread(max(one.rows, other.rows), min(one.lowest, other.lowest), max(one.highest, other.highest))
+
+
+def _rows_in(parts: frozenset[int], *sides: Mapping[int, KeySum]) -> int:
+    """How many the side holds there that holds more."""
+    return max(sum(side[part].rows for part in parts if part in side) for side in sides)

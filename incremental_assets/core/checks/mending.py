@@ -1,0 +1,48 @@
+"""Drift that a check mends by itself, where the configuration says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from incremental_assets.core.checks.reconcile import Drift
+from incremental_assets.core.checks.repair import Repaired, repair_table, told
+from incremental_assets.core.checks.verdict import reconciliation
+from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.verdict import Verdict
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.words import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """Under which run drift is mended, and who hears of each repair, in any thread."""
+
+    run_id: str
+    announce: Callable[[TableSpec, Repaired], None]
+
+
+def mended(spec: TableSpec, terms: TableConfig, drift: Drift, mending: Mending, ports: Ports) -> Verdict:
+    """The verdict after a repair; the one before it where there was none."""
+    found = reconciliation(spec, terms, drift)
+    # What a sync is known to mend is left to that.
+    if not 0 < drift.rows <= terms.mended_at_most or not spec.is_incremental or drift.is_expected:
+        return found
+    try:
+        done = repair_table(spec, terms.partitions, mending.run_id, ports)
+    except IncrementalAssetsError as error:
+        return replace(found, detail=f"{found.detail}; it could not be mended: {error}")
+    mending.announce(spec, done)
+    if done.left is None:
+        return found
+    after = reconciliation(spec, terms, done.left)
+    return replace(
+        found,
+        passed=after.passed,
+        measured=after.measured,
+        drifted=after.drifted,
+        samples=after.samples,
+        detail=f"{counted(drift.rows, 'row')} had drifted ({found.detail}); {told(done.report.rows)}; checked again: {after.detail}",
+    )

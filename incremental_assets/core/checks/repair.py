@@ -1,0 +1,110 @@
+"""Mend the drift that a check has found: compare its windows by key, read what differs again in one sync, and check these windows again."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from incremental_assets.core.checks.differing import Differing, differing
+from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
+from incremental_assets.core.checks.remember import remember_windows
+from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
+from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.partition import Grid
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.planning.plan import Mode, Request
+from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.retry_once import retry_once
+from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.core.words import counted
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What a repair did, and the drift of its windows after it; None where nothing was known to be mended."""
+
+    report: SyncReport
+    left: Drift | None = None
+    windows: tuple[Window, ...] = ()
+    """Those that were compared."""
+
+
+def repair_table(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:
+    """Mend what the last checks of a table have found. Raises SelectionError, and the errors of a sync."""
+    if not spec.is_incremental:
+        raise SelectionError(
+            f"{spec.id}: this table is read whole and has no windows to repair; read it again with {full_refresh(spec)}"
+        )
+    known = ports.checkpoints.verified().get(spec.id)
+    if known is None:
+        return _nothing(spec, run_id, f"it was never checked: run `incremental-assets check --select {_named(spec)}`")
+    windows = _settled(spec, [piece.window for piece in known.drifted], ports) if known.drifted else ()
+    if not windows:
+        return _nothing(spec, run_id, "no check has found drift that is still there")
+    found = _differing(spec, windows, ports)
+    report = _mended(spec, run_id, windows, found, ports)
+    left = reconcile(spec, grid, ports, windows)
+    remember_windows(spec, left, ports.checkpoints)
+    return Repaired(report, left, windows)
+
+
+def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:
+    """`repair_table`, always with a report: an unexpected error is one sentence there, and its traceback is in the log."""
+    begun = time.monotonic()
+    try:
+        done = retry_once(lambda: repair_table(spec, grid, run_id, ports), spec.id, ports.observer)
+    except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
+        if not isinstance(error, IncrementalAssetsError):
+            _log.exception("%s: the repair failed with an unexpected error", spec.id)
+        failed = SyncReport.failed(spec, Request(run_id, Mode.REPAIR), error, time.monotonic() - begun)
+        done = Repaired(failed)
+    ports.observer.on_report(done.report)
+    return done
+
+
+def told(rows: RowCounts) -> str:
+    """What was changed, in words."""
+    return f"{counted(rows.updated, 'row')} mended, {rows.inserted:,} added, {rows.deleted:,} deleted"
+
+
+def _settled(spec: TableSpec, drifted: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
+    """As far as they have settled; none where they are of another cursor than the table's."""
+    state = ports.checkpoints.position(spec.id).state
+    ends = [end for window in drifted for end in (window.lower, window.upper) if end is not None]
+    if state is None or spec.cursor is None or any(end.type is not spec.cursor.type for end in ends):
+        return ()
+    return merge(settled_windows(spec, None, state, drifted))
+
+
+def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Differing | None:
+    """None where the rows are too many to be named, or the source cannot tell them by their keys."""
+    copy = ports.by_key.placed_rows(spec, windows)
+    with ports.probe.placed_rows(spec, windows) as source:
+        return None if source is None else differing(spec, copy, source)
+
+
+def _mended(
+    spec: TableSpec, run_id: str, windows: Sequence[Window], found: Differing | None, ports: Ports
+) -> SyncReport:
+    """One sync of the rows that differ, or of all rows of the windows where these are not named."""
+    if found is not None and not found.places.numbers and not (found.extra and spec.deletes.compares):
+        return _nothing(spec, run_id, "nothing differs any more").report
+    whole = Window(windows[0].lower, windows[-1].upper)
+    request = Request(run_id, Mode.REPAIR, whole, places=found.places if found else None)
+    return sync_table(spec, request, ports)
+
+
+def _nothing(spec: TableSpec, run_id: str, reason: str) -> Repaired:
+    request = Request(run_id, Mode.REPAIR)
+    return Repaired(replace(SyncReport.of(spec, request, Status.IDLE), reason=reason))
+
+
+def _named(spec: TableSpec) -> str:
+    return shlex.quote(str(spec.id))

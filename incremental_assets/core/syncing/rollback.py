@@ -1,0 +1,105 @@
+"""Take a copy back to what an earlier run left: rows, columns, quarantine, watermark and coverage, in one audited step under its lease.
+
+The table's commit decides: a process that dies before it has changed nothing, and of one that dies after it the next run restores the
+quarantine and records the rest.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from incremental_assets.core.errors import Refused, SelectionError, TargetChanged
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.cures import full_refresh, reset
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.target import Target
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.recovery import recover
+
+
+def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncReport:
+    """The next sync reads from there. Raises Busy, SelectionError for a run that left nothing to go back to, and Refused."""
+    this_process.refuse(spec.id)
+    request = Request(run_id, Mode.ROLLBACK)
+    with ports.checkpoints.lease(spec.id, run_id) as lease:
+        position = recover(spec, request, lease, ports)
+        now, target = position.state, ports.reader.inspect(spec, position.target[1] if position.target else None)
+        if now is None or target is None:
+            raise SelectionError(f"{spec.id}: nothing has landed yet, so there is nothing to roll back")
+        past, version = _past(spec, to_run, target, ports.checkpoints.position_after(spec.id, to_run))
+        seq = 1 + max(position.last_seq, target.seq)
+        state = rolled_back(past, now, seq, uuid.uuid4().hex)
+        back = RollBack(CommitIds(target.app_id, seq, state.batch_id), run_id, version, past.seq)
+        # What was known of the copy's equality does not hold of the rows that come back.
+        ports.checkpoints.remember_verified(spec.id, Verified(None))
+        event = Event(spec.id, EventKind.INTENT, run_id, seq, state.batch_id, target.app_id)
+        lease.record(event)
+        # From here on its commit may be on its way.
+        lease.record(replace(event, kind=EventKind.STAGED))
+        commit = ports.writer.roll_back(spec, back, state)
+        ports.writer.roll_back_quarantine(spec, back.commit_ids, back.seq)
+        report = replace(
+            SyncReport.of(spec, request, Status.LANDED),
+            previous_watermark=now.position.watermark,
+            new_watermark=state.position.watermark,
+            seq=seq,
+            target_version=commit.version,
+            reason=f"rolled back to run {to_run}",
+        )
+        landed = replace(event, kind=EventKind.LANDED, state=state, report=report, detail=report.reason)
+        lease.record(replace(landed, target=(commit.table_id, commit.version)))
+    return report
+
+
+def rolled_back(past: State, now: State, seq: int, batch_id: str) -> State:
+    """The state of then, under a new sequence. What has been learnt of the source since stays: which one it is, and what its clock did."""
+    return replace(
+        past,
+        app_id=now.app_id,
+        seq=seq,
+        batch_id=batch_id,
+        identity=now.identity,
+        reading=now.reading,
+        put_back=now.put_back,
+        # Whatever lies above the watermark is read again.
+        fingerprint=None,
+        last_read=None,
+    )
+
+
+def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | None) -> tuple[State, int]:
+    """The state that the run left, and the version of the copy. Raises SelectionError, Refused, TargetChanged."""
+    if not spec.is_incremental:
+        raise SelectionError(
+            f"{spec.id}: this table is read whole, and its next refresh would bring the rows of the source again, so it is not rolled back"
+        )
+    if position is None:
+        raise SelectionError(
+            f"{spec.id}: no sync of this table by a run {to_run!r} has landed; the column `run_id` of `incremental_watermarks` in the "
+            "checkpoint database lists those that have"
+        )
+    if position.state is None or position.target is None:
+        raise SelectionError(
+            f"{spec.id}: the copy had been reset when run {to_run!r} ended, so that its version is not known; choose another run"
+        )
+    table_id, version = position.target
+    if table_id != target.table_id:
+        raise TargetChanged(
+            f"{spec.id}: the copy has been made anew since run {to_run!r}, so its rows of then are not there; read it again with {full_refresh(spec)}"
+        )
+    if version > target.version:
+        raise TargetChanged(
+            f"{spec.id}: the copy is at version {target.version}, before the {version} of run {to_run!r}; start over with {reset(spec)}"
+        )
+    if position.state.terms != spec.terms:
+        raise Refused(
+            f"{spec.id}: when run {to_run!r} ended, the table was synced by another cursor, key or strategy, with which the next sync could "
+            "not go on; configure those of then, and roll back with them"
+        )
+    return position.state, version

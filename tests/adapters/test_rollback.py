@@ -1,0 +1,144 @@
+"""A rollback on Delta: rows, columns, deletion vectors and quarantine of an earlier version, in a commit of our own or of Spark's."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.core.errors import CommitMissing, Refused
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.plan import CommitIds, RollBack
+from incremental_assets.core.planning.report import RowCounts
+from incremental_assets.core.planning.target import Commit
+from tests.adapters.batches import Desk, Row, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = "id bigint, note string, at bigint"
+ORDERS, EVENTS = table(COLUMNS), table(COLUMNS, Strategy.APPEND)
+FIRST: list[Row] = [(1, "a", 10), (2, "b", 20), (3, "c", 30)]
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def desk(tmp_path: Path, spark: SparkSession) -> Desk:
+    return Desk(tmp_path / "lake", spark)
+
+
+def back(desk: Desk, spec: TableSpec, to: Commit, seq: int | None = None) -> Commit:
+    """To the version that a commit left, as the next sequence."""
+    assert to.state is not None
+    number = next(desk.sequences) if seq is None else seq
+    names = CommitIds(to.state.app_id, number, f"back{number}")
+    state = replace(to.state, seq=number, batch_id=names.batch_id)
+    done = desk.lake.roll_back(spec, RollBack(names, "the-rollback", to.version, to.state.seq), state)
+    desk.lake.roll_back_quarantine(spec, names, to.state.seq)
+    desk.previous = state
+    return done
+
+
+@pytest.mark.parametrize("by", ["us", "Spark"])
+def test_rows_come_back_as_they_were_and_what_lands_after_it_goes_on_from_there(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    first = desk.land(ORDERS, FIRST)
+    second = desk.land(ORDERS, [(2, "B", 40), (4, "d", 41)])
+    desk.land(ORDERS, [(1, "A", 50), (2, "BB", 51)])
+    after_second = [(1, "a", 10), (2, "B", 40), (3, "c", 30), (4, "d", 41)]
+    if by == "Spark":
+        monkeypatch.setattr(eligible, "refused_by_table", lambda _: "it is to be Spark's")
+    done = back(desk, ORDERS, second)
+    assert desk.rows(ORDERS) == after_second
+    assert desk.lake.find(ORDERS, done.state.batch_id if done.state else "") == done
+    assert done.rolled_back_to == 2
+    target = desk.lake.inspect(ORDERS, None)
+    assert target is not None
+    assert (target.seq, target.state, target.foreign) == (4, done.state, "")
+    again = desk.land(ORDERS, [(1, "A", 50), (2, "BB", 51)])
+    assert again.rows == RowCounts(read=2, updated=2)
+    back(desk, ORDERS, first)
+    assert desk.rows(ORDERS) == FIRST
+
+
+def test_an_own_commit_writes_nothing_but_the_log(desk: Desk) -> None:
+    desk.land(ORDERS, FIRST)
+    second = desk.land(ORDERS, [(2, "B", 40)])
+    desk.land(ORDERS, [(2, "BB", 41), (3, "C", 42)])
+    folder = Path(desk.path(ORDERS))
+    before = {*folder.iterdir()}
+    back(desk, ORDERS, second)
+    assert {*folder.iterdir()} == before
+    operation = desk.spark.sql(f"DESCRIBE HISTORY delta.`{folder}` LIMIT 1").first()
+    assert operation is not None
+    assert operation["operation"] == "RESTORE"
+
+
+def test_columns_that_came_since_go_and_may_come_again(desk: Desk) -> None:
+    first = desk.land(ORDERS, FIRST)
+    wider = table("id bigint, note string, at bigint, more string")
+    desk.land(wider, [(4, "d", 40, "new")])
+    back(desk, ORDERS, first)
+    assert desk.rows(ORDERS) == FIRST
+    assert [name for name, _ in desk.lake.columns(ORDERS)] == ["id", "note", "at"]
+    desk.land(wider, [(4, "d", 40, "new")])
+    assert len(desk.rows(wider)) == 4
+
+
+def test_a_version_below_a_checkpoint_of_the_log_is_found(desk: Desk) -> None:
+    commits = [desk.land(EVENTS, [(number, "x", number)]) for number in range(1, 16)]
+    back(desk, EVENTS, commits[2])
+    assert [row[0] for row in desk.rows(EVENTS)] == [1, 2, 3]
+
+
+def test_a_quarantine_is_taken_back_as_well_and_once(desk: Desk) -> None:
+    desk.land(ORDERS, [*FIRST, (8, "bad", 31)], bad=["bad"])
+    second = desk.land(ORDERS, [(4, "d", 40)])
+    desk.land(ORDERS, [(5, "worse", 50), (6, "f", 51)], bad=["worse"])
+    assert sorted(row["note"] for row in desk.quarantined(ORDERS)) == ["bad", "worse"]
+    done = back(desk, ORDERS, second)
+    assert [row["note"] for row in desk.quarantined(ORDERS)] == ["bad"]
+    names = CommitIds(done.state.app_id, done.state.seq, "again") if done.state else CommitIds("", 0, "")
+    quarantine = desk.folder / "_quarantine"
+    commits = sorted(path.name for path in quarantine.rglob("_delta_log/*.json"))
+    desk.lake.roll_back_quarantine(ORDERS, names, 2)
+    assert sorted(path.name for path in quarantine.rglob("_delta_log/*.json")) == commits
+    desk.land(ORDERS, [(5, "worse", 50)], bad=["worse"])
+    assert sorted(row["note"] for row in desk.quarantined(ORDERS)) == ["bad", "worse"]
+
+
+@pytest.mark.parametrize("by", ["us", "Spark"])
+def test_a_version_whose_files_were_vacuumed_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    first = desk.land(ORDERS, FIRST)
+    desk.land(ORDERS, [(number, "z", 40 + number) for number in range(1, 5)])
+    for file in Path(desk.path(ORDERS)).glob("*.parquet"):
+        live = desk.read(ORDERS).inputFiles()
+        if not any(name.endswith(file.name) for name in live):
+            file.unlink()
+    if by == "Spark":
+        monkeypatch.setattr(eligible, "refused_by_table", lambda _: "it is to be Spark's")
+    rows = desk.rows(ORDERS)
+    with pytest.raises(Refused, match=f"version {first.version} of the copy can no longer be restored"):
+        back(desk, ORDERS, first)
+    assert desk.rows(ORDERS) == rows
+
+
+@pytest.mark.parametrize("by", ["us", "Spark"])
+def test_a_sequence_that_a_later_one_has_overtaken_takes_nothing_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    desk.sequences = itertools.count(10)
+    first = desk.land(ORDERS, FIRST)
+    desk.land(ORDERS, [(2, "B", 40)])
+    rows = desk.rows(ORDERS)
+    if by == "Spark":
+        monkeypatch.setattr(eligible, "refused_by_table", lambda _: "it is to be Spark's")
+    with pytest.raises(CommitMissing):
+        back(desk, ORDERS, first, seq=5)
+    assert desk.rows(ORDERS) == rows

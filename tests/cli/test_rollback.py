@@ -1,0 +1,55 @@
+"""`rollback`: asked first, then done; each refusal is one sentence with its exit status."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Call, Outside
+from tests.fakes.rows import ordered
+from tests.scenario import ORDERS, monday, order
+
+
+@pytest.fixture
+def twice(call: Call, outside: Outside) -> tuple[Outside, str]:
+    """Two syncs of Monday; the run of the first."""
+    monday(outside.world.database).abort()
+    outside.world.pass_time(10)
+    first = call("sync", "--select", "public.orders", "--json")
+    order(outside.world.database, "grace", outside.world.database.stamp())
+    outside.world.pass_time(3600)
+    assert call("sync").code == 0
+    return outside, first.document["run_id"]
+
+
+def test_without_consent_it_says_what_would_happen(call: Call, twice: tuple[Outside, str]) -> None:
+    outside, run_id = twice
+    rows = outside.world.rows(ORDERS)
+    said = call("rollback", "--select", "public.orders", "--to-run", run_id)
+    assert said.code == 3
+    assert "the copy would go from version 2 to its version 1, and the watermark from 2024-01-29T" in said.err
+    assert "nothing was changed; add --yes to confirm" in said.err
+    assert outside.world.rows(ORDERS) == rows
+
+
+def test_the_copy_goes_back_and_the_next_sync_comes_again(call: Call, twice: tuple[Outside, str]) -> None:
+    outside, run_id = twice
+    rows = ordered(outside.world.rows(ORDERS))
+    said = call("rollback", "--select", "public.orders", "--to-run", run_id, "--yes", "--json")
+    entry = said.tables["public.orders"]
+    assert (said.code, entry["mode"], entry["status"], entry["target_version"]) == (0, "rollback", "landed", 3)
+    assert entry["reason"] == f"rolled back to run {run_id}"
+    assert len(outside.world.rows(ORDERS)) == len(rows) - 1
+    assert call("sync", "--select", "public.orders").code == 0
+    assert ordered(outside.world.rows(ORDERS)) == rows
+
+
+def test_a_run_that_nobody_knows_is_named(call: Call, twice: tuple[Outside, str]) -> None:
+    said = call("rollback", "--select", "public.orders", "--to-run", "nobody", "--yes", "--json")
+    assert said.code == 1
+    assert "no sync of this table by a run 'nobody' has landed" in said.tables["public.orders"]["error"]
+
+
+def test_a_table_that_is_read_whole_is_refused(call: Call, twice: tuple[Outside, str]) -> None:
+    _, run_id = twice
+    said = call("rollback", "--select", "public.countries", "--to-run", run_id, "--yes", "--json")
+    assert "is not rolled back" in said.tables["public.countries"]["error"]
