@@ -16,8 +16,9 @@ from incremental_assets.core.model.partition import Grid, parts, window_of
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
-from incremental_assets.core.planning.report import Status, SyncReport, together
+from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import LakeAuditor, Ports
+from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.syncing.sync_many import RequestFor, as_they_land, listening
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
@@ -42,7 +43,9 @@ def read_again(
                     held = _held(spec, grid, keys, ports.auditor)
                     if keys is not asked[-1]:
                         _announce(context, spec, report, held)
-                    for key, rows in held.items():
+                    # It may be that only its history was selected.
+                    announces = asset_key(spec.id) in context.selected_asset_keys
+                    for key, rows in held.items() if announces else ():
                         context.add_asset_metadata(metadata.of_partition(rows), asset_key(spec.id), key)
                 if report.status is not Status.LANDED or keys is asked[-1]:
                     yield together(done[report.table])

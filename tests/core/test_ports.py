@@ -11,6 +11,7 @@ LAKE = (
     ports.LakeAuditor,
     ports.LakeKeys,
     ports.LakeQuarantine,
+    ports.LakeHistorian,
     ports.LakeCompactor,
 )
 

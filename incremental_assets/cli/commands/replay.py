@@ -17,8 +17,9 @@ from incremental_assets.core.errors import IncrementalAssetsError, SelectionErro
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.report import SyncReport, together
+from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.replay import replay_table
+from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.words import counted
 
 

@@ -16,6 +16,7 @@ from incremental_assets.core.checks.verdict import (
     contract,
     duplicates,
     freshness,
+    history,
     nothing_landed,
     reconciliation,
     schema,
@@ -23,6 +24,7 @@ from incremental_assets.core.checks.verdict import (
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -50,7 +52,7 @@ def everything(spec: TableSpec) -> None:
 
 
 def applicable(terms: TableConfig) -> tuple[Check, ...]:
-    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key, contract if there is one."""
+    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key, contract if there is one, those of its history if it keeps one."""
     checks = [Check.RECONCILIATION, Check.SCHEMA]
     if not traits_of(terms.strategy).keeps_versions:
         checks.insert(0, Check.DUPLICATES)
@@ -58,6 +60,8 @@ def applicable(terms: TableConfig) -> tuple[Check, ...]:
         checks.insert(0, Check.FRESHNESS)
     if terms.contract is not None:
         checks.append(Check.CONTRACT)
+    if terms.history is not History.NONE:
+        checks += [Check.CURRENT, Check.OVERLAP]
     return tuple(checks)
 
 
@@ -75,7 +79,14 @@ class Scope:
     mending: Mending | None = None
 
 
-_LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA, Check.CONTRACT
+_LONGEST_FIRST = (
+    Check.RECONCILIATION,
+    Check.CURRENT,
+    Check.OVERLAP,
+    Check.DUPLICATES,
+    Check.SCHEMA,
+    Check.CONTRACT,
+)
 """A long check that begins last runs alone at the end."""
 
 
@@ -137,6 +148,10 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope:
         mending = scope.mending
         verdict = mended(spec, terms, drift, mending, ports) if mending else reconciliation(spec, terms, drift)
         return verdict if windows is not None else _unless_changed(verdict, spec, ports)
+    if check.is_of_history:
+        of_now = check is Check.CURRENT
+        ask = ports.historian.differing_versions if of_now else ports.historian.overlapping_versions
+        return history(spec, terms, check, ask(spec))
     columns = ports.reader.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)

@@ -116,6 +116,7 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         reconciliation=chosen("reconciliation").severity,
         mended_at_most=chosen("reconciliation").mended_at_most,
         compact=chosen("maintenance").compact,
+        history=document.history,
         deletes=IGNORED if traits_of(strategy).overwrites else _deletes(chosen("deletes")),
         contract=contract_of(document, file, table.line),
         line=table.line,

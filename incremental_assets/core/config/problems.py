@@ -16,7 +16,7 @@ from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.yaml_source import Document, Path
 from incremental_assets.core.errors import Problem
 
-_NOT_YET = ("history", "columns")
+_NOT_YET = ("columns",)
 _OTHER_WORDS = {
     "safety_lag": "lookback",
     "incremental_safety_lag": "lookback",

@@ -16,6 +16,7 @@ from incremental_assets.core.errors import ConfigurationError, Problem, Selectio
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
@@ -120,6 +121,7 @@ class TableConfig:
     compact: Compact = Compact.AUTO
     deletes: Deletes = IGNORED
     contract: Contract | None = None
+    history: History = History.NONE
     line: int = 0
 
     def id(self, source: str) -> TableId:

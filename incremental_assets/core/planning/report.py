@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
 from incremental_assets.core.errors import Busy, Refused, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.history import HistoryRows
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
@@ -64,6 +64,8 @@ class SyncReport:
     seq: int | None = None
     rows: RowCounts = field(default_factory=RowCounts)
     target_version: int | None = None
+    history: HistoryRows | None = None
+    """What it did to the history beside the copy; None where there is none, or nothing to follow."""
     lag: float | None = None
     """Seconds from the new watermark to the source's clock at the bound; None for integers and for tables without a cursor."""
     clock: datetime | None = None
@@ -142,15 +144,3 @@ class SyncReport:
             phases=idle.phases,
             warnings=idle.warnings,
         )
-
-
-def together(reports: Sequence[SyncReport]) -> SyncReport:
-    """Several windows of one table as one report, which has failed if the last of them has."""
-    last, counts = reports[-1], [report.rows for report in reports]
-    first, final = reports[0].window, last.window
-    return replace(
-        last,
-        window=Window(first.lower, final.upper) if first and final else last.window,
-        rows=RowCounts(*(sum(values) for values in zip(*(astuple(rows) for rows in counts), strict=True))),
-        seconds=sum(report.seconds for report in reports),
-    )
