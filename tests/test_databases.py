@@ -22,6 +22,7 @@ WORDS = {
     "incremental_assets/core/config/document.py": "an example of the address of the checkpoints",
     "incremental_assets/core/config/validate.py": "an example in a message",
     "resources/event_log.py": "Dagster's own event log",
+    "incremental_assets/cli/preloaded.py": "Dagster's own event log, and the driver of its files",
     "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
 NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|mariadb|oracle", re.IGNORECASE)

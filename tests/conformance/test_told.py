@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dagster import AssetCheckKey, AssetKey, DagsterInstance
 
 from incremental_assets.defs.tick import Memory
@@ -90,7 +91,8 @@ def test_a_check_on_the_command_line(postgres: EmbeddedPostgres, database: str, 
 def _in_dagster(shop: Shop, check: str) -> tuple[bool, str]:
     """What its UI shows of the last verdict."""
     key = AssetCheckKey(AssetKey(["shop", "public", "orders"]), check)
-    with DagsterInstance.from_config(shop.environment["DAGSTER_HOME"]) as instance:
+    home = shop.environment["DAGSTER_HOME"]
+    with pytest.MonkeyPatch.context() as patch, DagsterInstance.from_config(_named(patch, home)) as instance:
         record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
         assert record.event is not None
         assert record.event.dagster_event is not None
@@ -180,3 +182,9 @@ def _asked(shop: Shop, cursor: str) -> list[str]:
     assert tick.returncode == 0, tick.stderr
     found: list[str] = json.loads(tick.stdout)
     return found
+
+
+def _named(patch: pytest.MonkeyPatch, home: str) -> str:
+    """The home, in the environment as well, where `dagster.yaml` looks for it."""
+    patch.setenv("DAGSTER_HOME", home)
+    return home

@@ -5,18 +5,24 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from incremental_assets.adapters.databases.dialect import ReadPart
+from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.staged import Staged, whole_keys
-from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, StageUnit
+from incremental_assets.adapters.delta.staging_task import Counting, StagedPart, StageUnit, digest, staged_schema
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.own_names import LATE, OPERATION
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.model.batch import KeyRange
+from incremental_assets.core.model.batch import KeyRange, Operation
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -51,6 +57,25 @@ def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: s
     for unit, file in zip(units, files, strict=True):
         Path(unit.file).rename(file)
     return _together(spec, counted)
+
+
+def write_gone(spec: TableSpec, staged: Staged, keys: pa.Table, path: str) -> Staged:
+    """Behind the rows of a batch, one for each key that is gone, of which nothing else is known."""
+    schema = staged_schema([column.spark_type for column in spec.columns])
+    known = {
+        f"c{place}": keys.column(column.name) for place, column in enumerate(spec.columns) if column.name in spec.key
+    }
+    known[LATE] = pa.chunked_array([pa.repeat(pa.scalar(value=False), keys.num_rows)])
+    known[OPERATION] = pa.chunked_array([pa.repeat(Operation.GONE.value, keys.num_rows)])
+    nothing = {field.name: pa.nulls(keys.num_rows, field.type) for field in schema}
+    file = Path(path) / f"part-gone-{uuid.uuid4().hex}.parquet"
+    pq.write_table(pa.table({**nothing, **known}).cast(schema), file, **encoding(schema))
+    return replace(
+        staged,
+        rows=staged.rows + keys.num_rows,
+        gone=keys.num_rows,
+        digest=_together_digest([staged.digest, digest(file)]),
+    )
 
 
 def counting_of(plan: SyncPlan) -> Counting:
@@ -92,13 +117,17 @@ def _together(spec: TableSpec, counted: Sequence[StagedPart]) -> Staged:
             ranges.append(KeyRange(name, min(low for low, _ in ends), max(high for _, high in ends)))
     return Staged(
         rows=sum(each.rows for each in counted),
-        digest=hashlib.blake2b("".join(sorted(each.digest for each in counted)).encode(), digest_size=16).hexdigest(),
+        digest=_together_digest([each.digest for each in counted]),
         lower=None if has_nulls or not lowest else _value(spec, min(lowest)),
         rejected=sum(each.rejected for each in counted),
         gone=0,
         future=sum(each.future for each in counted),
         keys=tuple(ranges),
     )
+
+
+def _together_digest(digests: Sequence[str]) -> str:
+    return hashlib.blake2b("".join(sorted(digests)).encode(), digest_size=16).hexdigest()
 
 
 def _value(spec: TableSpec, number: int | Decimal) -> CursorValue | None:

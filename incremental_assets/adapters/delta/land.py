@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from incremental_assets.adapters.delta import dedup, quarantine
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.direct import write as direct
-from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.target_table import opened, prepare, widen, without_lost
 from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
@@ -56,21 +55,17 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
             quarantine.keep(session, lake, plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, lost)
-    marked = dedup.marked(session, plan, staged, present).count() if marks(plan, batch, landed=landed) else 0
-    movable = _movable(delivery, present, changes, log) if landed and not marked else None
-    found = Found(landed, present.overlap, marked=marked, movable=movable)
+    movable = _movable(delivery, present, changes, log) if landed else None
+    found = Found(landed, present.overlap, movable=movable)
     landing = Landing(session, delivery, staged, log, present, changes, found)
-    may_leave = takes_away(plan, batch, landed=landed)
-    # A copy that marks what is gone has a column of ours that a task does not know.
-    done = (
-        None
-        if marks_deletes(there)
-        else direct.written(landing, Way.MERGE if may_leave else way(plan, batch, found), tasks)
-    )
+    may_leave, may_mark = takes_away(plan, batch, landed=landed), marks(plan, batch, landed=landed)
+    keyed = (may_leave or may_mark) and plan.spec.traits.one_row_per_key
+    done = direct.written(landing, Way.MERGE if keyed else way(plan, batch, found), tasks)
     if done is not None:
         return done
+    marked = dedup.marked(session, plan, staged, present).count() if may_mark else 0
     gone, unfit = _leaving(session, delivery, staged, path) if may_leave else (0, 0)
-    found = replace(found, leaving=gone, unfit=unfit)
+    found = replace(found, marked=marked, leaving=gone, unfit=unfit, movable=None if marked else movable)
     done = _WRITERS[way(plan, batch, found)](replace(landing, found=found))
     told = (f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened)
     return replace(done, warnings=(*done.warnings, *told))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.arrow_staging import can_stage, write_parts
+from incremental_assets.adapters.delta.arrow_staging import can_stage, write_gone, write_parts
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
@@ -66,9 +66,10 @@ class ParquetStage:
 
     def _staged(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None, path: str) -> Staged:
         has_gone = gone is not None and gone.rows > 0
-        if snapshot.parts is not None and is_local(self._lake) and can_stage(plan.spec) and not has_gone:
+        if snapshot.parts is not None and is_local(self._lake) and can_stage(plan.spec):
             with suppress(TasksUnavailable):
-                return write_parts(self._tasks, plan, snapshot.parts, path)
+                staged = write_parts(self._tasks, plan, snapshot.parts, path)
+                return write_gone(plan.spec, staged, gone.frame.toArrow(), path) if gone and has_gone else staged
             remove_folder(path, self._session)
         # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
         self._session()

@@ -70,17 +70,18 @@ class StagedPart:
 def apply(unit: StageUnit) -> StagedPart:
     """Write the part's rows to its file, and count them on the way."""
     counted = StagedPart(ends=(None,) * len(unit.counting.ends))
-    schema = _schema(unit.types)
+    schema = staged_schema(unit.types)
     with pq.ParquetWriter(unit.file, schema, **encoding(schema)) as writer:
         for rows in grouped(unit.part.batches()):
             staged = with_operation(_flag_null_keys(rows, unit.counting)).cast(schema)
             count_rows(counted, staged, unit.counting)
             writer.write_table(staged, row_group_size=max(1, staged.num_rows))
-    counted.digest = _digest(Path(unit.file))
+    counted.digest = digest(Path(unit.file))
     return counted
 
 
-def _schema(types: Sequence[str]) -> pa.Schema:
+def staged_schema(types: Sequence[str]) -> pa.Schema:
+    """Of the files of a batch."""
     columns = [(f"c{place}", required_type(kind)) for place, kind in enumerate(types)]
     return pa.schema(
         [
@@ -178,6 +179,7 @@ def _wider(ends: tuple[int, int] | None, column: pa.ChunkedArray) -> tuple[int, 
     return (low, high) if ends is None else (min(low, ends[0]), max(high, ends[1]))
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """Of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

@@ -30,7 +30,7 @@ from incremental_assets.adapters.delta.direct.unit import (
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.spark.arrow_types import arrow_type
-from incremental_assets.adapters.spark.own_names import AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
+from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import delta_type
 
 _STAGED_GROUP = 3
@@ -40,6 +40,7 @@ Row = tuple[Any, ...]
 How = Replacing | Adding | Overwriting
 
 OWN = (Stored(RUN_ID, "string"), Stored(SEQ, "bigint"), Stored(AT, "timestamp"))
+GONE = Stored(DELETED_AT, "timestamp")
 _PROTOCOL = {
     "minReaderVersion": 3,
     "minWriterVersion": 7,
@@ -50,12 +51,13 @@ _PROTOCOL = {
 
 @dataclass
 class Table:
-    """One table and the sequence of its batches. `ddl`: `id bigint, note string`."""
+    """One table and the sequence of its batches. `ddl`: `id bigint, note string`; `flags`: it can say of a row that it is gone."""
 
     folder: Path
     ddl: str
     properties: Mapping[str, str] = field(default_factory=dict)
     seq: int = 0
+    flags: bool = False
 
     def __post_init__(self) -> None:
         pairs = [part.rsplit(" ", 1) for part in self.ddl.split(", ")]
@@ -68,7 +70,7 @@ class Table:
         (self.path / "_delta_log").mkdir(parents=True)
         fields = [
             {"name": each.name, "type": delta_type(each.type), "nullable": True, "metadata": {}}
-            for each in (*self.columns, *OWN)
+            for each in (*self.columns, *OWN, *([GONE] if self.flags else []))
         ]
         metadata = {
             "id": "5e0f6f0e-0000-4000-8000-000000000001",
@@ -115,7 +117,8 @@ class Table:
     def unit(self, how: How, staged: Path, state: LogState, **more: Any) -> ApplyUnit:
         """What a task is given."""
         statistics = tuple(each.name for each in (*self.columns, *OWN))
-        marks = Marks(f"run-{self.seq}", self.seq, 1_700_000_000_000_000, OWN)
+        gone = GONE if self.flags else None
+        marks = Marks(f"run-{self.seq}", self.seq, 1_700_000_000_000_000, OWN, gone)
         files = tuple(state.files.values())
         return ApplyUnit(str(self.path), str(staged), self.columns, marks, how, files, statistics, **more)
 
@@ -155,6 +158,13 @@ class Table:
         listed = ", ".join('"' + each.name.replace('"', '""') + '"' for each in self.columns)
         found = QueryBuilder().register("t", DeltaTable(self.path)).execute(f"SELECT {listed} FROM t").read_all()
         return [tuple(row.values()) for row in pa.table(found).to_pylist()] if found.num_rows else []
+
+    def read_flagged(self) -> list[tuple[Row, bool]]:
+        """The same rows, and which of them are marked as gone."""
+        listed = ", ".join(f'"{each.name}"' for each in self.columns)
+        found = QueryBuilder().register("t", DeltaTable(self.path))
+        rows = pa.table(found.execute(f'SELECT {listed}, "{DELETED_AT}" IS NOT NULL AS gone FROM t').read_all())
+        return [(tuple(row.values())[:-1], row["gone"]) for row in rows.to_pylist()]
 
     def files(self) -> set[str]:
         """Names of what lies in the table's folder."""

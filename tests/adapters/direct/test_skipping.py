@@ -129,10 +129,13 @@ def test_of_rows_whose_cursor_has_changed_no_other_column_is_read(
     table.land(how, [("a", number, 1) for number in range(10)])
     read = _watched(monkeypatch)
     assert table.land(how, [("a", 3, 2), ("a", 4, 2)]).written == 2
-    assert read == [("id", 0), ("at", 0)]
+    assert read == [("id", 0)], "no row of the target has a cursor as late as theirs"
     read.clear()
     assert table.land(how, [("a", 5, 1), ("a", 6, 2)]).written == 1, "one of them is there as it is"
     assert read == [("id", 0), ("at", 0), ("note", 0)]
+    read.clear()
+    assert table.land(how, [("a", 7, None), ("a", 6, 2)]).written == 1, "a row without a cursor may be anywhere"
+    assert read[:2] == [("id", 0), ("at", 0)]
 
 
 def test_what_a_task_would_have_to_hold_of_the_table_is_bounded(

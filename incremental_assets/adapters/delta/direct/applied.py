@@ -29,6 +29,7 @@ def together(unit: ApplyUnit, shares: Sequence[Share]) -> Applied:
         files=(*files, *(add["path"] for add in adds)),
         written=sum(share.written for share in shares),
         kept=sum(share.kept for share in shares),
+        flagged=sum(share.flagged for share in shares),
         bytes=sum(int(add["size"]) for add in adds),
         late=sum(share.late for share in shares),
         marked=sum(map(len, gone.values())),

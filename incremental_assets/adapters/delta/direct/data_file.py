@@ -76,18 +76,18 @@ def file_name() -> str:
     return f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
 
 
-def shaped(unit: Writes, rows: pa.Table) -> pa.Table:
+def shaped(unit: Writes, rows: pa.Table, gone_at: int | None = None) -> pa.Table:
     """Rows of the batch under the names that the target's files have, with what every row of a commit carries."""
     marks, count = unit.marks, rows.num_rows
     columns = [rows[staged_name(place)] for place in range(len(unit.columns))]
-    for value, each in zip((marks.run_id, marks.seq, marks.at), marks.columns, strict=True):
+    for value, each in zip((marks.run_id, marks.seq, marks.at, gone_at), marks.stored, strict=False):
         columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, required_type(each.type)), count)]))
     return pa.Table.from_arrays(columns, schema=schema(unit))
 
 
 def schema(unit: Writes) -> pa.Schema:
     """Of the files that are written."""
-    fields = [_field(each) for each in (*unit.columns, *unit.marks.columns)]
+    fields = [_field(each) for each in (*unit.columns, *unit.marks.stored)]
     return pa.schema(fields, metadata=_OF_SPARK)
 
 

@@ -45,9 +45,9 @@ class KeySet:
 
     def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[Numbers, Numbers]:
         """The rows that have one of the keys, in their order, and which one of them."""
-        rows, numbers = _known(_places(columns[0], self.values[0]))
+        rows, numbers = _known(columns[0], self.values[0])
         for column, known, pairs in zip(columns[1:], self.values[1:], self.pairs, strict=True):
-            same, numbers = _known(_places(_paired(numbers, column.take(pa.array(rows)), known), pairs))
+            same, numbers = _known(_paired(numbers, column.take(pa.array(rows)), known), pairs)
             rows = rows[same]
         return rows, numbers if self.order is None else self.order[numbers]
 
@@ -68,6 +68,9 @@ def _paired(numbers: Numbers, column: pa.ChunkedArray, known: pa.Array) -> pa.Ar
     return pa.array(np.where(places < 0, -1, numbers * len(known) + places))
 
 
-def _known(places: Numbers) -> tuple[Numbers, Numbers]:
-    rows = np.flatnonzero(places >= 0)
-    return rows, places[rows]
+def _known(values: pa.ChunkedArray | pa.Array, known: pa.Array) -> tuple[Numbers, Numbers]:
+    """Rows whose value is known, and its place."""
+    found = pc.index_in(values, value_set=known)
+    return pc.indices_nonzero(found.is_valid()).to_numpy().astype(np.int64), found.drop_null().to_numpy().astype(
+        np.int64
+    )

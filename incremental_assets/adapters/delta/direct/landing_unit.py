@@ -11,11 +11,12 @@ from typing import Any
 from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
 from incremental_assets.adapters.delta.direct.skipping import WHOLE, Reach, file_may_hold, ordinal
 from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit, Marks, Overwriting, Replacing, Stored
+from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing
-from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ
+from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.syncing.overlap import eras
@@ -44,7 +45,9 @@ class Columns:
     def marks(self, run_id: str, seq: int) -> Marks:
         """What every row of a commit carries, as of now."""
         own = (self.stored(RUN_ID, "string"), self.stored(SEQ, "bigint"), self.stored(AT, "timestamp"))
-        return Marks(run_id, seq, time.time_ns() // 1000, own)
+        can_flag = any(field["name"] == DELETED_AT for field in self.fields)
+        gone = self.stored(DELETED_AT, "timestamp") if can_flag else None
+        return Marks(run_id, seq, time.time_ns() // 1000, own, gone)
 
     def statistics(self, properties: Mapping[str, str]) -> set[str]:
         """Names in the files of the columns whose ends the log keeps."""
@@ -63,7 +66,7 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     columns = tuple(table.stored(each.name, each.spark_type, exactly=plan.overwrites) for each in plan.spec.columns)
     marks = table.marks(plan.request.run_id, plan.commit_ids.seq)
     how, within = _how(landing, way, columns)
-    if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.columns):
+    if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.stored):
         raise NotDirect("rows that stay have columns of another hand")
     files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
     if isinstance(how, Adding) and not how.compares:
@@ -76,7 +79,7 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
         marks=marks,
         how=how,
         files=files,
-        statistics=tuple(each.name for each in (*columns, *marks.columns) if each.name in kept),
+        statistics=tuple(each.name for each in (*columns, *marks.stored) if each.name in kept),
         within=within,
     )
 
@@ -90,6 +93,8 @@ def _how(
         return Overwriting(), ()
     key = tuple(plan.spec.shape.names.index(name) for name in plan.spec.key)
     if way is Way.APPEND:
+        if marks_deletes(landing.present.columns):
+            raise NotDirect("a version that is marked as gone equals none")
         if overlap is None:
             return Adding(compares=False), ()
         found = eras(plan, overlap, landing.present.columns)
@@ -98,7 +103,9 @@ def _how(
         lowest = _lowest(plan.spec, overlap.lower, columns)
         return Adding(compares=True, version_key=key if plan.spec.key_enforced else ()), lowest
     cursor = plan.spec.shape.names.index(plan.spec.cursor.column) if plan.spec.cursor else None
-    how = Replacing(key, overlap is not None, leaves=way is Way.MERGE, whole=way is Way.REWRITE, cursor=cursor)
+    leaves = way is Way.MERGE
+    flagged_at = ordinal(plan.bound.clock) if leaves and plan.spec.deletes.marks else None
+    how = Replacing(key, overlap is not None, leaves, whole=way is Way.REWRITE, cursor=cursor, flagged_at=flagged_at)
     if way is not Way.REPLACE:
         # Of keys that leave nothing is told beforehand, and rows that stay are anywhere.
         return how, ()

@@ -60,7 +60,7 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
             table=path,
             columns=columns,
             marks=marks,
-            statistics=tuple(each.name for each in (*columns, *marks.columns) if each.name in kept),
+            statistics=tuple(each.name for each in (*columns, *marks.stored) if each.name in kept),
             counting=counting_of(plan),
             rows_per_file=of.rows_per_file or _ALL,
         )

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
+from incremental_assets.adapters.delta.direct.data_file import shaped
 from incremental_assets.adapters.delta.direct.key_set import KeySet, Numbers
 from incremental_assets.adapters.delta.direct.skipping import MOMENTS, WHOLE, Reach, file_may_hold
-from incremental_assets.adapters.delta.direct.staged_rows import UNFIT, Flags, StagedRows, leaving, staged
+from incremental_assets.adapters.delta.direct.staged_rows import UNFIT, Flags, StagedRows, leaving, staged, staged_name
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Replacing, Staying, Stored
 
@@ -24,12 +25,13 @@ _HELD_ROWS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Which rows of the batch are to be written; per file, by its place among the unit's, the rows that are no more; and of those the ones without a row in their place."""
+    """Which rows of the batch are to be written; per file, by its place among the unit's, the rows that are no more; and of those the ones without a row in their place. `flagged`: rows that come again, marked as gone."""
 
     chosen: Flags | None
     gone: dict[int, BitMap64] = field(default_factory=dict)
     left: int = 0
     unfit: int = 0
+    flagged: tuple[pa.Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +51,50 @@ def changed(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> Changed:
         keys = [_joined(parts) for parts in zip(keys, going.columns[:-1], strict=True)]
     if not len(keys[0]):
         return Changed(None)
-    equal = np.zeros(len(keys[0]), dtype=bool)
-    found, ours = [], cache(batch.whole)
-    for pairs, group in _pairs(unit, how, keys, range(len(unit.files))):
+    equal, flags = np.zeros(len(keys[0]), dtype=bool), np.zeros(len(keys[0]), dtype=bool)
+    unfit = np.concatenate([equal[:landing], equal[landing:] if going is None else going[UNFIT].to_numpy()])
+    if how.flagged_at is not None:
+        flags[landing:] = ~unfit[landing:]
+    found, flagged, ours, alike = [], [], cache(batch.whole), _alike(unit, how, batch)
+    for pairs, was_gone, group in _standing(unit, _pairs(unit, how, keys, range(len(unit.files))), flags):
         found.append(pairs)
-        lands = pairs.keys < landing
-        if how.compares and lands.any():
+        if (again := flags[pairs.keys]).any():
+            flagged.append(_flagged(unit, how, group, pairs.rows[again] - group.first))
+        lands = (pairs.keys < landing) & ~was_gone
+        if how.compares and lands.any() and group.may_hold(alike):
             both = _Pairs(pairs.file, pairs.rows[lands] - group.first, pairs.keys[lands])
             equal[both.keys[_equal(unit, how, group, both, ours)]] = True
+    left = np.concatenate([pairs.keys for pairs in found] or [np.empty(0, dtype=np.int64)])
+    left = left[(left >= landing) & ~flags[left]]
     chosen = ~equal[:landing] if equal.any() else None
-    gone = _marks(found, equal)
-    if going is None:
-        return Changed(chosen, gone)
-    left = np.concatenate([pairs.keys[pairs.keys >= landing] for pairs in found] or [np.empty(0, dtype=np.int64)])
-    unfit = going[UNFIT].to_numpy()
-    return Changed(chosen, gone, len(left), int(unfit[left - landing].sum()))
+    return Changed(chosen, _marks(found, equal), len(left), int(unfit[left].sum()), tuple(flagged))
+
+
+def _standing(
+    unit: ApplyUnit, found: Iterator[tuple[_Pairs, RowGroup]], flags: Flags
+) -> Iterator[tuple[_Pairs, Flags, RowGroup]]:
+    """Without rows that are marked as gone where they would only be marked again; and which of the others are."""
+    for pairs, group in found:
+        was_gone = np.zeros(len(pairs.rows), dtype=bool)
+        if unit.marks.gone is not None:
+            (gone,) = group.columns([unit.marks.gone])
+            was_gone = gone.take(pa.array(pairs.rows - group.first)).is_valid().to_numpy()
+        stays = ~(was_gone & flags[pairs.keys])
+        if stays.any():
+            yield _Pairs(pairs.file, pairs.rows[stays], pairs.keys[stays]), was_gone[stays], group
+
+
+def _flagged(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers) -> pa.Table:
+    """Rows of the target as they are to stand there from now on."""
+    names = [staged_name(place) for place in range(len(unit.columns))]
+    return shaped(unit, pa.table(group.columns(unit.columns), names=names).take(pa.array(rows)), how.flagged_at)
+
+
+def _alike(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> tuple[Reach, ...]:
+    """Where rows lie that may be there as they are: between the cursors of the batch, so that of most row groups no cursor is read."""
+    if not how.compares or how.cursor is None:
+        return ()
+    return reaches([unit.columns[how.cursor]], [batch.column(how.cursor)])
 
 
 def replaced(unit: ApplyUnit, how: Staying) -> dict[int, BitMap64]:

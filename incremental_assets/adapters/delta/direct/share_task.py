@@ -27,7 +27,7 @@ def apply(unit: ApplyUnit) -> Share:
     with staged(unit, unit.groups) as batch:
         done = _decided(unit, batch)
         add = data_file.write(unit, counted.all(unit, batch, done), now)
-    return Share(add, done.gone, counted.written, counted.kept, counted.late, done.left, done.unfit)
+    return Share(add, done.gone, counted.written, counted.kept, counted.flagged, counted.late, done.left, done.unfit)
 
 
 def _decided(unit: ApplyUnit, batch: StagedRows) -> Changed:
@@ -39,7 +39,7 @@ def _decided(unit: ApplyUnit, batch: StagedRows) -> Changed:
 class _Counted:
     """Rows on their way into a file."""
 
-    written = kept = late = 0
+    written = kept = flagged = late = 0
 
     def all(self, unit: ApplyUnit, batch: StagedRows, done: Changed) -> Iterator[pa.Table]:
         """Those of the batch, and those that stay where they are written along."""
@@ -47,6 +47,9 @@ class _Counted:
             self.written += rows.num_rows
             self.late += pc.sum(rows[LATE], min_count=0).as_py()
             yield data_file.shaped(unit, rows)
+        for rows in done.flagged:
+            self.flagged += rows.num_rows
+            yield rows
         if isinstance(unit.how, Replacing) and unit.how.whole:
             yield from self.stays(staying(unit, range(len(unit.files)), done.gone))
 

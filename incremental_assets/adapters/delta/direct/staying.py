@@ -22,5 +22,5 @@ def staying(unit: ApplyUnit, places: Iterable[int], gone: Mapping[int, BitMap64]
             for group in groups:
                 stays = group.alive
                 stays[out[(out >= group.first) & (out < group.first + group.rows)] - group.first] = False
-                columns = group.columns([*unit.columns, *unit.marks.columns])
+                columns = group.columns([*unit.columns, *unit.marks.stored])
                 yield pa.Table.from_arrays(columns, schema=schema(unit)).filter(pa.array(stays))

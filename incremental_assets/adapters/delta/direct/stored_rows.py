@@ -46,6 +46,10 @@ class RowGroup:
             held = {name: there.column(place) for place, name in enumerate(there.column_names)}
             return [_typed(held.get(each.name), each, self) for each in asked]
 
+    def may_hold(self, within: Sequence[Reach]) -> bool:
+        """Whether one of its rows may lie within all of the reaches."""
+        return group_may_hold(self.file, self.place, within)
+
     @property
     def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Per row, whether it is not gone."""

@@ -22,12 +22,21 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What every row of a commit carries beside the source's columns, and under which ones; `at` in microseconds since 1970, UTC."""
+    """What every row of a commit carries beside the source's columns, and under which ones; `at` in microseconds since 1970, UTC.
+
+    `gone`: the column in which the table says of a row that it is gone; None where it cannot.
+    """
 
     run_id: str
     seq: int
     at: int
     columns: tuple[Stored, Stored, Stored]
+    gone: Stored | None = None
+
+    @property
+    def stored(self) -> tuple[Stored, ...]:
+        """All of its columns."""
+        return self.columns if self.gone is None else (*self.columns, self.gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,9 @@ class Replacing:
     """Rows take the place of those with their keys.
 
     `key`: places of its columns. `compares`: rows that are there as they are stay untouched; `cursor`: the place of the column in which
-    those that have changed most likely differ. `leaves`: keys of which the batch only says that they are gone leave the target.
+    those that have changed most likely differ. `leaves`: keys of which the batch only says that they are gone leave the target,
+    or, where `flagged_at` is given, stay and are marked as gone at that moment, as long as their row in the source is not merely one that
+    cannot land.
     `whole`: rows that stay are written along, so that no file has marks.
     """
 
@@ -44,6 +55,7 @@ class Replacing:
     leaves: bool = False
     whole: bool = False
     cursor: int | None = None
+    flagged_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +117,8 @@ class Share:
     """Rows of the batch."""
     kept: int = 0
     """Rows of the target that were written along."""
+    flagged: int = 0
+    """Rows of the target that were written again, marked as gone."""
     late: int = 0
     """Of the batch's rows that were written."""
     left: int = 0
@@ -121,9 +135,10 @@ class Applied:
     files: tuple[str, ...] = field(default=(), repr=False)
     written: int = 0
     kept: int = 0
+    flagged: int = 0
     bytes: int = 0
     late: int = 0
     marked: int = 0
-    """Rows of the target that are no more, those that left included."""
+    """Rows of the target that are no more as they were, those that left included."""
     left: int = 0
     unfit: int = 0

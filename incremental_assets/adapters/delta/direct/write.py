@@ -42,13 +42,17 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     if not is_local(landing.path):
         raise NotDirect("its lake is in a store")
     staged = sum(each.stat().st_size for each in Path(landing.staged).glob("*.parquet"))
+    if way is Way.REWRITE and landing.delivery.batch.rows > eligible.MOST_ROWS:
+        way = Way.REPLACE
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
     state = log_cache.at(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))
     # Delta's own count has to be asked before the commit.
     before = landing.log.rows() if way is Way.OVERWRITE and landing.plan.overwrites and landing.found.landed else 0
     done = Applied() if way is Way.PLACE else _applied(tasks, unit_of(landing, way, state), landing.delivery.batch.rows)
-    note = replace(landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left)
+    note = replace(
+        landing.note(landing.log.rows() if way is Way.REWRITE else None), withdrawn=done.left, marked=done.flagged
+    )
     info = _info(way, done) | {"isBlindAppend": _is_blind(landing, way)}
     NextVersion(landing.path, state, note, info, done.actions, done.files).commit(landing.plan.spec)
     return Written(
@@ -77,9 +81,13 @@ def _refused(why: str) -> None:
 
 def _info(way: Way, done: Applied) -> dict[str, Any]:
     """What the history shows, in the words that Spark's writer has for it, by which `counts` reads either."""
-    metrics = {"numOutputRows": done.written + done.kept, "numDeletedRows": done.marked, "numCopiedRows": 0}
+    metrics = {
+        "numOutputRows": done.written + done.kept + done.flagged,
+        "numDeletedRows": done.marked,
+        "numCopiedRows": 0,
+    }
     if done.left:
-        metrics = {"numTargetRowsInserted": done.written, "numTargetRowsDeleted": done.marked}
+        metrics = {"numTargetRowsInserted": done.written + done.flagged, "numTargetRowsDeleted": done.marked}
     metrics |= {"numFiles": sum("add" in each for each in done.actions), "numOutputBytes": done.bytes}
     return {
         "operation": "MERGE" if done.left else "WRITE",
