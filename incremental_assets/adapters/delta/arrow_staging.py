@@ -34,7 +34,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def can_stage(spec: TableSpec) -> bool:
-    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has."""
+    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has, and Spark alone reads marks of the source."""
+    if spec.deletes.drops_marked:
+        return False
     types = {column.name: column.spark_type for column in spec.columns}
     if any(arrow_type(kind) is None for kind in types.values()):
         return False
