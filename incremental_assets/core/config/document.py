@@ -33,12 +33,12 @@ from incremental_assets.core.config.scalars import (
     TagKey,
     Text,
     TimeOfDay,
-    only_present_value,
 )
 from incremental_assets.core.config.settings import Compact, Tls
 from incremental_assets.core.config.shorthand import Shorthand
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Then
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
 from incremental_assets.core.model.verdict import Severity
@@ -181,7 +181,9 @@ class TableDocument(DefaultsDocument):
     start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
-    history: Annotated[Literal["none"], only_present_value("none", "history")] = "none"
+    history: Annotated[
+        History, Field(description="Of an upsert: keep each version of each row in a table beside the copy.")
+    ] = History.NONE
 
 
 TableEntry = Annotated[
@@ -239,7 +241,7 @@ class SourceDocument(Strict):
 
     dialect: Dialect
     host: Annotated[Host | None, Field(description="Of a server; a file has none.")] = None
-    port: Annotated[Port, Field(description="3306 of MariaDB when absent.")] = 5432
+    port: Annotated[Port, Field(description="3306 of MariaDB and MySQL when absent.")] = 5432
     database: Annotated[Located, Field(description="Its name; of a dialect in files the path, relative to this one.")]
     user: Located | None = None
     password: Secret | None = None
@@ -250,7 +252,7 @@ class SourceDocument(Strict):
         tuple[Text, ...] | None,
         Field(
             min_length=1,
-            description="Where unlisted tables are looked for; `public` when absent; `main` of a file, and of MariaDB the database.",
+            description="Where unlisted tables are looked for; `public` when absent; `main` of a file, and of MariaDB and MySQL the database.",
         ),
     ] = None
     unlisted: Annotated[
