@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import (
     Column,
     Cursor,
@@ -65,6 +66,7 @@ def orders(
     zone: str | None = None,
     size: int = 0,
     deletes: Deletes = IGNORED,
+    history: History = History.NONE,
 ) -> TableSpec:
     """The table on its usual terms: by `updated_at`, or by its sequence with `cursor="id"`; `size` in bytes, as the source's catalogue tells it."""
     kind = CursorType.INTEGER if cursor == "id" else CursorType.TIMESTAMP
@@ -79,6 +81,7 @@ def orders(
         future=future,
         start=None if start is None else CursorValue.parse(kind, start),
         deletes=deletes,
+        history=history,
     )
 
 

@@ -60,7 +60,7 @@ def test_the_page_of_every_key_is_a_configuration_without_a_mistake(tmp_path: Pa
 
 
 def test_no_key_is_missing_from_the_page_of_every_key() -> None:
-    told = set(re.findall(r"(\w+):", KEYS)) | {"history", "deletes", "mode", "master"}
+    told = set(re.findall(r"(\w+):", KEYS)) | {"deletes", "mode", "master"}
     assert set(keys(schema())) <= told
 
 

@@ -24,7 +24,7 @@ from incremental_assets.defs.assets import MODE_TAG, SHRINK_TAG, sync_assets
 from incremental_assets.defs.build import views
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.jobs import sync_jobs
-from incremental_assets.defs.names import asset_key, plain, table_of
+from incremental_assets.defs.names import asset_key, plain
 from incremental_assets.defs.opened import RESOURCE
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.repair import TABLES, repair_job, repair_op
@@ -83,7 +83,7 @@ class DagsterRuns:
                 keys = list(each.asset_selection or ())
                 launch = Launch(str(each.job_name), tuple(keys), {**each.tags, **tags})
                 error = self._execute(launch, instance, run_id)
-                ends |= {table_of(key): error for key in keys}
+                ends |= {self.view.table_of(key): error for key in keys}
         return [self._report(found.spec, request, ends.get(found.spec.id, "")) for found in moving]
 
     def read_again(self, spec: TableSpec, keys: Sequence[str], request: Request, backfill: str) -> SyncReport:
@@ -94,7 +94,8 @@ class DagsterRuns:
             if scheme.dynamic:
                 known = instance.get_dynamic_partitions(scheme.dynamic)
                 instance.add_dynamic_partitions(scheme.dynamic, [key for key in keys if key not in known])
-            launch = Launch(sync_jobs(self.view)[scheme].name, (asset_key(spec.id),), tags)
+            keys_of = tuple(self.view.asset_keys([spec.id]))
+            launch = Launch(sync_jobs(self.view)[scheme].name, keys_of, tags)
             error = self._execute(launch, instance, request.run_id)
         return self._report(spec, request, error)
 
@@ -129,7 +130,8 @@ class DagsterRuns:
         beats = self._runtime.checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
         if other is not None:
-            self._busy |= {table_of(key): SourceBusy(table_of(key), self.view.name, other) for key in launch.keys}
+            tables = {self.view.table_of(key) for key in launch.keys}
+            self._busy |= {table: SourceBusy(table, self.view.name, other) for table in tables}
             return ""
         with left_to_dagster(), self._runtime.observer.joined_by(self._reports):
             result = self._definitions.resolve_job_def(launch.job).execute_in_process(

@@ -54,6 +54,7 @@ def entry(report: SyncReport) -> dict[str, Any]:
         "new_watermark": text(report.new_watermark),
         "rows": asdict(report.rows),
         "target_version": report.target_version,
+        "history": report.history and asdict(report.history),
         "seconds": round(report.seconds, 3),
         "error": report.error,
         "reason": report.reason or None,

@@ -12,6 +12,7 @@ from incremental_assets.core.errors import Busy
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -260,6 +261,22 @@ class LakeKeys(Protocol):
         """The rows of the windows in the target as it is now."""
 
 
+class LakeHistorian(Protocol):
+    """The versions of a copy's rows, in a table beside it that a commit of its own brings up to the copy."""
+
+    def behind(self, spec: TableSpec) -> Step | None:
+        """What its history has still to follow, from the logs alone. Raises TargetChanged where another table, or a history of another kind, is there."""
+
+    def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
+        """Follow one step, in one commit. Does nothing where that has been done. Raises SchemaChanged, CommitMissing."""
+
+    def differing_versions(self, spec: TableSpec) -> FaultyKeys | None:
+        """Keys whose current version is not the row of the copy at the version that the history shows; None where it shows none."""
+
+    def overlapping_versions(self, spec: TableSpec) -> FaultyKeys | None:
+        """Keys of which two versions are valid at one time, or one at none, or none between two; None where there is no history."""
+
+
 class LakeCompactor(Protocol):
     """Compaction of a copy's files."""
 
@@ -267,7 +284,7 @@ class LakeCompactor(Protocol):
         """Compact the target's files in one commit that carries the state and leaves every row as it is; returns its version."""
 
 
-class Lake(LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeCompactor, Protocol):
+class Lake(LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeHistorian, LakeCompactor, Protocol):
     """One Delta table per source table."""
 
 
@@ -334,6 +351,11 @@ class Ports:
     @property
     def auditor(self) -> LakeAuditor:
         """The lake, for checks."""
+        return self.lake
+
+    @property
+    def historian(self) -> LakeHistorian:
+        """The lake, for the versions of its rows."""
         return self.lake
 
     @property

@@ -25,6 +25,7 @@ from dagster import (
 from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import IncrementalAssetsError, TableMissing
+from incremental_assets.core.model.history import History, HistoryRows
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
@@ -37,7 +38,7 @@ from incremental_assets.defs import metadata
 from incremental_assets.defs.backfill import read_again
 from incremental_assets.defs.compaction import compact_landed
 from incremental_assets.defs.in_flight import sign
-from incremental_assets.defs.names import asset_key, plain, pool, source_key, table_of
+from incremental_assets.defs.names import asset_key, plain, pool, source_key
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.partitions import Scheme, definition
 from incremental_assets.defs.tables import Known, View
@@ -60,15 +61,22 @@ def sync_assets(view: View) -> list[AssetsDefinition]:
 def _op(view: View, scheme: Scheme, tables: Sequence[Known]) -> AssetsDefinition:
     # Outputs and inputs are named here, since Dagster's own naming refuses keys with a quote or a space in them.
     names = {known.id: plain(known.id.schema, known.id.name) for known in tables}
+    histories = {plain(known.id.schema, known.id.history.name): known for known in tables if known.keeps_history}
+    specs_of = {
+        **{names[known.id]: view.spec(known) for known in tables},
+        **{name: view.history_spec(known) for name, known in histories.items()},
+    }
 
     @multi_asset(
         name=scheme.op,
         outs={
-            names[known.id]: AssetOut.from_spec(view.spec(known), dagster_type=Nothing, is_required=False)
-            for known in tables
+            name: AssetOut.from_spec(spec, dagster_type=Nothing, is_required=False) for name, spec in specs_of.items()
         },
         ins={f"source__{names[known.id]}": AssetIn(source_key(known.id), dagster_type=Nothing) for known in tables},
-        internal_asset_deps={names[known.id]: {source_key(known.id)} for known in tables},
+        internal_asset_deps={
+            **{names[known.id]: {source_key(known.id)} for known in tables},
+            **{name: {asset_key(known.id)} for name, known in histories.items()},
+        },
         partitions_def=definition(scheme),
         backfill_policy=BackfillPolicy.single_run(),
         can_subset=True,
@@ -107,11 +115,11 @@ def _looked_up(
     context: AssetExecutionContext, view: View, runtime: Opened
 ) -> tuple[list[TableSpec], dict[TableId, str]]:
     """The specs of the run's assets, and a sentence for each that has none; the checkpoint table records it like any other failure."""
-    keys = context.selected_asset_keys
+    tables = {view.table_of(key) for key in context.selected_asset_keys}
     try:
-        chosen, missing = selected(runtime.specs(view.name), keys)
+        chosen, missing = selected(runtime.specs(view.name), tables)
     except IncrementalAssetsError as error:
-        chosen, missing = [], {table_of(key): str(error) for key in keys}
+        chosen, missing = [], dict.fromkeys(tables, str(error))
     for table, sentence in missing.items():
         strategy = terms_of(view.config, table).strategy
         failed = SyncReport(table, context.run.run_id, strategy, _mode(context), Status.FAILED, error=sentence)
@@ -124,9 +132,9 @@ def _mode(context: AssetExecutionContext) -> Mode:
     return Mode(context.run.tags.get(MODE_TAG, Mode.BACKFILL))
 
 
-def selected(resolved: Resolved, keys: Iterable[AssetKey]) -> tuple[list[TableSpec], dict[TableId, str]]:
-    """The specs of these assets, and a sentence for each that has none."""
-    wanted = {table_of(key) for key in keys}
+def selected(resolved: Resolved, tables: Iterable[TableId]) -> tuple[list[TableSpec], dict[TableId, str]]:
+    """The specs of these tables, and a sentence for each that has none."""
+    wanted = set(tables)
     specs = [spec for spec in resolved.specs if spec.id in wanted]
     problems = {problem.table: str(problem.error) for problem in resolved.problems}
     without = sorted(wanted - {spec.id for spec in specs})
@@ -151,7 +159,7 @@ def _results(
     if report.status is Status.LANDED:
         context.log.info(_line(report))
         entries = metadata.of_report(report, spec, rows=lake.rows(spec))
-        yield MaterializeResult(asset_key=asset_key(report.table), metadata=entries)
+        yield from _told(context, asset_key(report.table), entries)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)
     elif report.status is Status.BUSY and report.mode is Mode.SYNC:
@@ -160,6 +168,18 @@ def _results(
     else:
         context.log.error("%s", report.error)
         failures.append(report.error or f"{report.table}: failed")
+    done = report.history or (HistoryRows() if report.status is Status.LANDED else None)
+    if spec.history is not History.NONE and done is not None:
+        yield from _told(context, asset_key(spec.id.history), metadata.of_history(done, report, spec))
+
+
+def _told(context: AssetExecutionContext, key: AssetKey, entries: metadata.Metadata) -> Iterator[MaterializeResult]:
+    """A copy and its history are synced together, whichever of them was selected."""
+    if key in context.selected_asset_keys:
+        yield MaterializeResult(asset_key=key, metadata=entries)
+    else:
+        for partition in context.partition_keys:
+            context.log_event(AssetMaterialization(key, partition=partition, metadata=entries))
 
 
 def _announce_later_partitions(

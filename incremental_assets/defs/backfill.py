@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import astuple, replace
+from functools import reduce
 from time import sleep
 
 from dagster import AssetExecutionContext, AssetMaterialization
@@ -18,6 +19,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import LakeAuditor, Ports
+from incremental_assets.core.syncing import following
 from incremental_assets.core.syncing.sync_many import RequestFor, as_they_land, listening
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
@@ -42,7 +44,9 @@ def read_again(
                     held = _held(spec, grid, keys, ports.auditor)
                     if keys is not asked[-1]:
                         _announce(context, spec, report, held)
-                    for key, rows in held.items():
+                    # It may be that only its history was selected.
+                    announces = asset_key(spec.id) in context.selected_asset_keys
+                    for key, rows in held.items() if announces else ():
                         context.add_asset_metadata(metadata.of_partition(rows), asset_key(spec.id), key)
                 if report.status is not Status.LANDED or keys is asked[-1]:
                     yield together(done[report.table])
@@ -58,6 +62,7 @@ def together(reports: Sequence[SyncReport]) -> SyncReport:
         window=Window(first.lower, final.upper) if first and final else last.window,
         rows=RowCounts(*(sum(values) for values in zip(*(astuple(rows) for rows in counts), strict=True))),
         seconds=sum(report.seconds for report in reports),
+        history=reduce(following.together, (report.history for report in reports)),
     )
 
 

@@ -33,7 +33,7 @@ from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.model.window import Window
 from incremental_assets.defs.assets import selected
 from incremental_assets.defs.jobs import REPAIR_TAG
-from incremental_assets.defs.names import asset_key, check_pool, plain, table_of
+from incremental_assets.defs.names import check_pool, checked_key, plain
 from incremental_assets.defs.opened import Opened, opened
 from incremental_assets.defs.repair import materializations
 from incremental_assets.defs.tables import Known, View
@@ -47,6 +47,8 @@ _ASKS = {
     Check.DUPLICATES: "Is any key there more than once?",
     Check.RECONCILIATION: "Is every row that has settled in the source there as it is, by count and hash of each window?",
     Check.SCHEMA: "Are the columns those of the source?",
+    Check.CURRENT: "Are the current versions the rows of the copy?",
+    Check.OVERLAP: "Does each version of a key end where the next one begins, so that no two overlap?",
 }
 
 
@@ -67,7 +69,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
         for known in tables
         for check in applicable(known.terms)
     }
-    inputs = {plain(known.id.schema, known.id.name): asset_key(known.id) for known in tables}
+    inputs = {plain(*key.path[1:]): key for key in view.asset_keys(known.id for known in tables)}
 
     @op(
         name=name,
@@ -102,7 +104,7 @@ def _op(view: View, name: str, tables: Sequence[Known]) -> AssetChecksDefinition
 def _spec(known: Known, check: Check) -> AssetCheckSpec:
     # A duplicate key multiplies rows in every join, so downstream assets should wait.
     return AssetCheckSpec(
-        str(check), asset=asset_key(known.id), description=_ASKS[check], blocking=check is Check.DUPLICATES
+        str(check), asset=checked_key(known.id, check), description=_ASKS[check], blocking=check is Check.DUPLICATES
     )
 
 
@@ -122,8 +124,8 @@ def _announce(context: AssetCheckExecutionContext, view: View, spec: TableSpec, 
 
 
 def _verdicts(view: View, asked: Asked, runtime: Opened) -> Iterator[Verdict]:
-    wanted = {(table_of(key.asset_key), Check(key.name)) for key in asked.keys}
-    chosen, missing = selected(runtime.specs(view.name), {key.asset_key for key in asked.keys})
+    wanted = {(view.table_of(key.asset_key), Check(key.name)) for key in asked.keys}
+    chosen, missing = selected(runtime.specs(view.name), {table for table, _ in wanted})
     schemes = {known.id: known.scheme for known in view.tables}
 
     def windows_of(spec: TableSpec) -> Sequence[Window] | None:

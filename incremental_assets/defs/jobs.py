@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dagster import AssetSelection, DefaultScheduleStatus, ScheduleDefinition, define_asset_job, in_process_executor
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from incremental_assets.defs.names import asset_key, plain
+from incremental_assets.defs.names import plain
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
 
@@ -25,7 +25,7 @@ def sync_jobs(view: View) -> Jobs:
     return {
         scheme: define_asset_job(
             name=f"{scheme.op}_job",
-            selection=AssetSelection.assets(*(asset_key(known.id) for known in tables)).without_checks(),
+            selection=AssetSelection.assets(*view.asset_keys(known.id for known in tables)).without_checks(),
             description=f"Syncs tables of {view.name}; tagged `mode: sync` it continues from their watermarks, else it reads its partitions again.",
             metadata=view.place,
             executor_def=ONE_SESSION,
@@ -53,7 +53,7 @@ def check_schedule(view: View, job: Job) -> tuple[ScheduleDefinition, ...]:
 
 def check_job(view: View) -> Job:
     """Every check of every table."""
-    keys = [asset_key(known.id) for known in view.tables]
+    keys = view.asset_keys(known.id for known in view.tables)
     return define_asset_job(
         name=plain("check", view.name, "job"),
         selection=AssetSelection.checks_for_assets(*keys),

@@ -21,10 +21,11 @@ from dagster import (
 )
 
 from incremental_assets.core.model.compaction import Compacted
+from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows
 from incremental_assets.core.model.table import Column, TableId, TableShape, TableSpec
 from incremental_assets.core.model.verdict import Severity, Verdict
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.defs.names import source_key
+from incremental_assets.defs.names import asset_key, source_key
 
 Metadata = Mapping[str, Any]
 
@@ -45,6 +46,20 @@ _DELETED_AT = TableColumn(
 """Of a table whose deletes are marked."""
 
 
+_VERSION_COLUMNS = {
+    VALID_FROM: TableColumn(name=VALID_FROM, type="timestamp", description="From when on the row was so."),
+    VALID_TO: TableColumn(
+        name=VALID_TO, type="timestamp", description="When it was so no longer; empty of the newest version."
+    ),
+    IS_CURRENT: TableColumn(name=IS_CURRENT, type="boolean", description="Whether the copy shows this version now."),
+    DELETED: TableColumn(
+        name=DELETED,
+        type="boolean",
+        description="Whether the row was gone from the source; it then holds its last values.",
+    ),
+}
+
+
 def of_table(table: TableId, uri: str, shape: TableShape | None) -> Metadata:
     """What is known of a copy before it is made."""
     known: dict[str, Any] = {
@@ -53,6 +68,16 @@ def of_table(table: TableId, uri: str, shape: TableShape | None) -> Metadata:
         "dagster/uri": uri,
     }
     return known | (_columns_of(shape.id, shape.columns, shape.primary_key) if shape else {})
+
+
+def of_history_table(table: TableId, kind: History, uri: str, shape: TableShape | None) -> Metadata:
+    """What is known of the versions of a copy's rows before there are any."""
+    known: dict[str, Any] = {
+        "dagster/table_name": str(table.history),
+        "dagster/storage_kind": "deltalake",
+        "dagster/uri": uri,
+    }
+    return known | (_columns_of_versions(table, shape.columns, kind) if shape else {})
 
 
 def of_source(table: TableId, dialect: str, shape: TableShape | None) -> Metadata:
@@ -106,6 +131,20 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None) -> M
     return {key: value for key, value in entries.items() if value is not None}
 
 
+def of_history(done: HistoryRows, report: SyncReport, spec: TableSpec) -> Metadata:
+    """What a sync did to the history of its copy."""
+    entries: dict[str, Any] = {
+        "versions_added": done.added,
+        "versions_ended": done.ended,
+        "rows_deleted": done.deleted,
+        "delta_version": done.version,
+        "sequence": report.seq,
+        "dagster/row_count": done.rows,
+    }
+    entries |= _columns_of_versions(spec.id, spec.columns, spec.history)
+    return {key: value for key, value in entries.items() if value is not None}
+
+
 def of_compaction(done: Compacted) -> Metadata:
     """One compacted copy."""
     return {
@@ -138,6 +177,14 @@ def of_verdict(verdict: Verdict) -> Metadata:
 def severity_of(verdict: Verdict) -> AssetCheckSeverity:
     """Dagster's word for it."""
     return AssetCheckSeverity.ERROR if verdict.severity is Severity.ERROR else AssetCheckSeverity.WARN
+
+
+def _columns_of_versions(table: TableId, columns: tuple[Column, ...], kind: History) -> dict[str, Any]:
+    """Each comes from the copy's column of that name."""
+    lineage = {column.name: [TableColumnDep(asset_key=asset_key(table), column_name=column.name)] for column in columns}
+    own = [_VERSION_COLUMNS[name] for name in kind.columns]
+    schema = TableSchema(columns=[*(_column(column, column.spark_type, ()) for column in columns), *own, *_OWN_COLUMNS])
+    return {"dagster/column_schema": schema, "dagster/column_lineage": TableColumnLineage(lineage)}
 
 
 def _columns_of(

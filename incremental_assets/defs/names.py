@@ -8,6 +8,7 @@ import re
 from dagster import AssetKey
 
 from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verdict import Check
 
 
 def asset_key(table: TableId) -> AssetKey:
@@ -18,6 +19,11 @@ def asset_key(table: TableId) -> AssetKey:
 def source_key(table: TableId) -> AssetKey:
     """`[source, "source", schema, table]`: the table in the database."""
     return AssetKey([table.source, "source", table.schema, table.name])
+
+
+def checked_key(table: TableId, check: Check) -> AssetKey:
+    """Of what a check is asked: the copy, or the history beside it."""
+    return asset_key(table.history if check.is_of_history else table)
 
 
 def table_of(key: AssetKey) -> TableId:

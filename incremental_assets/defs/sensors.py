@@ -29,7 +29,7 @@ from incremental_assets.defs.assets import MODE_TAG
 from incremental_assets.defs.checks import RANGE_TAGS
 from incremental_assets.defs.in_flight import in_flight
 from incremental_assets.defs.jobs import Jobs
-from incremental_assets.defs.names import asset_key, plain
+from incremental_assets.defs.names import plain
 from incremental_assets.defs.opened import opened
 from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.tables import View
@@ -123,7 +123,7 @@ def run_requests(
     requests = [
         RunRequest(
             job_name=jobs[scheme].name,
-            asset_selection=[asset_key(table) for table in sorted(tables)],
+            asset_selection=view.asset_keys(sorted(tables)),
             # Said, not left out: Dagster adds the checks of selected assets even to a job that was defined without them.
             asset_check_keys=[],
             tags={**sync_tags(view), **dict(zip(RANGE_TAGS, (first, last), strict=True))},

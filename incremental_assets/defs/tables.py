@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dagster import AssetsDefinition, AssetSpec
+from dagster import AssetKey, AssetsDefinition, AssetSpec
 
 from incremental_assets.core.config.dialects import kind_of
 from incremental_assets.core.config.load import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
+from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.strategies import traits_of
 from incremental_assets.defs import metadata
-from incremental_assets.defs.names import asset_key, source_key
+from incremental_assets.defs.names import asset_key, source_key, table_of
 from incremental_assets.defs.partitions import Scheme, scheme_of
 
 
@@ -28,6 +29,11 @@ class Known:
     terms: TableConfig
     scheme: Scheme
     shape: TableShape | None
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether a history is kept beside the copy."""
+        return self.terms.history is not History.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,9 @@ class View:
         for terms in all_terms(config, seen.values()):
             table = terms.id(config.name)
             tables.append(Known(table, terms, scheme_of(config, terms), seen.get(table)))
-        return cls(config, home, tuple(tables))
+        # A table of the source that is called so is refused by name when its source is read.
+        histories = {known.id.history for known in tables if known.keeps_history}
+        return cls(config, home, tuple(known for known in tables if known.id not in histories))
 
     @property
     def name(self) -> str:
@@ -112,6 +120,36 @@ class View:
             tags=known.terms.tags,
             kinds={self.kind, "pyspark", "deltalake"},
         )
+
+    def history_spec(self, known: Known) -> AssetSpec:
+        """The versions of the copy's rows, beside it in the lake."""
+        table, kind = known.id.history, known.terms.history
+        known_of = metadata.of_history_table(known.id, kind, table_path(self.home.lake, table), known.shape)
+        return AssetSpec(
+            asset_key(table),
+            description=f"Versions of the rows of `{known.id.schema}.{known.id.name}` (`history: {kind}`), as syncs saw them.",
+            metadata={**known_of, **self._place_of(known)},
+            group_name=self.name,
+            owners=known.terms.owners,
+            tags=known.terms.tags,
+            kinds={"pyspark", "deltalake"},
+        )
+
+    def asset_keys(self, tables: Iterable[TableId]) -> list[AssetKey]:
+        """Of copies, and of the histories beside them."""
+        kept = {known.id for known in self.tables if known.keeps_history}
+        return [
+            key
+            for table in tables
+            for key in (asset_key(table), *([asset_key(table.history)] if table in kept else []))
+        ]
+
+    def table_of(self, key: AssetKey) -> TableId:
+        """Of which table an asset is the copy or the history."""
+        found = table_of(key)
+        if not found.name.endswith(SUFFIX):
+            return found
+        return next((known.id for known in self.tables if known.keeps_history and known.id.history == found), found)
 
     def _place_of(self, known: Known) -> metadata.Metadata:
         return metadata.of_place(self.home.file, known.terms.line or self.config.line)

@@ -13,13 +13,13 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs import metadata
-from incremental_assets.defs.names import asset_key
+from incremental_assets.defs.names import asset_key, checked_key
 
 
 def evaluation_fields(verdict: Verdict) -> dict[str, Any]:
     """What Dagster stores of a check, for every way to evaluate it."""
     return {
-        "asset_key": asset_key(verdict.table),
+        "asset_key": checked_key(verdict.table, verdict.check),
         "check_name": str(verdict.check),
         "passed": verdict.passed,
         "severity": metadata.severity_of(verdict),

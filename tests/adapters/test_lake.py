@@ -353,6 +353,24 @@ def test_columns_follow_the_source_to_wider_types_and_the_rows_that_are_there_ke
     assert desk.land(WIDE, [(1, 9.5, Decimal("9.000"), moment, 40)]).rows == RowCounts(read=1, updated=1)
 
 
+def test_a_number_that_was_widened_is_matched_with_the_rows_from_before(desk: Desk, writer: str) -> None:
+    narrow = replace(table("id int, price decimal(8,2), at bigint"), widens=True)
+    wide = replace(table("id bigint, price decimal(12,3), at bigint"), widens=True)
+    desk.land(narrow, [(1, Decimal("1.25"), 10), (2, Decimal("2.50"), 20), (3, Decimal("3.75"), 20)])
+    desk.land(wide, [(2**40, Decimal("4.125"), 30)])
+    # 1 is there as it is, 2 has changed, and both lie in a file of the narrow types.
+    commit = desk.land(wide, [(1, Decimal("1.250"), 10), (2, Decimal("2.125"), 40)])
+    assert commit.rows == RowCounts(read=2, updated=1, unchanged=1)
+    assert sorted(desk.rows(wide)) == [
+        (1, Decimal("1.250"), 10),
+        (2, Decimal("2.125"), 40),
+        (3, Decimal("3.750"), 20),
+        (2**40, Decimal("4.125"), 30),
+    ]
+    last = max(Path(desk.path(wide), "_delta_log").glob("*.json")).read_text(encoding="utf-8")
+    assert ('"engineInfo":"incremental-assets/' in last) is (writer == "direct")
+
+
 def test_a_run_that_was_killed_while_it_widened_leaves_the_rest_to_the_next_one(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How
+from incremental_assets.core.model.history import HistoryRows, Step
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
@@ -42,7 +43,15 @@ class Upkeep(StrEnum):
     DONE = "in maintenance, after its commit"
 
 
-Hook = Callable[[Point | Upkeep, TableId], None]
+class Beside(StrEnum):
+    """Where a sync can be interrupted at the history of its table, which comes after the commit of the copy."""
+
+    BEGUN = "before the commit of the history"
+    DONE = "after the commit of the history"
+
+
+Place = Point | Upkeep | Beside
+Hook = Callable[[Place, TableId], None]
 
 _AFTER = {EventKind.INTENT: Point.ANNOUNCED, EventKind.STAGED: Point.RECORDED, EventKind.LANDED: Point.LANDED}
 
@@ -58,11 +67,11 @@ def at_points(ports: Ports, hook: Hook) -> Ports:
     )
 
 
-def once(point: Point | Upkeep, table: str, fault: Callable[[], None]) -> Hook:
+def once(point: Place, table: str, fault: Callable[[], None]) -> Hook:
     """The fault at the first passing of this point by the table, and never again."""
     waiting = [True]
 
-    def hook(passed: Point | Upkeep, by: TableId) -> None:
+    def hook(passed: Place, by: TableId) -> None:
         if passed is point and by.name == table and waiting:
             waiting.clear()
             fault()
@@ -117,6 +126,12 @@ class _Lake(_Wrapped):
         commit = self.inner.apply(plan, batch, state)
         self.hook(Point.AFTER_COMMIT, plan.spec.id)
         return commit
+
+    def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
+        self.hook(Beside.BEGUN, spec.id)
+        done = self.inner.follow(spec, step, run_id)
+        self.hook(Beside.DONE, spec.id)
+        return done
 
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
         self.hook(Point.BEFORE_COMMIT, spec.id)

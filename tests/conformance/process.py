@@ -29,7 +29,7 @@ from incremental_assets.core.syncing.rollback import roll_back
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from tests.conformance.mart import MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
-from tests.conformance.points import Point, Upkeep, at_points, once
+from tests.conformance.points import Beside, Place, Point, Upkeep, at_points, once
 
 UNSTAGED = "first load, however small, without a stage"
 
@@ -49,7 +49,7 @@ def main(config: str, point: str, table: str, running: str) -> int:
         return _roll_back(runtime, Point(point), table)
     runtime.observer = Observers(Told())
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
-    ports = at_points(runtime.ports("shop"), once(Point(point), table, kill))
+    ports = at_points(runtime.ports("shop"), once(_place(point), table, kill))
     request = Request("killed", MODES[running], window(running))
     sync_many(specs, lambda _: request, ports, parallel=len(specs))
     return 1
@@ -60,6 +60,10 @@ class Told(Observer):
 
     def on_report(self, report: SyncReport) -> None:
         _LOG.warning(report)
+
+
+def _place(named: str) -> Place:
+    return Beside(named) if named in {*Beside} else Point(named)
 
 
 def kill() -> None:

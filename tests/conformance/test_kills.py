@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.mart import CHANGE, DECISIVE, MAINTENANCE, Marts, assert_healed, moments
-from tests.conformance.points import Point, Upkeep
+from tests.conformance.points import Place, Point, Upkeep
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
 
@@ -68,7 +68,7 @@ def test_a_killed_maintenance_leaves_nothing_to_make_good(marts: Marts, point: U
         assert_healed(desk)
 
 
-def killed(desk: Stand, point: Point | Upkeep, table: str, running: str) -> None:
+def killed(desk: Stand, point: Place, table: str, running: str) -> None:
     """A process that came to this point, and no further."""
     command = [sys.executable, "-m", "tests.conformance.process", str(desk.shop.config), point, table, running]
     done = subprocess.run(

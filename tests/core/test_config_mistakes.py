@@ -59,7 +59,9 @@ TABLE_MISTAKES = [
     ("table: public.a\ncursro: {column: x, type: date} #!", "cursro", "did you mean `cursor`?"),
     ("table: public.a\nsafety_lag: 15m #!", "safety_lag", "did you mean `lookback`?"),
     ("table: public.a\nxyzzy: 1 #!", "xyzzy", "the keys are lookback, holdback"),
-    ("table: public.a\nhistory: scd2 #!", "scd2", "`history` is not available yet"),
+    ("table: public.a\nhistory: scd3 #!", "scd3", "did you mean `scd2`?"),
+    ("table: public.a\nhistory: scd2 #!", "scd2", "`full_refresh` has no key by which rows are told apart"),
+    ("table: public.a\nhistory: scd2 #!\n" + CURSOR, "scd2", "`append` keeps every version already; remove it"),
     ("table: public.a\nstrategy: upsert\ndeletes: {mode: dif} #!\n" + CURSOR, "dif", "did you mean `diff`?"),
     (
         "table: public.a\nstrategy: upsert\ndeletes: {mode: diff, max_fraction: 20} #!\n" + CURSOR,
@@ -227,7 +229,8 @@ SOURCE_MISTAKES = [
     ("backfill: {pause: long}", "", "", "long", "write a duration"),
     ("partitions: {every: hour}", "", "", "partitions", "more than 25,000"),
     ("partitions: {size: 10}", "", "", "partitions", "at the tables with an integer cursor"),
-    ("defaults: {history: scd2}", "", "", "history", "`history` is not available yet"),
+    ("defaults: {history: scd2}", "", "", "history", "there is no such key here"),
+    ("defaults: {contract: x}", "", "", "contract", "`contract` is not available yet"),
     ("defaults: {freshness: {warn: 1d, fail: 1h}}", "", "", "freshness", "`warn` comes before `fail`"),
     ("defaults: {deletes: {every: 1h}}", "", "", "1h", "`every` belongs to `diff`, and this is `mode: ignore`"),
     ("defaults: {strategy: upsert}", "", "", "strategy", "there is no such key here"),
@@ -366,6 +369,12 @@ def test_a_default_that_does_not_fit_is_reported_at_the_table_it_does_not_fit(tm
 def test_a_table_is_listed_once(tmp_path: Path) -> None:
     text = in_source('tables:\n  - "public.a:x:timestamp:e"\n  - {table: public."a"} #!')
     assert "already listed in line 10" in only_problem(tmp_path, text).cure
+
+
+def test_a_history_has_a_name_that_no_listed_table_has(tmp_path: Path) -> None:
+    kept = "{table: public.e, strategy: upsert, history: scd2, cursor: {column: x, type: timestamp}}"
+    text = in_source(f"tables:\n  - {kept}\n  - {{table: public.e__history}} #!")
+    assert "the history of the table in line 10 has this name" in only_problem(tmp_path, text).cure
 
 
 @pytest.mark.parametrize("second", ["public.Orders", "PUBLIC.orders"])

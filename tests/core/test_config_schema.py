@@ -133,7 +133,7 @@ def test_the_schema_accepts_the_file_as_shipped_and_every_key_of_the_contract() 
         ("orders:updated_at:timestamp!upsert", "orders:updated_at:timestmp!upsert"),
         ("orders:updated_at:timestamp!upsert", "orders:updated_at"),
         ("type: datetime", "type: date time"),
-        ("history: none", "history: scd2"),
+        ("history: none", "history: scd3"),
         ("deletes: {mode: diff, every: 6h", "deletes: {mode: difference, every: 6h"),
         ("max_fraction: 0.1", "max_fraction: 1.1"),
         ("future: quarantine", "columns: {exclude: [x]}"),

@@ -5,7 +5,14 @@ import inspect
 from incremental_assets.core import ports
 
 OWN = {name: found for name, found in vars(ports).items() if getattr(found, "__module__", "") == ports.__name__}
-LAKE = (ports.LakeReader, ports.LakeWriter, ports.LakeAuditor, ports.LakeKeys, ports.LakeCompactor)
+LAKE = (
+    ports.LakeReader,
+    ports.LakeWriter,
+    ports.LakeAuditor,
+    ports.LakeKeys,
+    ports.LakeHistorian,
+    ports.LakeCompactor,
+)
 
 
 def methods(port: type) -> set[str]:

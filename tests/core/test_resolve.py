@@ -18,6 +18,7 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
 from incremental_assets.core.planning.events import Checkpoint
 
@@ -214,3 +215,19 @@ def test_the_column_in_which_the_source_marks_its_rows_is_there_and_can_be_compa
         resolve(soft("deleted"), marked)
     with pytest.raises(SourceRefused, match=r"compares 'price', a numeric\(15,2\), with `is: 1`"):
         resolve(soft("price", "1"), marked)
+
+
+KEPT = config(strategy=Strategy.UPSERT, cursor=Cursor("id", CursorType.INTEGER), history=History.SCD2)
+
+
+def test_a_history_needs_the_names_of_its_own_columns() -> None:
+    taken = shape(columns=("id", "_Valid_To"), primary_key=("id",))
+    with pytest.raises(NameRefused, match="'_Valid_To' has the name of one that `history: scd2` adds"):
+        resolve(KEPT, taken)
+    assert resolve(replace(KEPT, history=History.APPEND), taken).history is History.APPEND
+
+
+def test_a_table_of_the_source_that_is_called_as_a_history_is_refuses_that_history_alone() -> None:
+    found = resolve_all(source(KEPT), [shape(primary_key=("id",)), shape("orders__history")])
+    assert [spec.id.name for spec in found.specs] == ["orders__history"]
+    assert "shop.public.orders__history has the name of its history" in str(found.problems[0].error)

@@ -18,13 +18,14 @@ from incremental_assets.core.ports import Snapshot
 from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
+from tests.fakes.history import FakeHistorian
 from tests.fakes.keys import FakeKeys
 from tests.fakes.rows import Row, cursor_of, inside, is_gone, is_live, key_of, own_columns, rejected, standing, without
 from tests.fakes.stage import FakeStage, nothing
 
 
 @dataclass
-class FakeLake(FakeAuditor):
+class FakeLake(FakeAuditor, FakeHistorian):
     """Every table of the lake, and its quarantine. `moment` is told "before commit" and "after commit" of each apply, and "before fence commit"."""
 
     stage: FakeStage

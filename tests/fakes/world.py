@@ -179,7 +179,7 @@ class World:
         """The five doors, as one process uses them."""
         process = process or self.process()
         stage = replace(self.stage, moment=process.meet)
-        lake = replace(self.lake, stage=stage, moment=process.meet)
+        lake = replace(self.lake, stage=stage, moment=process.meet, meanwhile=process.meet)
         checkpoints = FakeCheckpoints(self.memory, process.name, lambda: process.alive)
         return Ports(
             probe=Watched(FakeProbe(self.database), process),

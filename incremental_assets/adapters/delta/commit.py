@@ -44,6 +44,8 @@ class Write:
     overwrites: bool = False
     evolves: bool = False
     rows_per_file: int | None = None
+    transaction: tuple[str, int] | None = None
+    """App id and version under which Delta takes it once, where those are not the note's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ def empty(session: SparkSession) -> DataFrame:
 def write(rows: DataFrame, to: Write) -> None:
     """One commit. Raises Overtaken where another writer was first; whether it landed, only the log can tell."""
     writer = rows.alias(BATCH).write.format("delta").mode("overwrite" if to.overwrites or to.replacing else "append")
-    options = {"txnAppId": to.note.app_id, "txnVersion": str(to.note.seq), "userMetadata": to.note.to_json()}
+    app_id, number = to.transaction or (to.note.app_id, to.note.seq)
+    options = {"txnAppId": app_id, "txnVersion": str(number), "userMetadata": to.note.to_json()}
     if to.replacing:
         options |= {"replaceOn": matching(to.replacing, to.within), "targetAlias": TARGET}
     if to.evolves:

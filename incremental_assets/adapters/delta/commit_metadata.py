@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +33,8 @@ class Kind(StrEnum):
     ROLLBACK = "rollback"
     """The rows of an earlier version again."""
     MAINTENANCE = "maintenance"
+    HISTORY = "history"
+    """Versions, in the table beside the copy."""
 
 
 BEFORE_LANDING = (Kind.FENCE, Kind.LOAD)
@@ -60,6 +63,8 @@ class CommitMetadata:
     """Rows of the batch that only say so."""
     marked: int = 0
     """Rows that an upsert wrote again only to mark them as gone."""
+    clock: datetime | None = None
+    """The source's, before the snapshot of a batch."""
     rolled_back_to: int | None = None
     """Of a rollback: the sequence whose rows are there again."""
 
@@ -77,7 +82,7 @@ class CommitMetadata:
         kind, commit_ids = Kind.LOADED if batch.in_target else strategy, plan.commit_ids
         facts = (batch.rows, batch.rejected, batch.duplicates)
         names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, plan.request.run_id)
-        return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone)
+        return cls(kind, *names, seen, *facts, state, rows_before, gone=batch.gone, clock=plan.bound.clock)
 
     @classmethod
     def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> CommitMetadata:
@@ -122,6 +127,7 @@ class CommitMetadata:
             "withdrawn": self.withdrawn,
             "gone": self.gone,
             "marked": self.marked,
+            "clock": self.clock and self.clock.isoformat(),
         }
         if self.rolled_back_to is not None:
             document["rolled_back_to"] = self.rolled_back_to
@@ -150,6 +156,7 @@ def read_commit_metadata(text: Any) -> CommitMetadata | None:
             withdrawn=document.get("withdrawn", 0),
             gone=document.get("gone", 0),
             marked=document.get("marked", 0),
+            clock=datetime.fromisoformat(document["clock"]) if document.get("clock") else None,
             rolled_back_to=document.get("rolled_back_to"),
         )
     except (TypeError, ValueError, KeyError):

@@ -19,6 +19,7 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
@@ -27,6 +28,7 @@ from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.paths import is_local, staging_path, table_path
 from incremental_assets.core.model.schema_drift import (
@@ -247,7 +249,7 @@ class DeltaLake:
         held = self._held(spec)
         from incremental_assets.adapters.delta.placed_rows import HeldRows
 
-        return HeldRows(held, windows)
+        return HeldRows(held, windows, self._lake)
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""
@@ -279,6 +281,55 @@ class DeltaLake:
             commit_ids = CommitIds(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
             note = CommitMetadata.of_maintenance(commit_ids, run_id, state, _floor(newest) if newest else log.version)
             return compaction.compact(session, spec.id, path, how, note)
+
+    def behind(self, spec: TableSpec) -> Step | None:
+        """What its history has still to follow, from the logs alone. Raises TargetChanged."""
+        copy, history = self._logs(spec)
+        return None if copy is None else following.next_of(copy, history)
+
+    def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
+        """Follow one step, in one commit. Does nothing where that has been done."""
+        session = self._session()
+        from incremental_assets.adapters.delta.history import table, writing
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id.history):
+            copy, history = self._logs(spec)
+            if copy is None or following.is_shown(step, copy, history):
+                return HistoryRows()
+            return writing.follow(session, self._tasks, table.Tables(spec, copy, *self._paths(spec)), step, run_id)
+
+    def differing_versions(self, spec: TableSpec) -> FaultyKeys | None:
+        """Keys whose current version is not the row of the copy at the version that the history shows."""
+        copy, history = self._logs(spec)
+        shown = None if copy is None else following.shown_version(copy, history)
+        if copy is None or shown is None:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta.history import faults, table
+
+        with explained(spec.id, self._lake):
+            return faults.differing(session, table.Tables(spec, copy, *self._paths(spec)), shown)
+
+    def overlapping_versions(self, spec: TableSpec) -> FaultyKeys | None:
+        """Keys whose versions overlap, are empty, or leave a gap."""
+        if self._logs(spec)[1] is None:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta.history import faults
+
+        with explained(spec.id, self._lake):
+            return faults.overlapping(session, spec, self._paths(spec)[1])
+
+    def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
+        """Of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""
+        paths = self._paths(spec)
+        copy, history = (open_log(path) for path in paths)
+        if history is not None:
+            following.check_kind(spec, paths[1], history)
+        return copy, history
+
+    def _paths(self, spec: TableSpec) -> tuple[str, str]:
+        return table_path(self._lake, spec.id), table_path(self._lake, spec.id.history)
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""

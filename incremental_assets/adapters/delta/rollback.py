@@ -34,7 +34,7 @@ def roll_back(session: Session, lake: str, spec: TableSpec, back: RollBack, stat
         log = open_log(path)
         if log is None or log.app_id != names.app_id:
             raise TargetChanged(f"{spec.id}: the table at {path} is not the one that was to be rolled back")
-        _take_back(session, spec, path, back.version, CommitMetadata.of_rollback(back, state, log.version))
+        take_back(session, spec, path, back.version, CommitMetadata.of_rollback(back, state, log.version))
         after, done = confirmed(spec, path, log.version, names.batch_id)
     return Commit(after.table_id, done.version, RowCounts(), state, rolled_back_to=back.seq)
 
@@ -49,11 +49,11 @@ def roll_back_quarantine(session: Session, lake: str, spec: TableSpec, commit_id
         if log is None or version is None:
             return
         back = RollBack(names, "", version, to_seq)
-        _take_back(session, spec, path, version, CommitMetadata.of_rollback(back, None, log.version))
+        take_back(session, spec, path, version, CommitMetadata.of_rollback(back, None, log.version))
         confirmed(spec, path, log.version, names.batch_id)
 
 
-def _take_back(session: Session, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
+def take_back(session: Session, spec: TableSpec, path: str, version: int, note: CommitMetadata) -> None:
     """The version's rows and columns again. What we may not commit ourselves, Spark writes: all of the rows. Raises Refused, Overtaken."""
     try:
         restore(spec, path, version, note)

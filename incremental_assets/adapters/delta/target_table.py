@@ -24,7 +24,7 @@ OWN_COLUMNS = ((RUN_ID, "string"), (SEQ, "bigint"), (AT, "timestamp"))
 _DELETION_VECTORS = "delta.enableDeletionVectors"
 _COLUMN_MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
-_STATISTICS = "delta.dataSkippingStatsColumns"
+STATISTICS = "delta.dataSkippingStatsColumns"
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 """Types whose statistics take next to no time; those of texts and decimals took a sixth of a first load."""
 _DEAR = ("float", "double", "decimal", "string")
@@ -45,7 +45,7 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
         _clear(session, path)
         made = tuple(columns) or spec.columns
         kept = statistics(spec, ((found.name, found.spark_type) for found in made))
-        create(session, path, made, {APP_ID: app_id, _STATISTICS: kept}, comment=spec.shape.comment)
+        create(session, path, made, {APP_ID: app_id, STATISTICS: kept}, comment=spec.shape.comment)
         log = open_log(path)
     if log is not None and spec.deletes.marks and not marks_deletes(log.columns()):
         log = _marking(session, path)
@@ -157,12 +157,12 @@ def statistics(spec: TableSpec, columns: Iterable[tuple[str, str]]) -> str:
 
 def without_lost(spec: TableSpec, log: TableLog, changes: Difference) -> Mapping[str, str]:
     """What to set before an overwrite changes the columns: Delta refuses statistics of a column that is no longer there, or of no such type."""
-    if not changes or _STATISTICS not in log.properties:
+    if not changes or STATISTICS not in log.properties:
         return _NOTHING
     # By their very names: an overwrite brings the source's spelling.
     staying = {found.name for found in spec.columns} - {found.name for found in changes.retyped}
     columns = [(found.name, sql_type(found.type)) for found in log.columns() if found.name in staying]
-    return {_STATISTICS: statistics(spec, columns)}
+    return {STATISTICS: statistics(spec, columns)}
 
 
 def is_awkward(columns: Iterable[Column]) -> bool:

@@ -15,6 +15,7 @@ from incremental_assets.core.checks.remember import remember, remember_windows
 from incremental_assets.core.checks.verdict import (
     duplicates,
     freshness,
+    history,
     nothing_landed,
     reconciliation,
     schema,
@@ -22,6 +23,7 @@ from incremental_assets.core.checks.verdict import (
 )
 from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.errors import IncrementalAssetsError, sentence_of
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_drift import TargetColumn, difference
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -49,12 +51,14 @@ def everything(spec: TableSpec) -> None:
 
 
 def applicable(terms: TableConfig) -> tuple[Check, ...]:
-    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key."""
+    """The checks that apply to a table: freshness if there is a limit, duplicates if rows have a key, those of its history if it keeps one."""
     checks = [Check.RECONCILIATION, Check.SCHEMA]
     if not traits_of(terms.strategy).keeps_versions:
         checks.insert(0, Check.DUPLICATES)
     if terms.freshness != Freshness():
         checks.insert(0, Check.FRESHNESS)
+    if terms.history is not History.NONE:
+        checks += [Check.CURRENT, Check.OVERLAP]
     return tuple(checks)
 
 
@@ -72,7 +76,7 @@ class Scope:
     mending: Mending | None = None
 
 
-_LONGEST_FIRST = Check.RECONCILIATION, Check.DUPLICATES, Check.SCHEMA
+_LONGEST_FIRST = Check.RECONCILIATION, Check.CURRENT, Check.OVERLAP, Check.DUPLICATES, Check.SCHEMA
 """A long check that begins last runs alone at the end."""
 
 
@@ -134,6 +138,10 @@ def _ask(check: Check, spec: TableSpec, terms: TableConfig, ports: Ports, scope:
         mending = scope.mending
         verdict = mended(spec, terms, drift, mending, ports) if mending else reconciliation(spec, terms, drift)
         return verdict if windows is not None else _unless_changed(verdict, spec, ports)
+    if check.is_of_history:
+        of_now = check is Check.CURRENT
+        ask = ports.historian.differing_versions if of_now else ports.historian.overlapping_versions
+        return history(spec, terms, check, ask(spec))
     columns = ports.reader.columns(spec)
     if not columns:
         return nothing_landed(spec.id, check)

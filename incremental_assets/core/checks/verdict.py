@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.config.settings import Freshness, TableConfig
+from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -92,6 +93,24 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
     severity = Severity.ERROR if stuck or not spec.evolve else Severity.WARN
     detail = "; ".join(differences) or f"{counted(len(spec.columns), 'column')}, the same on both sides"
     return Verdict(spec.id, Check.SCHEMA, not differs, severity, detail, measured=differs, threshold=0)
+
+
+def history(spec: TableSpec, terms: TableConfig, check: Check, found: FaultyKeys | None) -> Verdict:
+    """The history says of now what the copy says, and of each moment one thing. None: it has not begun."""
+    if found is None:
+        return nothing_landed(spec.id, check)
+    keys, of = counted(found.keys, "key"), agreeing(found.keys, "has", "have")
+    if check is Check.CURRENT:
+        wrong = f"{keys} {of} another current version than the copy has a row"
+        right = "the current versions are the rows of the copy"
+    else:
+        wrong = f"{keys} {of} versions that overlap, are empty, or leave a gap"
+        right = "no two versions of a key overlap"
+    detail = f"{wrong}; move the history away, so that a new one begins with the copy as it is" if found.keys else right
+    samples = shown(spec, terms, found.samples)
+    return Verdict(
+        spec.id, check, not found.keys, Severity.ERROR, detail, measured=found.keys, threshold=0, samples=samples
+    )
 
 
 def nothing_landed(table: TableId, check: Check) -> Verdict:

@@ -114,6 +114,7 @@ def _table(document: written.TableDocument, around: written.SourceDocument, line
         reconciliation=chosen("reconciliation").severity,
         mended_at_most=chosen("reconciliation").mended_at_most,
         compact=chosen("maintenance").compact,
+        history=document.history,
         deletes=IGNORED if traits_of(strategy).overwrites else _deletes(chosen("deletes")),
         line=line,
     )

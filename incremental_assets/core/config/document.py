@@ -33,12 +33,12 @@ from incremental_assets.core.config.scalars import (
     TagKey,
     Text,
     TimeOfDay,
-    only_present_value,
 )
 from incremental_assets.core.config.settings import Compact, Tls
 from incremental_assets.core.config.shorthand import Shorthand
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Then
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy
 from incremental_assets.core.model.verdict import Severity
@@ -181,7 +181,9 @@ class TableDocument(DefaultsDocument):
     start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
-    history: Annotated[Literal["none"], only_present_value("none", "history")] = "none"
+    history: Annotated[
+        History, Field(description="Of an upsert: keep each version of each row in a table beside the copy.")
+    ] = History.NONE
 
 
 TableEntry = Annotated[

@@ -15,7 +15,7 @@ from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.yaml_source import Document, Path
 from incremental_assets.core.errors import Problem
 
-_NOT_YET = ("history", "contract", "columns")
+_NOT_YET = ("contract", "columns")
 _OTHER_WORDS = {
     "safety_lag": "lookback",
     "incremental_safety_lag": "lookback",

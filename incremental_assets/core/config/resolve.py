@@ -13,6 +13,7 @@ from incremental_assets.core.errors import (
     ColumnMissing,
     CursorMistyped,
     IncrementalAssetsError,
+    NameRefused,
     NoPrimaryKey,
     SourceRefused,
     TableMissing,
@@ -20,6 +21,7 @@ from incremental_assets.core.errors import (
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import Deletes
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Column, Cursor, TableId, TableShape, TableSpec
@@ -63,6 +65,10 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
             shape = found.get(table)
             if shape is None:
                 raise _missing(table, found)
+            if config.history is not History.NONE and table.history in dict(wanted):
+                raise NameRefused(
+                    f"{table}: the table {table.history} has the name of its history; add it to `exclude`, or remove `history`"
+                )
             specs.append(resolve(config, shape))
         except IncrementalAssetsError as error:
             problems.append(Unresolved(table, error))
@@ -129,6 +135,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
             _check_cursor(shape, cursor, "fallback", cursor.fallback)
     if config.deletes.column:
         _check_mark(shape, config.deletes)
+    _check_history(shape, config.history)
     key = shape.primary_key if config.primary_key is None else config.primary_key
     for name in key:
         _check_column(shape, "key", name)
@@ -153,6 +160,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         widens=config.schema_changes == "widen",
         pii=config.pii,
         deletes=config.deletes,
+        history=config.history,
     )
     check_names(spec)
     return spec
@@ -182,6 +190,15 @@ def _check_mark(shape: TableShape, deletes: Deletes) -> None:
         raise SourceRefused(
             f"{shape.id}: `deletes` compares {column.name!r}, a {column.source_type}, with `is: {deletes.value}`, which it can of a boolean, a whole number "
             "or a text; without `is`, any value in it marks a row"
+        )
+
+
+def _check_history(shape: TableShape, history: History) -> None:
+    """A version carries columns of its own beside those of its row."""
+    taken = [name for name in shape.names if name.lower() in history.columns]
+    if taken:
+        raise NameRefused(
+            f"{shape.id}: the column {taken[0]!r} has the name of one that `history: {history}` adds; rename it, or remove `history`"
         )
 
 

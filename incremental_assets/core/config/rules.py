@@ -24,6 +24,7 @@ from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.strategies import Strategy, traits_of
@@ -60,6 +61,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
     """What does not fit between strategy, cursor and the keys that depend on them."""
     strategy, own = strategy_of(table), "deletes" in table.model_fields_set
     yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)
+    yield from _history_mistakes(table, strategy)
     if traits_of(strategy).overwrites:
         yield from _full_refresh_mistakes(table)
     elif table.cursor is None:
@@ -82,6 +84,18 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
         yield ("primary_key",), "a column may appear once in the key; remove the repetition"
     yield from freshness_mistakes(table.freshness)
     yield from delete_rules.plain_mistakes(table.deletes)
+
+
+def _history_mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mistake]:
+    traits = traits_of(strategy)
+    if table.history is History.NONE or traits.one_row_per_key:
+        return
+    why = (
+        "keeps every version already; remove it"
+        if traits.keeps_versions
+        else "has no key by which rows are told apart; choose upsert"
+    )
+    yield ("history",), f"`history` is kept beside an upsert, and `{strategy}` {why}"
 
 
 def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:

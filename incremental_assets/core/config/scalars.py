@@ -54,17 +54,6 @@ def _schema(kind: str, **more: Any) -> WithJsonSchema:
     return WithJsonSchema({"type": kind, **more})
 
 
-def only_present_value(value: object, name: str) -> BeforeValidator:
-    """Accepts what the program does today for a key whose other values come later."""
-
-    def validate(written: object) -> object:
-        if written != value:
-            raise PydanticCustomError("not_yet", "{key} is not available yet; remove it", {"key": f"`{name}`"})
-        return written
-
-    return BeforeValidator(validate)
-
-
 Text = Annotated[str, Field(min_length=1)]
 
 

@@ -15,6 +15,7 @@ from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import Every, Grid, TimeGrid
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Cursor, FuturePolicy, TableId
@@ -118,6 +119,7 @@ class TableConfig:
     """Drifted rows that the daily check mends by itself; of more of them it mends none."""
     compact: Compact = Compact.AUTO
     deletes: Deletes = IGNORED
+    history: History = History.NONE
     line: int = 0
 
     def id(self, source: str) -> TableId:

@@ -19,6 +19,7 @@ from incremental_assets.core.config.scalars import SOURCE_NAME
 from incremental_assets.core.config.shorthand import Direction, Shorthand
 from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
+from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.identifiers import parse_table, render_table
 
 T = TypeVar("T")
@@ -143,6 +144,7 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
     found = (_table(run, (*path, "tables", number), entry, around) for number, entry in enumerate(entries))
     tables = [table for table in found if table is not None]
     _refuse_repeated(run, tables)
+    _refuse_names_of_histories(run, (table for table in tables if not table.excluded))
     if part.value is None:
         return None
     return CheckedSource(
@@ -169,6 +171,21 @@ def _refuse_repeated(run: _Pass, tables: Iterable[CheckedTable]) -> None:
         earlier = first.setdefault(parse_table(table.document.table), table)
         if earlier is not table:
             run.add(table.path, [((), f"this table is already listed in line {earlier.line}; keep one of them")])
+
+
+def _refuse_names_of_histories(run: _Pass, tables: Iterable[CheckedTable]) -> None:
+    tables = tuple(tables)
+    kept = {
+        (schema, f"{name}{SUFFIX}"): table.line
+        for table in tables
+        if table.document.history is not History.NONE
+        for schema, name in (parse_table(table.document.table),)
+    }
+    for table in tables:
+        line = kept.get(parse_table(table.document.table))
+        if line is not None:
+            cure = f"the history of the table in line {line} has this name; leave this table out, or that history"
+            run.add(table.path, [((), cure)])
 
 
 def _refuse_twins(run: _Pass, sources: Iterable[CheckedSource]) -> None:

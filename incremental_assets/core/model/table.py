@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
+from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.strategies import Strategy, Traits, traits_of
 
 
@@ -55,6 +56,11 @@ class TableId:
 
     def __str__(self) -> str:
         return f"{self.source}.{self.schema}.{self.name}"
+
+    @property
+    def history(self) -> TableId:
+        """The table of its rows' versions."""
+        return replace(self, name=f"{self.name}{SUFFIX}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +172,7 @@ class TableSpec:
     pii: tuple[str, ...] = ()
     """Columns whose values are never shown."""
     deletes: Deletes = IGNORED
+    history: History = History.NONE
 
     @property
     def id(self) -> TableId:

@@ -23,6 +23,15 @@ class Check(StrEnum):
     DUPLICATES = "duplicates"
     RECONCILIATION = "reconciliation"
     SCHEMA = "schema"
+    CURRENT = "current"
+    """Of a history: its current versions are the rows of the copy."""
+    OVERLAP = "overlap"
+    """Of a history: the versions of a key follow each other."""
+
+    @property
+    def is_of_history(self) -> bool:
+        """Whether it is asked of the history beside the copy."""
+        return self in (Check.CURRENT, Check.OVERLAP)
 
 
 @dataclass(frozen=True, slots=True)

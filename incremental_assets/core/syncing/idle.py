@@ -19,6 +19,7 @@ from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
 from incremental_assets.core.planning.plan import NothingToDo, Observation, Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Checkpoints, Ports
+from incremental_assets.core.syncing.following import behind
 from incremental_assets.core.syncing.foreign_changes import stands
 
 
@@ -65,14 +66,16 @@ def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple
     """Syncs of tables that were just seen to stand still, in one transaction. The observer hears each report.
 
     Left out are those of which that look does not tell enough: a copy whose log went on, a table that has moved on since, one without a
-    state. They need a sync of their own.
+    state, or with a history that has still to follow. They need a sync of their own.
     """
     if this_process.asked:
         return ()
     reports = {
         each.spec.id: each.report(request)
         for each in tables
-        if each.position.state is not None and stands(each.spec, each.position, ports.reader)
+        if each.position.state is not None
+        and stands(each.spec, each.position, ports.reader)
+        and behind(each.spec, ports.historian) is None
     }
     unmoved = [each.unmoved(reports[each.spec.id]) for each in tables if each.spec.id in reports]
     others = ports.checkpoints.record_idle(unmoved) if unmoved else {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.deletes import DeleteMode
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.model.table import Column, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
@@ -79,6 +80,8 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     schema = SchemaStep(found, _outcome(decision, found, target))
     files = _files(decision, lake.layout(spec) if target else Layout((), 0, 0), target)
     destructive = _destructive(decision, found, files)
+    if spec.history is not History.NONE:
+        files = replace(files, outcome=f"{files.outcome}; then {spec.id.history} follows in a commit of its own")
     told = Preview(spec, decision, None, schema, files, _deletes(decision), destructive, warnings)
     try:
         check_names(spec)

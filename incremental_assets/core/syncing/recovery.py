@@ -13,6 +13,7 @@ from incremental_assets.core.planning.plan import CommitIds, Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Lease, Ports
+from incremental_assets.core.syncing.following import follow
 from incremental_assets.core.syncing.foreign_changes import knows_less, other_hand, other_version, rows_changed
 
 FORGOTTEN = 1000
@@ -106,6 +107,8 @@ def _take_over(spec: TableSpec, request: Request, position: Checkpoint, lease: L
         # A rollback that died behind its commit.
         names = CommitIds(position.app_id, left.seq, left.batch_id)
         ports.writer.roll_back_quarantine(spec, names, commit.rolled_back_to)
+    # Before the sequence is closed: of a table that then stands still, nobody would look for what its history lacks.
+    follow(spec, request.run_id, ports.historian)
     # Discarded first: once the sequence is closed, no run would look for its batch again.
     ports.stage.discard(spec.id, left.batch_id)
     lease.record(_closing(spec, request, position, left, commit))

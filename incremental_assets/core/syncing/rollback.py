@@ -1,7 +1,7 @@
 """Take a copy back to what an earlier run left: rows, columns, quarantine, watermark and coverage, in one audited step under its lease.
 
 The table's commit decides: a process that dies before it has changed nothing, and of one that dies after it the next run restores the
-quarantine and records the rest.
+quarantine, takes its history back, and records the rest.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from incremental_assets.core.planning.plan import CommitIds, Mode, Request, Roll
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.following import follow
 from incremental_assets.core.syncing.recovery import recover
 
 
@@ -44,6 +45,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
         lease.record(replace(event, kind=EventKind.STAGED))
         commit = ports.writer.roll_back(spec, back, state)
         ports.writer.roll_back_quarantine(spec, back.commit_ids, back.seq)
+        history = follow(spec, run_id, ports.historian)
         report = replace(
             SyncReport.of(spec, request, Status.LANDED),
             previous_watermark=now.position.watermark,
@@ -51,6 +53,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
             seq=seq,
             target_version=commit.version,
             reason=f"rolled back to run {to_run}",
+            history=history,
         )
         landed = replace(event, kind=EventKind.LANDED, state=state, report=report, detail=report.reason)
         lease.record(replace(landed, target=(commit.table_id, commit.version)))

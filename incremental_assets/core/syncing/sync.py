@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
@@ -17,6 +18,7 @@ from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
+from incremental_assets.core.syncing.following import follow, together
 from incremental_assets.core.syncing.gone import find_gone
 from incremental_assets.core.syncing.phases import Phases
 from incremental_assets.core.syncing.recovery import check_untouched, recover, unreported
@@ -32,12 +34,14 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
     ):
         phases.enter("plan")
         position = recover(spec, request, lease, ports)
+        caught_up = follow(spec, request.run_id, ports.historian)
         decision, target = decide(spec, request, position, lease, ports)
         if isinstance(decision, NothingToDo):
             idle = _idle(spec, request, decision, lease, phases)
             found = unreported(request, position)
-            return found.instead_of(idle) if found else idle
-        return _land(decision, target, lease, ports, phases)
+            return replace(found.instead_of(idle) if found else idle, history=caught_up)
+        report = _land(decision, target, lease, ports, phases)
+        return replace(report, history=together(caught_up, report.history))
 
 
 def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, phases: Phases) -> SyncReport:
@@ -58,8 +62,13 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     commit = None if unmoved else ports.writer.apply(plan, batch, state)
     at = commit or target
     warnings = (*batch.warnings, *(commit.warnings if commit else ()))
+    history = None
+    if commit and spec.history is not History.NONE:
+        phases.enter("history")
+        history = follow(spec, plan.request.run_id, ports.historian)
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
     report = phases.timed(SyncReport.landed(plan, state.position.watermark, rows, version, warnings))
+    report = replace(report, history=history)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)
     where = (at.table_id, at.version) if at else None

@@ -38,6 +38,17 @@ def state(
     return LogState(1, protocol=versions | features | (protocol or {}), metadata=metadata)
 
 
+def widened(was: str, now: str) -> LogState:
+    """A table whose column was of another type when some of its files were written."""
+    changes = {"delta.typeChanges": [{"fromType": was, "toType": now}]}
+    features = [*FEATURES, "typeWidening"]
+    return state(
+        {"delta.enableTypeWidening": "true"},
+        {"readerFeatures": features, "writerFeatures": features},
+        {"type": now, "metadata": changes},
+    )
+
+
 @pytest.mark.parametrize(
     "found",
     [
@@ -45,6 +56,9 @@ def state(
         state({"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "4"}),
         state({"delta.appendOnly": "false", "delta.enableChangeDataFeed": "False"}),
         state({"delta.dataSkippingStatsColumns": "`id`", "delta.checkpointInterval": "5", "somebody.else": "x"}),
+        widened("integer", "long"),
+        widened("float", "double"),
+        widened("decimal(8,2)", "decimal(12,3)"),
     ],
 )
 def test_tables_that_we_write_to(found: LogState) -> None:
@@ -71,6 +85,9 @@ def test_tables_that_we_write_to(found: LogState) -> None:
         (state(field={"metadata": {"delta.generationExpression": "1"}}), "delta.generationExpression"),
         (state(field={"metadata": {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}}), "__CHAR_VARCHAR_TYPE_STRING"),
         (state(field={"metadata": {"delta.invariants": "{}"}}), "delta.invariants"),
+        (widened("date", "timestamp_ntz"), "another kind of value"),
+        (widened("integer", "decimal(12,2)"), "another kind of value"),
+        (widened("integer", "double"), "another kind of value"),
         (LogState(0), "no features"),
     ],
 )
@@ -89,6 +106,7 @@ def keyed(kind: str) -> TableSpec:
         (UPSERT, BATCH, Way.REPLACE, ""),
         (UPSERT, Batch("b", 10**7, "0"), Way.REPLACE, ""),
         (UPSERT, Batch("b", 10**8, "0"), Way.REPLACE, "more than tasks take"),
+        (UPSERT, Batch("b", 10**7, "0"), Way.MERGE, "more than tasks take"),
         (SPEC, Batch("b", 10**7, "0"), Way.APPEND, "more than tasks take"),
         (UPSERT, Batch("b", 10**7, "0", in_target=True), Way.PLACE, ""),
         (replace(UPSERT, key_enforced=False), BATCH, Way.REPLACE, "may repeat"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from incremental_assets.adapters.delta.direct import data_file, deletion_vector, replacing, sharing
@@ -129,6 +129,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few rows make many row groups, vectors of both kinds, and many shares."""
     monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 3)
     monkeypatch.setattr(deletion_vector, "_INLINE_BYTES", 40)
+    monkeypatch.setattr(sharing, "LEAST_ROWS", 1)
     monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
     monkeypatch.setattr(sharing, "_FILES_BYTES", 1)
     monkeypatch.setattr(replacing, "_HELD_ROWS", 5)
@@ -169,9 +170,9 @@ SHORT = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([None, "a", "b"]))
 
 @EXAMPLES
 @given(st.lists(st.tuples(SHORT, SHORT, SHORT, st.booleans()), min_size=1, max_size=8), st.booleans())
+@example([([(1, "a")], [], [], True), ([], [(1, None)], [], True), ([(1, "a")], [], [], True)], False)
 def test_upserts_of_a_table_that_marks_what_is_gone(
-    steps: list[tuple[list[Row], list[Row], list[Row], bool]],
-    shared: bool,
+    steps: list[tuple[list[Row], list[Row], list[Row], bool]], shared: bool
 ) -> None:
     with TemporaryDirectory() as folder:
         table, held = Table(Path(folder), "id bigint, note string", flags=True), dict[int, tuple[Row, bool]]()

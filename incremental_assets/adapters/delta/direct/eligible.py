@@ -18,17 +18,19 @@ MOST_ROWS = 4_000_000
 """Of a batch that one task holds as a whole, and the bytes of it as it is staged; above, Spark's own writer spills to disk what it cannot hold."""
 MOST_BYTES = 64 * 1024**2
 SHARED = 16
-"""So many times as much may be in a batch that tasks share: of each row they hold the key, the cursor, and one row group at a time."""
+"""So many times as much may be in a batch that tasks share: of their rows they hold the key, the cursor, and one row group at a time."""
+_SHARED = (Way.REPLACE, Way.OVERWRITE)
+"""Where no task needs more of a batch than its share."""
 
 _VERSIONS = (3, 7)
-_READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping"})
+_READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping", "typeWidening"})
 _WRITER_FEATURES = _READER_FEATURES | {"appendOnly", "invariants"}
 """What a table may have; the last two ask nothing as long as no property and no column makes use of them, which is looked up below."""
 _VECTORS = "delta.enableDeletionVectors"
 _MAPPING = "delta.columnMapping.mode"
 _PROPERTIES = frozenset(
     {
-        _VECTORS, _MAPPING, "delta.columnMapping.maxColumnId", "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite",
+        _VECTORS, _MAPPING, "delta.enableTypeWidening", "delta.columnMapping.maxColumnId", "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite",
         "delta.checkpoint.writeStatsAsStruct", "delta.checkpointInterval", "delta.checkpointRetentionDuration", "delta.dataSkippingNumIndexedCols",
         "delta.dataSkippingStatsColumns", "delta.deletedFileRetentionDuration", "delta.enableExpiredLogCleanup", "delta.isolationLevel",
         "delta.logRetentionDuration", "delta.minReaderVersion", "delta.minWriterVersion", "delta.sampleRetentionDuration",
@@ -38,7 +40,10 @@ _PROPERTIES = frozenset(
 """Of Delta's, those that ask nothing of whoever writes rows, or nothing that is not done here."""
 _SWITCHES = ("delta.appendOnly", "delta.enable")
 """Those that ask nothing while they are off begin so."""
-_OF_COLUMNS = frozenset({"comment", SINCE, SINCE_CURSOR, "delta.columnMapping.id", "delta.columnMapping.physicalName"})
+_TYPE_CHANGES = "delta.typeChanges"
+_OF_COLUMNS = frozenset(
+    {"comment", _TYPE_CHANGES, SINCE, SINCE_CURSOR, "delta.columnMapping.id", "delta.columnMapping.physicalName"}
+)
 """What a column may carry; whatever else there is makes it a generated one, a padded one, one with a default or a rule."""
 
 
@@ -76,7 +81,7 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
         return "the columns change"
     if batch.in_target:
         return ""
-    times = 1 if way is Way.APPEND else SHARED
+    times = SHARED if way in _SHARED else 1
     if batch.rows > times * MOST_ROWS or staged > times * MOST_BYTES:
         return f"{batch.rows} rows in {staged} bytes are more than tasks take"
     if batch.duplicates or (plan.spec.trusts_key and way is not Way.OVERWRITE):
@@ -100,6 +105,15 @@ def _refused_by_columns(fields: Iterable[Mapping[str, Any]]) -> str:
         more = sorted(set(field.get("metadata") or ()) - _OF_COLUMNS)
         if more:
             return f"the column {field['name']!r} has {', '.join(more)}"
+        changes = (field.get("metadata") or {}).get(_TYPE_CHANGES) or ()
+        if not all(_is_of_one_kind(str(each.get("fromType")), str(each.get("toType"))) for each in changes):
+            return f"the column {field['name']!r} was widened to another kind of value"
         if not field.get("nullable", True):
             return f"the column {field['name']!r} must not be NULL"
     return ""
+
+
+def _is_of_one_kind(was: str, now: str) -> bool:
+    """Whether the statistics of files from before compare with values of now as they are."""
+    kinds = ({"byte", "short", "integer", "long"}, {"float", "double"})
+    return any({was, now} <= kind for kind in kinds) or (was.startswith("decimal") and now.startswith("decimal"))

@@ -27,11 +27,14 @@ class NextVersion:
     info: Mapping[str, Any]
     actions: Sequence[Mapping[str, Any]]
     files: Sequence[str]
+    transaction: tuple[str, int] | None = None
+    """See `commit.Write`."""
 
     def commit(self, table: TableSpec) -> None:
         """Whatever another writer has done meanwhile is an obstacle: nothing is assumed to be harmless. Raises CommitMissing, Overtaken."""
         note, version = self.note, self.state.version + 1
-        if self.state.sequences.get(note.app_id, -1) >= note.seq:
+        app_id, number = self.transaction or (note.app_id, note.seq)
+        if self.state.sequences.get(app_id, -1) >= number:
             self.discard()
             raise too_late(table)
         now = time.time_ns() // 1_000_000
@@ -42,7 +45,7 @@ class NextVersion:
             "userMetadata": note.to_json(),
             "engineInfo": ENGINE,
         }
-        transaction = {"appId": note.app_id, "version": note.seq, "lastUpdated": now}
+        transaction = {"appId": app_id, "version": number, "lastUpdated": now}
         said = [{"commitInfo": about | dict(self.info)}, {"txn": transaction}]
         if not put_if_absent(self.path, version, [*said, *self.actions]):
             self.discard()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count, takewhile
 from typing import Any
 
@@ -36,6 +37,7 @@ HARMLESS = frozenset(
 )  # fmt: skip
 """Operations that leave every row as it is. Any other, known or not, may have changed some."""
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _IN_PLACE = frozenset({"changeDataFeed", "clustering", "rowTracking"})
 """Features of tables that suffer where rows that stay are written again: a feed tells of them, an order is given up, they get other numbers."""
 
@@ -49,6 +51,8 @@ class Committed:
     metrics: Mapping[str, int]
     engine: str
     note: CommitMetadata | None
+    at: datetime = _EPOCH
+    """By the clock of the machine that wrote it."""
 
     @property
     def changed_rows(self) -> bool:
@@ -204,6 +208,7 @@ def _committed(version: int, entry: Mapping[str, Any]) -> Committed:
         metrics=metrics,
         engine=str(entry.get("engineInfo") or entry.get("clientVersion") or "an unknown engine"),
         note=read_commit_metadata(entry.get("userMetadata")),
+        at=datetime.fromtimestamp(int(entry.get("timestamp") or 0) / 1000, UTC),
     )
 
 

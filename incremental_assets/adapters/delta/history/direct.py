@@ -1,0 +1,159 @@
+"""One batch as one commit of our own, by one task, where the tables and the step allow it; else Spark follows it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.direct.eligible import refused_by_table
+from incremental_assets.adapters.delta.direct.landing_unit import Columns
+from incremental_assets.adapters.delta.direct.next_version import NextVersion
+from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold, ordinal
+from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.history.table import Tables
+from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
+from incremental_assets.adapters.delta.live import marks_deletes
+from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.transaction_log import TableLog
+from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.own_names import SEQ
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows, Step
+from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.schema_drift import TargetColumn, sql_type
+from incremental_assets.core.model.table import TableSpec
+
+_TASK = "incremental_assets.adapters.delta.history.task"
+_UTC = ("UTC", "Etc/UTC")
+_log = logging.getLogger(__name__)
+
+
+def followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows | None:
+    """What was committed; None where this step is Spark's. Raises CommitMissing, Overtaken where another run was first."""
+    try:
+        return _followed(tasks, tables, before, step, note)
+    except NotDirect as why:
+        _log.debug("%s: its history is followed by Spark: %s", tables.spec.id, why)
+        return None
+
+
+def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
+    _refused(_refused_by(tables, step))
+    copy, history = log_cache.at(tables.copy_path, step.version), log_cache.at(tables.path, before.version)
+    _refused(refused_by_table(copy) or refused_by_table(history))
+    try:
+        done: Followed = tasks.run(_TASK, _unit(tables, step, note.run_id, copy, history))
+    except TasksUnavailable as why:
+        raise NotDirect(str(why)) from why
+    keeps_validity = tables.spec.history is History.SCD2
+    info = {
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Overwrite" if keeps_validity else "Append"},
+        "operationMetrics": {
+            "numOutputRows": str(done.added + done.deleted + done.ended),
+            "numDeletedRows": str(done.ended),
+            "numFiles": str(sum("add" in each for each in done.actions)),
+            "numOutputBytes": str(done.bytes),
+        },
+        "isBlindAppend": False,
+    }
+    version = NextVersion(
+        tables.path, history, note, info, done.actions, done.files, (tables.copy.table_id, step.version)
+    )
+    version.commit(tables.spec)
+    rows = before.rows() + done.added + done.deleted
+    return HistoryRows(done.added, done.deleted, done.ended, history.version + 1, rows)
+
+
+def _refused(why: str) -> None:
+    if why:
+        raise NotDirect(why)
+
+
+def _refused_by(tables: Tables, step: Step) -> str:
+    """Why a step is Spark's; empty where one task may follow it. Pure."""
+    spec, kinds = tables.spec, {each.name.lower(): sql_type(each.type) for each in tables.columns}
+    if step.landed_at is None:
+        return "the whole copy is compared"
+    if not is_local(tables.path):
+        return "its lake is in a store"
+    if marks_deletes(tables.copy.columns()):
+        return "the copy marks what is gone"
+    if any(arrow_type(kind) is None for kind in kinds.values()):
+        return "a column has a type that is not known here"
+    if any(kinds[name.lower()] in ("float", "double") for name in spec.key):
+        return "a part of the key is a float"
+    if spec.cursor and spec.cursor.is_zoneless and step.zone not in _UTC:
+        # Of hours that a zone skips or repeats, Arrow and Spark have other views.
+        return "stamps are readings of a zone"
+    return ""
+
+
+def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogState) -> HistoryUnit:
+    there, here = Columns.of(copy), Columns.of(history)
+    seq = there.stored(SEQ, "bigint")
+    within = (Reach(seq.name, "bigint", step.seq, step.seq),)
+    names = [each.name.lower() for each in tables.columns]
+    touched, new = moved({}, {})
+    if step.whole and step.landed_at is not None:
+        before = log_cache.at(tables.copy_path, step.landed_at - 1)
+        touched, new = moved(before.files, log_cache.at(tables.copy_path, step.landed_at).files)
+    batch = Batch(
+        table=tables.copy_path,
+        columns=_stored(tables.columns, there.stored),
+        seq_column=seq,
+        seq=step.seq,
+        files=tuple(add for add in copy.files.values() if file_may_hold(add.get("stats"), within)),
+        told=tuple(names.index(name.lower()) for name in _told(tables.spec)),
+        touched=touched,
+        new=new,
+    )
+    marks = here.marks(run_id, step.seq)
+    validity = {}
+    if tables.spec.history is History.SCD2:
+        kinds = {VALID_FROM: "timestamp", VALID_TO: "timestamp", IS_CURRENT: "boolean"}
+        validity = {name.removeprefix("_"): here.stored(name, kind) for name, kind in kinds.items()}
+    run, number, at = marks.columns
+    own = OwnColumns(here.stored(DELETED, "boolean"), run, number, at, **validity)
+    columns, kept = _stored(tables.columns, here.stored), here.statistics(history.properties)
+    return HistoryUnit(
+        table=tables.path,
+        batch=batch,
+        columns=columns,
+        own=own,
+        key=tuple(names.index(name.lower()) for name in tables.spec.key),
+        files=tuple(history.files.values()),
+        statistics=tuple(each.name for each in (*columns, *own.all) if each.name in kept),
+        clock=ordinal(step.clock),
+        marks=marks,
+    )
+
+
+Moved = tuple[tuple[tuple[Mapping[str, Any], Mapping[str, Any] | None], ...], tuple[Mapping[str, Any], ...]]
+
+
+def moved(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]) -> Moved:
+    """`Batch.touched` and `Batch.new`, from the files of two versions. Pure."""
+    touched = []
+    for path, add in before.items():
+        now = after.get(path)
+        if now is None or now.get("deletionVector") != add.get("deletionVector"):
+            touched.append((add, now))
+    return tuple(touched), tuple(add for path, add in after.items() if path not in before)
+
+
+def _stored(columns: tuple[TargetColumn, ...], stored: Callable[..., Any]) -> tuple[Stored, ...]:
+    return tuple(stored(each.name, sql_type(each.type)) for each in columns)
+
+
+def _told(spec: TableSpec) -> tuple[str, ...]:
+    """Columns that tell when a row was changed, the first that is not NULL before the others."""
+    cursor = spec.cursor
+    if cursor is None or cursor.type is CursorType.INTEGER:
+        return ()
+    return tuple(name for name in (cursor.column, cursor.fallback) if name is not None)

@@ -1,0 +1,82 @@
+"""What the history of a copy has to follow next, from what the logs of both say. Pure.
+
+A history says of each of its commits which version of the copy it shows. Whatever happened to the copy since is either the rows of one batch,
+which are then the only ones to look at, or more than that: then the whole copy is compared with the current versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from incremental_assets.core.model.history import Step
+
+
+class Effect(StrEnum):
+    """What a commit did to the rows of a copy."""
+
+    NONE = "none"
+    BATCH = "batch"
+    """Rows of its sequence came in the place of those with their keys."""
+    TAKING = "taking"
+    """The same, and other rows went."""
+    MORE = "more"
+    """It cannot be told from one commit."""
+    FOREIGN = "foreign"
+    """Rows may have been changed by another writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyCommit:
+    """One commit of the copy; `clock` of the source at its snapshot, or of the machine that wrote it; `zone` as in `Step`."""
+
+    version: int
+    seq: int
+    batch_id: str
+    clock: datetime
+    zone: str
+    effect: Effect
+    rolled_back_to: int | None = None
+    """Of a rollback: the sequence whose rows are there again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy at its last version; `commits`: those that the log still tells of, newest first, back to `shown` at least if that is there."""
+
+    version: int
+    landed: bool
+    shown: int | None
+    """The last of its versions that the history shows; None where it shows none of this table."""
+    commits: Sequence[CopyCommit]
+
+
+def next_step(copy: Copy) -> Step | None:
+    """None where the history shows the copy as it is, and where there is nothing, or nothing of ours, to be followed."""
+    if not copy.landed or copy.shown == copy.version:
+        return None
+    after = -1 if copy.shown is None else copy.shown
+    since = [commit for commit in copy.commits if commit.version > after]
+    is_complete = copy.shown is not None and len(since) == copy.version - copy.shown
+    changes = [commit for commit in since if commit.effect is not Effect.NONE]
+    if is_complete and not changes:
+        return None
+    if not changes:
+        changes = list(copy.commits[:1])
+    if not changes or changes[0].effect is Effect.FOREIGN:
+        # A sync of the copy stops at it as well, until a person has decided.
+        return None
+    newest = changes[0]
+    one_batch = is_complete and len(changes) == 1 and newest.effect in (Effect.BATCH, Effect.TAKING)
+    return Step(
+        version=copy.version,
+        seq=newest.seq,
+        batch_id=newest.batch_id,
+        clock=newest.clock,
+        zone=newest.zone,
+        whole=not one_batch or newest.effect is Effect.TAKING,
+        landed_at=newest.version if one_batch else None,
+        restores=newest.rolled_back_to,
+    )

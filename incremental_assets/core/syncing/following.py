@@ -1,0 +1,23 @@
+"""Bring the history of a table up to its copy: after each landing, and before a sync for what a dead run, or the configuration, has left to do."""
+
+from __future__ import annotations
+
+from incremental_assets.core.model.history import History, HistoryRows, Step
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.ports import LakeHistorian
+
+
+def behind(spec: TableSpec, lake: LakeHistorian) -> Step | None:
+    """What the history has still to follow; None where it has nothing, or none is kept."""
+    return None if spec.history is History.NONE else lake.behind(spec)
+
+
+def together(first: HistoryRows | None, then: HistoryRows | None) -> HistoryRows | None:
+    """What two commits did; None where neither was."""
+    return first + then if first and then else then or first
+
+
+def follow(spec: TableSpec, run_id: str, lake: LakeHistorian) -> HistoryRows | None:
+    """The history shows the copy as it is, which the lease keeps as it is. What was done for it; None where nothing was."""
+    step = behind(spec, lake)
+    return None if step is None else lake.follow(spec, step, run_id)

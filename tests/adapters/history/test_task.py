@@ -1,0 +1,181 @@
+"""What a task writes for one batch: the versions of the rule, without Spark."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incremental_assets.adapters.delta.direct.unit import Marks, Replacing, Stored
+from incremental_assets.adapters.delta.history.direct import moved
+from incremental_assets.adapters.delta.history.task import apply
+from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from tests.adapters.direct.tables import OWN, Table
+from tests.fakes.history import Seen, Version, followed, overlaps
+
+ROWS = "id bigint, note string, price double, day date, changed timestamp"
+VALIDITY = ", _valid_from timestamp, _valid_to timestamp, _is_current boolean"
+CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
+RUN, SEQ, AT = OWN
+NAMES = ("id", "note", "price", "day", "changed")
+
+
+def micros(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+@dataclass
+class Pair:
+    """A copy, its history, and the rule; each batch an hour after the one before."""
+
+    folder: Path
+    keeps_validity: bool = True
+    rule: dict[object, list[Version]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("copy", "history"):
+            (self.folder / name).mkdir()
+        self.copy = Table(self.folder / "copy", ROWS)
+        validity = VALIDITY if self.keeps_validity else ""
+        self.history = Table(self.folder / "history", f"{ROWS}{validity}, _sync_deleted boolean")
+
+    @property
+    def clock(self) -> datetime:
+        return CLOCK + timedelta(hours=self.copy.seq)
+
+    def land(self, rows: list[tuple[Any, ...]], gone: list[int] | None = None, *, whole: bool = False) -> Followed:
+        """One batch of the copy, and what the task makes of it; `whole`: rows that stay are written along."""
+        before, leaving = self.copy.state, [(key, None, None, None, None) for key in gone or ()]
+        how = Replacing((0,), compares=True, leaves=bool(leaving), whole=whole and not leaving)
+        self.copy.land(how, rows, leaving)
+        self.history.seq = self.copy.seq
+        done = apply(self.unit(before if leaving else None))
+        self.history.commit(self.history.version + 1, done)
+        for key in {*(gone or ())} & {*self.rule}:
+            self.rule[key] = followed(self.rule[key], Seen(None), self.copy.seq, self.clock)
+        for row in rows:
+            seen = Seen(dict(zip(NAMES, row, strict=True)), row[4])
+            self.rule[row[0]] = followed(self.rule.get(row[0], ()), seen, self.copy.seq, self.clock)
+        return done
+
+    def unit(self, before: LogState | None = None) -> HistoryUnit:
+        """`before`: the copy before rows went."""
+        touched, new = moved(before.files, self.copy.state.files) if before else moved({}, {})
+        columns, own = self.copy.columns, self.history.columns[len(NAMES) :]
+        validity = (
+            dict(zip(("valid_from", "valid_to", "is_current"), own[:3], strict=True)) if self.keeps_validity else {}
+        )
+        return HistoryUnit(
+            table=str(self.history.path),
+            batch=Batch(
+                str(self.copy.path),
+                columns,
+                SEQ,
+                self.copy.seq,
+                tuple(self.copy.state.files.values()),
+                (4,),
+                touched,
+                new,
+            ),
+            columns=columns,
+            own=OwnColumns(own[-1], RUN, SEQ, AT, **validity),
+            key=(0,),
+            files=tuple(self.history.state.files.values()),
+            statistics=tuple(each.name for each in (*columns, *own, *OWN) if each.type != "boolean"),
+            clock=micros(self.clock),
+            marks=Marks("run", self.copy.seq, micros(self.clock), OWN),
+        )
+
+    def versions(self) -> dict[object, list[Version]]:
+        found: dict[object, list[Version]] = {}
+        columns = (*self.history.columns, Stored("_sync_seq", "bigint"))
+        for told in read(self.history, columns):
+            row = {name: told[name] for name in NAMES}
+            begins = told.get("_valid_from") or CLOCK
+            version = Version(row, told["_sync_seq"], begins, told.get("_valid_to"), told["_sync_deleted"])
+            assert told.get("_is_current", version.is_current) is version.is_current
+            found.setdefault(told["id"], []).append(version)
+        return {key: sorted(each, key=lambda version: (version.seq, version.begins)) for key, each in found.items()}
+
+
+def read(table: Table, columns: tuple[Stored, ...]) -> list[dict[str, Any]]:
+    table.columns = columns
+    try:
+        rows = [
+            [value.astimezone(UTC) if isinstance(value, datetime) else value for value in row] for row in table.read()
+        ]
+        return [dict(zip((each.name for each in columns), row, strict=True)) for row in rows]
+    finally:
+        table.columns = columns[:-1]
+
+
+def text(versions: dict[object, list[Version]]) -> str:
+    """-0.0 and 0.0 are two values."""
+    return repr(sorted(versions.items(), key=repr))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_any_course_of_batches_leaves_the_versions_of_the_rule(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    pair = Pair(tmp_path, keeps_validity=seed % 3 != 0)
+    days = [None, datetime(2024, 2, 29).date()]  # noqa: DTZ001 - a day has no zone
+    for number in range(10):
+        keys = dice.sample(range(15), dice.randint(1, 10))
+        gone = keys[: len(keys) // 3] if number and dice.random() < 0.5 else []
+        pair.land(
+            [
+                (
+                    key,
+                    dice.choice(["a", "b", None]),
+                    dice.choice([None, 0.0, -0.0, float("nan")]),
+                    dice.choice(days),
+                    dice.choice([None, CLOCK + timedelta(minutes=dice.randint(-60, 700))]),
+                )
+                for key in keys[len(gone) :]
+            ],
+            gone,
+            whole=dice.random() < 0.2,
+        )
+    found = pair.versions()
+    if pair.keeps_validity:
+        assert text(found) == text(pair.rule)
+        assert not any(overlaps(versions) for versions in found.values())
+    else:
+        told = [
+            {key: [(each.row, each.seq, each.gone) for each in of] for key, of in side.items()}
+            for side in (found, pair.rule)
+        ]
+        assert repr(sorted(told[0].items())) == repr(sorted(told[1].items()))
+
+
+def test_versions_that_have_ended_keep_the_run_that_brought_them_and_files_of_such_alone_are_not_read(
+    tmp_path: Path,
+) -> None:
+    pair = Pair(tmp_path)
+    pair.land([(1, "a", None, None, None), (2, "a", None, None, None)])
+    done = pair.land([(1, "b", None, None, None)])
+    assert (done.added, done.deleted, done.ended) == (1, 0, 1)
+    assert [each.seq for each in pair.versions()[1]] == [1, 2]
+    assert pair.land([(1, "b", None, None, None)]) == Followed()
+
+
+def test_a_key_with_two_newest_versions_is_left_to_spark(tmp_path: Path) -> None:
+    pair = Pair(tmp_path)
+    first = pair.land([(1, "a", None, None, None)])
+    (add,) = (each["add"] for each in first.actions)
+    pair.history.commit(pair.history.version + 1, Followed(({"add": {**add, "path": twin(pair, add)}},)))  # type: ignore[arg-type]
+    pair.copy.land(Replacing((0,), compares=True), [(1, "b", None, None, None)])
+    with pytest.raises(NotDirect, match="two versions"):
+        apply(pair.unit())
+
+
+def twin(pair: Pair, add: dict[str, Any]) -> str:
+    """The same file again, under another name."""
+    (pair.history.path / "twin.parquet").write_bytes((pair.history.path / add["path"]).read_bytes())
+    return "twin.parquet"
