@@ -338,3 +338,21 @@ def test_how_a_table_follows_deletes_is_its_own_or_the_defaults_and_says_nothing
     assert table(shop, "countries").deletes == IGNORED
     plain = loaded(tmp_path, WHOLE.replace("every: 6h, max_fraction: 0.1, then: remove", "every: 0s"))
     assert table(plain.source("shop"), "a.b").deletes == Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(), 0.2)
+
+
+def test_whether_the_daily_check_mends_drift_comes_from_the_table_or_the_defaults(tmp_path: Path) -> None:
+    text = SMALLEST.replace(
+        "user: reader}",
+        "user: reader, defaults: {reconciliation: {repair: auto}}, tables: ["
+        "{table: public.a, cursor: {column: id, type: integer}, reconciliation: {repair: auto, max_rows: 5}}, "
+        "{table: public.b, cursor: {column: id, type: integer}}, "
+        "{table: public.c, cursor: {column: id, type: integer}, reconciliation: {severity: warn, max_rows: 5}}]}",
+    )
+    shop = loaded(tmp_path, text).source("shop")
+    found = {name: mended_at_most(shop, name) for name in ("a", "b", "c", "unlisted")}
+    assert found == {"a": 5, "b": 10_000, "c": 0, "unlisted": 10_000}
+    assert mended_at_most(loaded(tmp_path, SMALLEST).source("shop"), "a") == 0
+
+
+def mended_at_most(source: SourceConfig, name: str) -> int:
+    return terms_of(source, TableId("shop", "public", name)).mended_at_most

@@ -6,6 +6,7 @@ quarantine, takes its history back, and records the rest.
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ from incremental_assets.core.syncing.recovery import recover
 def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncReport:
     """The next sync reads from there. Raises Busy, SelectionError for a run that left nothing to go back to, and Refused."""
     this_process.refuse(spec.id)
-    request = Request(run_id, Mode.ROLLBACK)
+    request, begun = Request(run_id, Mode.ROLLBACK), time.monotonic()
     with ports.checkpoints.lease(spec.id, run_id) as lease:
         position = recover(spec, request, lease, ports)
         now, target = position.state, ports.reader.inspect(spec, position.target[1] if position.target else None)
@@ -52,6 +53,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
             new_watermark=state.position.watermark,
             seq=seq,
             target_version=commit.version,
+            seconds=time.monotonic() - begun,
             reason=f"rolled back to run {to_run}",
             history=history,
         )

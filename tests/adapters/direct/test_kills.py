@@ -19,7 +19,7 @@ BODY = """
 import os, sys
 from types import SimpleNamespace
 from pathlib import Path
-from incremental_assets.adapters.delta.direct import commit_file, data_file, deletion_vector, marked_file
+from incremental_assets.adapters.delta.direct import commit_file, data_file, deletion_vector, marked_file, share_task, sharing
 from tests.adapters.direct import test_kills as story
 from tests.adapters.direct.tables import Table
 
@@ -48,19 +48,34 @@ elif point == "the commit, without its name":
     commit_file._linked = die
 elif point == "the commit":
     commit_file._linked = then_die(commit_file._linked)
+elif point == "the first of several shares":
+    share_task.apply = then_die(share_task.apply)
 table = Table(Path(sys.argv[1]), story.DDL, seq=1)
-table.land(story.Replacing((0,), compares=True), story.SECOND)
+sharing.LEAST_ROWS = sharing.SHARE_ROWS = 1000
+land = table.land_shared if sys.argv[3] == "shared" else table.land
+land(story.Replacing((0,), compares=True), story.SECOND)
 """
 
 
-@pytest.mark.parametrize(
-    "point", ["half of the data file", "the data file", "the vector", "the commit, without its name", "the commit"]
+POINTS = (
+    "half of the data file",
+    "the data file",
+    "the first of several shares",
+    "the vector",
+    "the commit, without its name",
+    "the commit",
 )
-def test_a_process_is_killed_after(point: str, tmp_path: Path) -> None:
+
+
+@pytest.mark.parametrize(
+    ("point", "how"),
+    [(point, how) for point in POINTS for how in ("alone", "shared") if how == "shared" or "share" not in point],
+)
+def test_a_process_is_killed_after(point: str, how: str, tmp_path: Path) -> None:
     table = Table(tmp_path, DDL)
     table.land(Replacing((0,), compares=True), FIRST)
     died = subprocess.run(
-        [sys.executable, "-c", BODY, str(tmp_path), point], check=False, cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-c", BODY, str(tmp_path), point, how], check=False, cwd=ROOT, capture_output=True, text=True
     )
     assert died.returncode == 9, died.stderr
     landed = point == "the commit"
