@@ -12,6 +12,7 @@ from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
+from resources.contracts import with_sound_contracts
 from resources.lake import open_lake, open_stage
 from resources.session import session_of
 from resources.source import address, open_probe, open_reader
@@ -119,7 +120,7 @@ class Runtime:
         if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, shapes)
             self._remembered[source] = lasting
-        return resolve_all(self.configuration.source(source), shapes)
+        return with_sound_contracts(resolve_all(self.configuration.source(source), shapes))
 
     def expect_full_reads(self, whole: Iterable[TableId]) -> None:
         """These tables will be read whole, landed or not: a session that is opened after this is made for as much."""

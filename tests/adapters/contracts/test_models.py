@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,10 +10,12 @@ import pytest
 
 from incremental_assets.adapters.contracts.judge import breaches, reasons
 from incremental_assets.adapters.contracts.packing import judge_of
+from incremental_assets.core.config.resolve import Resolved
 from incremental_assets.core.errors import ConfigurationError, ContractBroken
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.strategies import Strategy
+from resources.contracts import with_sound_contracts
 
 HEAD = "import pandera.pandas as pa\n"
 
@@ -187,3 +190,15 @@ def test_values_that_may_come_once_are_known_alone_and_together(project: Path) -
     judge = judge_of(spec(project))
     assert judge is not None
     assert judge.unique == (("email",), ("id", "email"))
+
+
+def test_a_table_with_a_broken_model_is_a_problem_of_its_own(project: Path) -> None:
+    write(project, HEAD + "class Orders(pa.DataFrameModel):\n    id: int\n")
+    good, broken = spec(project), spec(project, "contracts.shop:Customers")
+    other = replace(broken, shape=replace(broken.shape, id=TableId("shop", "public", "customers")))
+    found = with_sound_contracts(Resolved((good, other), ()))
+    assert found.specs == (good,)
+    ((table, error),) = [(problem.table, str(problem.error)) for problem in found.problems]
+    assert table.name == "customers"
+    assert "sources.yaml:11: 'contracts.shop:Customers'" in error
+    assert with_sound_contracts(Resolved((good,), ())) == Resolved((good,), ())
