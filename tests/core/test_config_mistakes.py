@@ -243,7 +243,7 @@ SOURCE_MISTAKES = [
     ("partitions: {every: hour}", "", "", "partitions", "more than 25,000"),
     ("partitions: {size: 10}", "", "", "partitions", "at the tables with an integer cursor"),
     ("defaults: {history: scd2}", "", "", "history", "there is no such key here"),
-    ("defaults: {contract: x}", "", "", "contract", "`contract` is not available yet"),
+    ("defaults: {columns: x}", "", "", "columns", "`columns` is not available yet"),
     ("defaults: {freshness: {warn: 1d, fail: 1h}}", "", "", "freshness", "`warn` comes before `fail`"),
     ("defaults: {deletes: {every: 1h}}", "", "", "1h", "`every` belongs to `diff`, and this is `mode: ignore`"),
     ("defaults: {strategy: upsert}", "", "", "strategy", "there is no such key here"),
