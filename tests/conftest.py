@@ -47,6 +47,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _marks(item: pytest.Item) -> Iterator[str]:
     opened = set(getattr(item, "fixturenames", ()))
     yield from (name for name in ("spark", "postgres", "mariadb") if name in opened)
+    if "clocked" in opened:
+        yield "postgres"  # a server of its own
     if _E2E in item.path.parents:
         yield "e2e"
     if item.get_closest_marker("scenario") is not None:

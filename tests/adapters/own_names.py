@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -54,11 +54,10 @@ def sources() -> list[Path]:
     return sorted(path for path in ADAPTERS.rglob("*.py") if path.parent.name != "checkpoints")
 
 
-def _calls() -> Iterator[tuple[Path, ast.Call]]:
-    for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call):
-                yield path, node
+@cache
+def _calls() -> tuple[tuple[Path, ast.Call], ...]:
+    trees = ((path, ast.parse(path.read_text())) for path in sources())
+    return tuple((path, node) for path, tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
 def _called(call: ast.Call) -> str:

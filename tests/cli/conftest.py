@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +25,9 @@ from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Ports
 from tests.fakes import FakeProbe, SimulatedDatabase, World
-from tests.scenario import shop
+from tests.scenario import monday, shop
 
+SETTINGS = Path(__file__).parents[2] / "dagster.yaml"
 CONFIG = """\
 lake: ./lake
 checkpoints: sqlite:///checkpoints.db
@@ -152,11 +155,31 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def made_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of Dagster with its tables, which take longer to make than most commands take."""
+    home = tmp_path_factory.mktemp("dagster")
+    (home / "dagster.yaml").symlink_to(SETTINGS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(home))
+        from dagster import DagsterInstance
+
+        with DagsterInstance.get() as instance:
+            instance.get_run_ids(limit=1)
+    return home
+
+
 @pytest.fixture
 def call(
-    outside: Outside, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    outside: Outside,
+    config: Path,
+    made_home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Call:
     """`call("sync", "--json")`: the exit status and both streams."""
+    shutil.copytree(made_home, tmp_path / "dagster", symlinks=True)
     monkeypatch.setenv("INCREMENTAL_ASSETS_CONFIG", str(config))
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     monkeypatch.setenv("DAGSTER_DISABLE_TELEMETRY", "1")
@@ -171,3 +194,42 @@ def call(
         return Said(code, *capsys.readouterr())
 
     return one
+
+
+Once = Callable[[Callable[[], object]], Outside]
+
+
+@pytest.fixture(scope="module")
+def beginning(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test of a module leaves what the others begin with."""
+    return tmp_path_factory.mktemp("beginning")
+
+
+@pytest.fixture
+def once(beginning: Path, outside: Outside, call: Call, tmp_path: Path) -> Once:
+    """`once(begin)`: what `begin` does to the shop, its files and Dagster, done once for a module and copied for each other test."""
+    world, files = beginning / "world", beginning / "files"
+
+    def one(begin: Callable[[], object]) -> Outside:
+        if world.exists():
+            shutil.rmtree(tmp_path)
+            shutil.copytree(files, tmp_path, symlinks=True)
+            outside.__dict__.update(pickle.loads(world.read_bytes()).__dict__)
+        else:
+            begin()
+            shutil.copytree(tmp_path, files, symlinks=True)
+            world.write_bytes(pickle.dumps(outside))
+        return outside
+
+    return one
+
+
+@pytest.fixture
+def synced(call: Call, outside: Outside, once: Once) -> Outside:
+    """After Monday's sync."""
+
+    def begin() -> None:
+        monday(outside.world.database)
+        assert call("sync").code == 0
+
+    return once(begin)

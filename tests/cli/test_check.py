@@ -7,18 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Call, Outside
+from tests.cli.conftest import Call, Once, Outside
 from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, monday
 
 
 @pytest.fixture
-def synced(call: Call, outside: Outside) -> Outside:
+def synced(call: Call, outside: Outside, once: Once) -> Outside:
     """After Monday's sync, with one row of countries."""
-    monday(outside.world.database)
-    outside.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
-    assert call("sync").code == 0
-    return outside
+
+    def begin() -> None:
+        monday(outside.world.database)
+        outside.world.database.insert(COUNTRIES, code="ch", name="Switzerland")
+        assert call("sync").code == 0
+
+    return once(begin)
 
 
 def emptied(outside: Outside) -> None:

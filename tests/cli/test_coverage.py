@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 from dagster import AssetKey, AssetMaterialization, DagsterInstance
 
-from tests.cli.conftest import Call, Outside
+from tests.cli.conftest import Call, Once, Outside
 from tests.scenario import ORDERS, monday, order
 
 
 @pytest.fixture
-def synced(call: Call, outside: Outside) -> Outside:
+def synced(call: Call, outside: Outside, once: Once) -> Outside:
     """After Monday's sync."""
-    monday(outside.world.database).abort()
-    outside.world.pass_time(10)
-    assert call("sync").code == 0
-    return outside
+
+    def begin() -> None:
+        monday(outside.world.database).abort()
+        outside.world.pass_time(10)
+        assert call("sync").code == 0
+
+    return once(begin)
 
 
 def test_before_anything_has_landed_nothing_is_missing(call: Call) -> None:

@@ -134,11 +134,9 @@ def without_status(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_changed_schema_is_told_with_what_becomes_of_it(
-    call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
+    call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monday(outside.world.database)
-    call("sync")
-    order(outside.world.database, "alan", outside.world.database.stamp())
+    order(synced.world.database, "alan", synced.world.database.stamp())
     without_status(monkeypatch)
 
     found = call("plan", "--json").tables["public.orders"]["schema"]
@@ -166,10 +164,8 @@ def test_a_column_that_a_frozen_schema_refuses_stops_the_table_beforehand(
     assert "`schema_changes: freeze`" in said.tables["public.orders"]["error"]
 
 
-def test_a_copy_that_another_hand_changed_stops_the_table_beforehand(call: Call, outside: Outside) -> None:
-    monday(outside.world.database)
-    call("sync")
-    outside.world.lake.foreign(ORDERS, "UPDATE", outside.world.lake.tables[ORDERS].rows)
+def test_a_copy_that_another_hand_changed_stops_the_table_beforehand(call: Call, synced: Outside) -> None:
+    synced.world.lake.foreign(ORDERS, "UPDATE", synced.world.lake.tables[ORDERS].rows)
 
     said = call("plan", "--json")
 
@@ -178,28 +174,24 @@ def test_a_copy_that_another_hand_changed_stops_the_table_beforehand(call: Call,
 
 
 def test_a_lost_checkpoint_table_is_read_out_of_the_lake_and_not_made_anew(
-    call: Call, outside: Outside, tmp_path: Path
+    call: Call, synced: Outside, tmp_path: Path
 ) -> None:
-    monday(outside.world.database)
-    call("sync")
     mark = call("status", "--json").tables["public.orders"]["watermark"]
     for path in tmp_path.glob("checkpoints.db*"):
         path.unlink()
-    order(outside.world.database, "alan", outside.world.database.stamp())
-    version = outside.world.lake.tables[ORDERS].version
+    order(synced.world.database, "alan", synced.world.database.stamp())
+    version = synced.world.lake.tables[ORDERS].version
 
     orders = call("plan", "--json").tables["public.orders"]
 
     assert (orders["previous_watermark"], orders["window"]["lower"]) == (mark, mark)
     assert any("rebuilt from the lake" in warning for warning in orders["warnings"])
-    assert (outside.world.lake.tables[ORDERS].version, list(tmp_path.glob("checkpoints.db*"))) == (version, [])
+    assert (synced.world.lake.tables[ORDERS].version, list(tmp_path.glob("checkpoints.db*"))) == (version, [])
 
 
 def test_a_checkpoint_table_of_an_earlier_release_is_left_as_it_is(
-    call: Call, outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, synced: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monday(outside.world.database)
-    call("sync")
     newer = replace(schema.SHIPPED, latest=schema.SHIPPED.latest + 1)
     monkeypatch.setattr("incremental_assets.adapters.checkpoints.database.Database.__init__.__defaults__", (newer,))
     before = written(tmp_path)
@@ -212,15 +204,13 @@ def test_a_checkpoint_table_of_an_earlier_release_is_left_as_it_is(
 
 
 def test_what_the_source_expects_of_the_read_stands_beside_it(
-    call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
+    call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def foresee(_: Probe, plans: list[SyncPlan]) -> tuple[Estimate, ...]:
         return tuple(Estimate(f"SELECT of {plan.spec.id.name}", 12_345, ("orders_by_time",)) for plan in plans)
 
-    monday(outside.world.database)
-    call("sync")
-    outside.world.database.tick(60)
-    order(outside.world.database, "alan", outside.world.database.stamp())
+    synced.world.database.tick(60)
+    order(synced.world.database, "alan", synced.world.database.stamp())
     monkeypatch.setattr(Probe, "foresee", foresee)
 
     said, eyes = call("plan", "--json"), call("plan").out

@@ -11,21 +11,13 @@ import pytest
 from incremental_assets.core.errors import SourceUnreachable
 from tests.cli.conftest import Call, Outside
 from tests.fakes.delta_table import LogEntry
-from tests.scenario import ORDERS, monday, order
+from tests.scenario import ORDERS, order
 
 STATUS = {
     "source", "table", "strategy", "cursor", "watermark", "lag_seconds", "provisional_rows", "last_run", "last_status", "guarantee",
     "verified_through", "drift", "lease", "oldest_transaction", "error",
 }  # fmt: skip
 CHECK = {"source", "table", "check", "passed", "severity", "window", "measured", "threshold", "samples"}
-
-
-@pytest.fixture
-def synced(call: Call, outside: Outside) -> Outside:
-    """After Monday's sync."""
-    monday(outside.world.database)
-    assert call("sync").code == 0
-    return outside
 
 
 def test_status_works_before_the_first_sync(call: Call) -> None:

@@ -56,11 +56,9 @@ def test_the_document_has_the_keys_that_others_script_against(call: Call, outsid
     assert (orders["source"], orders["mode"], orders["strategy"]) == ("shop", "sync", "upsert")
 
 
-def test_what_moved_is_read_and_nothing_else(call: Call, outside: Outside) -> None:
-    monday(outside.world.database)
-    call("sync")
-    outside.world.database.tick(3600)
-    order(outside.world.database, "alan", outside.world.database.stamp())
+def test_what_moved_is_read_and_nothing_else(call: Call, synced: Outside) -> None:
+    synced.world.database.tick(3600)
+    order(synced.world.database, "alan", synced.world.database.stamp())
 
     said = call("sync", "--json")
 
@@ -137,10 +135,8 @@ def test_a_look_that_fails_unforeseen_ends_in_a_report_of_each_table_and_not_the
     }
 
 
-def test_busy_is_4_when_nothing_worse_happened(call: Call, config: Path, outside: Outside) -> None:
-    monday(outside.world.database)
-    call("sync")
-    order(outside.world.database, "alan", outside.world.database.stamp())
+def test_busy_is_4_when_nothing_worse_happened(call: Call, config: Path, synced: Outside) -> None:
+    order(synced.world.database, "alan", synced.world.database.stamp())
     memory = SqlCheckpoints(load(config).checkpoints)
     with memory.lease(ORDERS, "another run"):
         said = call("sync", "--json")
@@ -266,10 +262,8 @@ def test_every_flag_is_explained(call: Call, flag: str) -> None:
     assert flag in call("sync", "--help").out
 
 
-def test_another_database_at_the_address_stops_the_table(call: Call, outside: Outside) -> None:
-    monday(outside.world.database)
-    call("sync")
-    outside.world.database.exchange()
+def test_another_database_at_the_address_stops_the_table(call: Call, synced: Outside) -> None:
+    synced.world.database.exchange()
 
     said = call("sync", "--json", "--select", "public.orders")
 
@@ -350,11 +344,9 @@ def test_a_sync_that_fails_before_it_begins_leaves_a_row_with_its_sentence(
 
 
 def test_an_idle_table_costs_no_lease_and_all_of_them_one_transaction(
-    call: Call, outside: Outside, monkeypatch: pytest.MonkeyPatch
+    call: Call, synced: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monday(outside.world.database)
-    call("sync")
-    outside.world.pass_time(3600)
+    synced.world.pass_time(3600)
     writes, begin = [], Database.transaction
 
     @contextmanager

@@ -16,9 +16,7 @@ from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
 from tests.conformance.test_kills import killed
 
-ORDERS = (
-    "CREATE TABLE orders (id int PRIMARY KEY, note text, price numeric(8,2), updated_at timestamptz NOT NULL DEFAULT now())"
-)
+ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, price numeric(8,2), updated_at timestamptz NOT NULL DEFAULT now())"
 VISITS = "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())"
 TABLES = """
 - {table: public.orders, cursor: {column: updated_at, type: timestamp}, strategy: upsert}

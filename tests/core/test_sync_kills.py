@@ -1,7 +1,8 @@
 """Whatever moment a sync dies, errs or sleeps at, one more sync brings the target to the source: nothing lost, nothing twice, nothing left over."""
 
 import itertools
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -137,6 +138,13 @@ SLEEPY = ("a first load", "a later sync", "a backfill of a new table")
 SLEEPY_CASES = [case for case in CASES if str(case.id).endswith(SLEEPY)]
 
 
+def told_again(story: Story) -> Iterator[tuple[int, Story]]:
+    """The same beginning for each moment: to tell it anew takes as long as the sync that follows."""
+    beginning = pickle.dumps(story)
+    for number in itertools.count():
+        yield number, pickle.loads(beginning)
+
+
 def run(story: Story, spec: TableSpec, process: Process) -> None:
     sync_table(spec, story.request, story.world.ports(process))
 
@@ -160,8 +168,7 @@ def assert_whole(world: World, spec: TableSpec, moment: str) -> None:
 def test_a_sync_killed_at_any_moment_is_made_good_by_the_next(
     spec: TableSpec, situation: Callable[[TableSpec], Story]
 ) -> None:
-    for number in itertools.count():
-        story = situation(spec)
+    for number, story in told_again(situation(spec)):
         process = story.world.process()
         process.kill_at = number
         try:
@@ -181,8 +188,7 @@ def test_an_error_of_any_port_is_made_good_by_the_next_sync(
     def err() -> None:
         raise OSError("no space left on device")
 
-    for number in itertools.count():
-        story = situation(spec)
+    for number, story in told_again(situation(spec)):
         process = story.world.process()
         process.at[number] = err
         try:
@@ -205,8 +211,7 @@ def test_a_run_that_loses_its_engine_or_is_overtaken_at_any_moment_comes_to_its_
     def lose() -> None:
         raise met
 
-    for number in itertools.count():
-        story = situation(spec)
+    for number, story in told_again(situation(spec)):
         process = story.world.process()
         process.at[number] = lose
         report = attempt(spec, story.request, story.world.ports(process))
@@ -220,8 +225,7 @@ def test_a_run_that_loses_its_engine_or_is_overtaken_at_any_moment_comes_to_its_
 def test_a_run_that_sleeps_past_its_lease_and_wakes_after_another_has_no_effect(
     spec: TableSpec, situation: Callable[[TableSpec], Story]
 ) -> None:
-    for number in itertools.count():
-        story = situation(spec)
+    for number, story in told_again(situation(spec)):
         sleeper = story.world.asleep(spec, number, story.request)
         if not sleeper.is_asleep:
             assert sleeper.error is None
@@ -238,8 +242,7 @@ def test_a_run_that_wakes_while_another_takes_over_has_no_effect(
     spec: TableSpec, situation: Callable[[TableSpec], Story]
 ) -> None:
     """The sleeper wakes at each moment of the run that takes over from it, having slept just before its commit."""
-    for number in itertools.count():
-        story = situation(spec)
+    for number, story in told_again(situation(spec)):
         sleeper = story.world.asleep(spec, "before commit", story.request)
         assert sleeper.is_asleep
         story.world.pass_time(90_000)

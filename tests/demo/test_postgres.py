@@ -23,6 +23,8 @@ from incremental_assets.demo.cluster import last_words
 from incremental_assets.demo.home import Home
 from incremental_assets.demo.postgres import EmbeddedPostgres
 
+pytestmark = pytest.mark.postgres
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:

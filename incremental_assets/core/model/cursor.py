@@ -9,10 +9,13 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Any
 
 from incremental_assets.core.words import with_article
+
+_A_LOOK = 4096
+"""The values that one look compares: the same few again and again."""
 
 Span = timedelta | int
 """A distance on a cursor: a duration for time cursors, a whole number for integer cursors."""
@@ -120,6 +123,7 @@ def load_value(pair: Any) -> CursorValue | None:
     return None if pair is None else CursorValue(CursorType(pair[0]), pair[1])
 
 
+@lru_cache(maxsize=_A_LOOK)
 def _canonical(kind: CursorType, text: str) -> str:
     if kind is CursorType.INTEGER:
         if not _INTEGER.fullmatch(text):
@@ -187,6 +191,7 @@ def _offset(zone: str) -> timedelta:
     return -offset if zone[0] == "-" else offset
 
 
+@lru_cache(maxsize=_A_LOOK)
 def _order(text: str) -> tuple[int, ...]:
     if text in _INFINITE:
         return (_INFINITE[text],)

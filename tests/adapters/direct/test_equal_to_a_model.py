@@ -169,7 +169,7 @@ SHORT = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([None, "a", "b"]))
 
 @EXAMPLES
 @given(st.lists(st.tuples(SHORT, SHORT, SHORT, st.booleans()), min_size=1, max_size=8), st.booleans())
-@example([([(1, "a")], [], [], True), ([], [(1, None)], [], True), ([(1, "a")], [], [], True)], False)  # noqa: FBT003 - drawn
+@example([([(1, "a")], [], [], True), ([], [(1, None)], [], True), ([(1, "a")], [], [], True)], False)
 def test_upserts_of_a_table_that_marks_what_is_gone(
     steps: list[tuple[list[Row], list[Row], list[Row], bool]], shared: bool
 ) -> None:
