@@ -30,7 +30,7 @@ dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C
 	@$(BIN)/incremental-assets dev $(ARGS)
 
 unit: setup ## the pure tests: no database server, no Spark, no command as a whole (ARGS="-k window")
-	$(BIN)/pytest $(WORKERS) --ignore tests/e2e -m "not (postgres or mariadb or spark or e2e or acceptance)" $(ARGS)
+	$(BIN)/pytest $(WORKERS) --ignore tests/e2e -m "not (postgres or mariadb or mysql or spark or e2e or acceptance)" $(ARGS)
 
 test: setup check ## make check, the pure tests, PostgreSQL, Spark, and the commands from end to end (ARGS="-k window")
 	$(BIN)/pytest $(WORKERS) -m "not acceptance" $(ARGS)
@@ -73,4 +73,4 @@ clean: ## stop the demo's database and an engine; remove data, lake, history and
 	@if [ -x $(BIN)/incremental-assets ] && [ -d $(DAGSTER_HOME)/engine ]; then $(BIN)/incremental-assets engine stop; fi
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m incremental_assets.demo.shop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
-	rm -rf .venv .jars .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster
+	rm -rf .venv .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster

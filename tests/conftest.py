@@ -16,12 +16,13 @@ import pytest
 from incremental_assets.core.errors import SetupError
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.mysql_server import EmbeddedMySQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = itertools.count(1)
-_MARIADB = Path(__file__).parents[1] / ".ci" / "mariadb.sh"
+_CI = Path(__file__).parents[1] / ".ci"
 _E2E = Path(__file__).parent / "e2e"
 
 
@@ -46,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _marks(item: pytest.Item) -> Iterator[str]:
     opened = set(getattr(item, "fixturenames", ()))
-    yield from (name for name in ("spark", "postgres", "mariadb") if name in opened)
+    yield from (name for name in ("spark", "postgres", "mariadb", "mysql") if name in opened)
     if "clocked" in opened:
         yield "postgres"  # a server of its own
     if _E2E in item.path.parents:
@@ -67,7 +68,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostg
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaDB]:
     """A MariaDB of this run's own, where this machine has one or lets us install it."""
-    installed = subprocess.run([_MARIADB], capture_output=True, text=True, check=False)
+    installed = subprocess.run([_CI / "mariadb.sh"], capture_output=True, text=True, check=False)
     if installed.returncode != 0:
         pytest.skip(f"no MariaDB: {installed.stderr.strip().splitlines()[-1]}")
     server = EmbeddedMariaDB(
@@ -78,6 +79,24 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMariaD
     except SetupError as error:
         server.remove()
         pytest.skip(f"no MariaDB: {error}")
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMySQL]:
+    """A MySQL of this run's own, where its programs can be had."""
+    installed = subprocess.run([_CI / "mysql.sh"], capture_output=True, text=True, check=False)
+    if installed.returncode != 0:
+        pytest.skip(f"no MySQL: {installed.stderr.strip().splitlines()[-1]}")
+    server = EmbeddedMySQL(
+        tmp_path_factory.mktemp("mysql"), settings={"innodb-flush-log-at-trx-commit": "2", "max-connections": "60"}
+    )
+    try:
+        server.start()
+    except (SetupError, PermissionError) as error:
+        server.remove()
+        pytest.skip(f"no MySQL: {error}")
     yield server
     server.remove()
 

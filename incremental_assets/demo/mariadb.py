@@ -43,6 +43,7 @@ SETTINGS: Mapping[str, str] = {
 class EmbeddedMariaDB:
     """One server per folder. Every method may be called in any state: starting twice is starting once."""
 
+    title = "MariaDB"
     host = HOST
     user = SUPERUSER
 
@@ -78,7 +79,7 @@ class EmbeddedMariaDB:
         launched, deadline = self._launch(), time.monotonic() + PATIENCE
         while not self.is_running():
             if launched.poll() is not None or time.monotonic() > deadline:
-                raise SetupError(f"The demo's MariaDB did not start: {self._last_words()}; see {self._log}.")
+                raise SetupError(f"The demo's {self.title} did not start: {self._last_words()}; see {self._log}.")
             time.sleep(0.1)
         return self
 
@@ -151,30 +152,40 @@ class EmbeddedMariaDB:
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir(mode=0o700)
         _give(data)
-        made = _run(
-            [
-                _program("mariadb-install-db"),
-                "--no-defaults",
-                f"--datadir={data}",
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-                "--innodb-log-file-size=64M",
-            ],
-            cwd=data,
-        )
+        made = _run(self._maker(data), cwd=data)
         if made.returncode != 0:
-            raise SetupError(f"The demo's MariaDB could not be created in {data}: {made.stderr.strip()}.")
+            raise SetupError(f"The demo's {self.title} could not be created in {data}: {made.stderr.strip()}.")
         return state
+
+    def _maker(self, data: Path) -> list[str]:
+        """What fills an empty data folder."""
+        return [
+            _program("mariadb-install-db"),
+            "--no-defaults",
+            f"--datadir={data}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--innodb-log-file-size=64M",
+        ]
+
+    def _server(self) -> list[str]:
+        """The server, before its options."""
+        return [_program("mariadbd"), "--no-defaults"]
+
+    def _accounts(self, who: str) -> tuple[str, ...]:
+        """Statements, each on a line: nobody may log in but the one who may do everything."""
+        return (
+            f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self.password}'",
+            f"GRANT ALL ON *.* TO {who} WITH GRANT OPTION",
+            "DELETE FROM mysql.global_priv WHERE User IN ('root', '')",
+            "FLUSH PRIVILEGES",
+        )
 
     def _launch(self) -> subprocess.Popen[bytes]:
         first = self.data / "first.sql"
         first.unlink(missing_ok=True)
         with os.fdopen(os.open(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            who = f"'{SUPERUSER}'@'{HOST}'"
-            file.write(
-                f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self.password}';\nGRANT ALL ON *.* TO {who} WITH GRANT OPTION;\n"
-                "DELETE FROM mysql.global_priv WHERE User IN ('root', '');\nFLUSH PRIVILEGES;\n"
-            )
+            file.writelines(f"{statement};\n" for statement in self._accounts(f"'{SUPERUSER}'@'{HOST}'"))
         _give(first)
         options = {
             **self._settings,
@@ -185,7 +196,7 @@ class EmbeddedMariaDB:
             "log-error": str(self._log),
             "init-file": str(first),
         }
-        command = [_program("mariadbd"), "--no-defaults", *(f"--{name}={value}" for name, value in options.items())]
+        command = [*self._server(), *(f"--{name}={value}" for name, value in options.items())]
         account = _account()
         return subprocess.Popen(
             command,
@@ -226,7 +237,7 @@ class EmbeddedMariaDB:
 
     def _known(self) -> ServerState:
         if self._state is None:
-            raise SetupError(f"There is no MariaDB in {self.folder}.")
+            raise SetupError(f"There is no {self.title} in {self.folder}.")
         return self._state
 
 

@@ -127,6 +127,12 @@ class _Lake(_Wrapped):
         self.hook(Point.AFTER_COMMIT, plan.spec.id)
         return commit
 
+    def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
+        self.hook(Beside.BEGUN, spec.id)
+        done = self.inner.follow(spec, step, run_id)
+        self.hook(Beside.DONE, spec.id)
+        return done
+
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
         self.hook(Point.BEFORE_COMMIT, spec.id)
         commit = self.inner.roll_back(spec, back, state)
@@ -136,12 +142,6 @@ class _Lake(_Wrapped):
     def roll_back_quarantine(self, spec: TableSpec, commit_ids: CommitIds, to_seq: int) -> None:
         self.inner.roll_back_quarantine(spec, commit_ids, to_seq)
         self.hook(Point.CLEANED, spec.id)
-
-    def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
-        self.hook(Beside.BEGUN, spec.id)
-        done = self.inner.follow(spec, step, run_id)
-        self.hook(Beside.DONE, spec.id)
-        return done
 
     def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         self.hook(Upkeep.BEGUN, spec.id)

@@ -255,7 +255,7 @@ FILE_MISTAKES = [
     ),
     ("shop:", "shop-eu: #!", "shop-eu", "letters, digits and _"),
     ("shop:", "_staging: #!", "_staging", "letters, digits and _"),
-    ("postgresql", "mysql #!", "mysql", "the dialect mysql is not available yet"),
+    ("postgresql", "oracle #!", "oracle", "the dialect oracle is not available yet"),
     ("postgresql", "postgres #!", "postgres", "did you mean `postgresql`?"),
     ("host: localhost", "host: #!", "host", "write a value"),
     (

@@ -13,14 +13,15 @@ from incremental_assets.adapters.databases.dialect import Dialect
 from incremental_assets.core.config.dialects import BUILT_IN, GROUP
 from incremental_assets.core.errors import SetupError
 
-_FOLDERS = {"mariadb": "mysql"}
-"""Where a dialect lies in a folder of another name, which it shares with its kin."""
+_SHARED = {"mariadb": ("mysql", "MARIADB")}
+"""Where a dialect lies in the folder of its kin, and under which name."""
 
 
 def dialect_of(name: str) -> Dialect:
     """The dialect of that name. SetupError where no installed package has one."""
     if name in BUILT_IN:
-        found: Dialect = import_module(f"{__package__}.{_FOLDERS.get(name, name)}.dialect").DIALECT
+        folder, constant = _SHARED.get(name, (name, "DIALECT"))
+        found: Dialect = getattr(import_module(f"{__package__}.{folder}.dialect"), constant)
         return found
     for entry in entry_points(group=GROUP, name=name):
         loaded: Dialect = entry.load()

@@ -249,7 +249,7 @@ class DeltaLake:
         held = self._held(spec)
         from incremental_assets.adapters.delta.placed_rows import HeldRows
 
-        return HeldRows(held, windows)
+        return HeldRows(held, windows, self._lake)
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import placed_by_value, spark_row_hash
 from incremental_assets.adapters.delta.checksums import Held, in_any, rows_of, sum_of_hashes, whole_sum
+from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import HASH, own
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
@@ -21,8 +22,8 @@ _PLACE = own("place")
 class HeldRows:
     """Implements `core.ports.PlacedRows` over a table of the lake."""
 
-    def __init__(self, held: Held, windows: Sequence[Window]) -> None:
-        self._spec = held.spec
+    def __init__(self, held: Held, windows: Sequence[Window], lake: str) -> None:
+        self._spec, self._explained = held.spec, partial(explained, held.spec.id, lake)
         inside = in_any(held.spec, windows)
         self._every = rows_of(held).where(inside)
         self._latest = rows_of(held, latest=True).where(inside)
@@ -39,17 +40,20 @@ class HeldRows:
 
     def spread(self) -> KeySpread:
         """In one scan of the windows."""
-        return self._found
+        with self._explained():
+            return self._found
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """In one scan of the files that may hold them."""
         rows = self._hashed(self._latest, within).withColumn(_PLACE, sf.shiftright(_PLACE, shift))
-        summed = rows.groupBy(_PLACE).agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
+        with self._explained():
+            summed = rows.groupBy(_PLACE).agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
         return {part: KeySum(count, whole_sum(parts)) for part, count, *parts in summed}
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
         """Of every version."""
-        return [(row[_PLACE], row[HASH]) for row in self._hashed(self._every, within).collect()]
+        with self._explained():
+            return [(row[_PLACE], row[HASH]) for row in self._hashed(self._every, within).collect()]
 
     def _hashed(self, rows: DataFrame, within: KeyParts) -> DataFrame:
         hashed = sf.expr(spark_row_hash(self._spec.columns)).alias(HASH)

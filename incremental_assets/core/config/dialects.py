@@ -7,13 +7,13 @@ from importlib.metadata import entry_points
 
 GROUP = "incremental_assets.dialects"
 """Entry points under which another package offers a dialect of its own."""
-BUILT_IN = ("postgresql", "sqlite", "mariadb")
+BUILT_IN = ("postgresql", "sqlite", "mariadb", "mysql")
 FILES = ("sqlite",)
 """Those whose `database` is a file: they have no host, no user and no password."""
-SCHEMA_IS_DATABASE = ("mariadb",)
+SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 """Those that have no schemas within a database: what they call so is the database itself."""
-_PORTS = {"mariadb": 3306}
-PLANNED = ("mysql", "sqlserver", "oracle")
+_PORTS = {"mariadb": 3306, "mysql": 3306}
+PLANNED = ("sqlserver", "oracle")
 
 _ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite"}
 """Other beginnings of a URL that people know."""

@@ -241,7 +241,7 @@ class SourceDocument(Strict):
 
     dialect: Dialect
     host: Annotated[Host | None, Field(description="Of a server; a file has none.")] = None
-    port: Annotated[Port, Field(description="3306 of MariaDB when absent.")] = 5432
+    port: Annotated[Port, Field(description="3306 of MariaDB and MySQL when absent.")] = 5432
     database: Annotated[Located, Field(description="Its name; of a dialect in files the path, relative to this one.")]
     user: Located | None = None
     password: Secret | None = None
@@ -252,7 +252,7 @@ class SourceDocument(Strict):
         tuple[Text, ...] | None,
         Field(
             min_length=1,
-            description="Where unlisted tables are looked for; `public` when absent; `main` of a file, and of MariaDB the database.",
+            description="Where unlisted tables are looked for; `public` when absent; `main` of a file, and of MariaDB and MySQL the database.",
         ),
     ] = None
     unlisted: Annotated[

@@ -54,6 +54,8 @@ class Words:
     """A type for texts that may stand in a key."""
     defaults: str = "DEFAULT VALUES"
     """What an INSERT says of a row that brings nothing itself."""
+    now: str = "CURRENT_TIMESTAMP"
+    """The stamp of a row that is written."""
 
 
 class World(Protocol):
@@ -75,7 +77,7 @@ class World(Protocol):
 def orders(world: World, rows: int = 3) -> TableSpec:
     words = world.words
     world.execute(
-        f"CREATE TABLE orders (id {words.numbered}, note text, updated_at {words.stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+        f"CREATE TABLE orders (id {words.numbered}, note text, updated_at {words.stamp} NOT NULL DEFAULT {words.now})",
         *(f"INSERT INTO orders (note) VALUES ('row {number}')" for number in range(rows)),
     )
     return spec_of(world, "orders")
@@ -180,7 +182,7 @@ def test_a_schema_that_is_not_there_is_named(probe: SqlProbe) -> None:
 
 def test_names_are_never_more_than_names(world: World, probe: SqlProbe, spark: SparkSession) -> None:
     world.execute(
-        f'CREATE TABLE "we""ird; DROP TABLE x" ("select ""a""" {world.words.numbered}, "o\'clock" {world.words.stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP)',
+        f'CREATE TABLE "we""ird; DROP TABLE x" ("select ""a""" {world.words.numbered}, "o\'clock" {world.words.stamp} NOT NULL DEFAULT {world.words.now})',
         f'INSERT INTO "we""ird; DROP TABLE x" {world.words.defaults}',
     )
     spec = spec_of(world, 'we"ird; DROP TABLE x', Cursor("o'clock", world.words.stamps))
@@ -307,7 +309,7 @@ def test_a_value_that_spark_cannot_hold_stands_with_its_column_and_lands_nowhere
 ) -> None:
     words = world.words
     world.execute(
-        f"CREATE TABLE things (id {words.numbered}, value {words.unfit}, updated_at {words.stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+        f"CREATE TABLE things (id {words.numbered}, value {words.unfit}, updated_at {words.stamp} NOT NULL DEFAULT {words.now})",
         f"INSERT INTO things (value) VALUES ({words.bad})",
         "INSERT INTO things (value) VALUES (NULL)",
     )

@@ -106,7 +106,7 @@ def test_what_the_source_has_deleted_is_found_by_hashes_of_any_key(
     monkeypatch.setattr(gone, "FEW", few)
     stamp = world.words.stamp
     world.execute(
-        f"CREATE TABLE parcels (code {world.words.text} NOT NULL, day date NOT NULL, no bigint NOT NULL, updated_at {stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP, "
+        f"CREATE TABLE parcels (code {world.words.text} NOT NULL, day date NOT NULL, no bigint NOT NULL, updated_at {stamp} NOT NULL DEFAULT {world.words.now}, "
         "PRIMARY KEY (code, day, no))",
         *(
             f"INSERT INTO parcels (code, day, no) VALUES ('{code}', '{day}', {number})"

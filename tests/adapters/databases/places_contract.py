@@ -90,7 +90,7 @@ def test_rows_that_differ_are_found_by_hashes_of_any_key_or_of_the_row(
     stamp = world.words.stamp
     world.execute(
         f"CREATE TABLE parcels (code {world.words.text} NOT NULL, day date NOT NULL, no bigint NOT NULL, weight bigint, "
-        f"updated_at {stamp} NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (code, day, no))",
+        f"updated_at {stamp} NOT NULL DEFAULT {world.words.now}, PRIMARY KEY (code, day, no))",
         *(
             f"INSERT INTO parcels (code, day, no) VALUES ('{code}', '{day}', {number})"
             for code in ("a", "A", "a,b", "", "ü1:", "~", "it''s")

@@ -106,6 +106,7 @@ def keyed(kind: str) -> TableSpec:
         (UPSERT, BATCH, Way.REPLACE, ""),
         (UPSERT, Batch("b", 10**7, "0"), Way.REPLACE, ""),
         (UPSERT, Batch("b", 10**8, "0"), Way.REPLACE, "more than tasks take"),
+        (UPSERT, Batch("b", 10**7, "0"), Way.MERGE, "more than tasks take"),
         (SPEC, Batch("b", 10**7, "0"), Way.APPEND, "more than tasks take"),
         (UPSERT, Batch("b", 10**7, "0", in_target=True), Way.PLACE, ""),
         (replace(UPSERT, key_enforced=False), BATCH, Way.REPLACE, "may repeat"),

@@ -129,6 +129,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few rows make many row groups, vectors of both kinds, and many shares."""
     monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 3)
     monkeypatch.setattr(deletion_vector, "_INLINE_BYTES", 40)
+    monkeypatch.setattr(sharing, "LEAST_ROWS", 1)
     monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
     monkeypatch.setattr(sharing, "_FILES_BYTES", 1)
     monkeypatch.setattr(replacing, "_HELD_ROWS", 5)

@@ -77,6 +77,7 @@ def test_an_upsert_that_replaces_adds_and_takes_away(desk: Desk) -> None:
 
 
 def test_a_batch_that_tasks_share_is_one_commit(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "LEAST_ROWS", 1)
     monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
     desk.land(ORDERS, [(number, "a", number) for number in range(1, 201)])
     rows: list[Row] = [(number, "b" if number % 2 else "a", number) for number in range(1, 101)]

@@ -1,1 +1,1 @@
-"""MariaDB: read through its text protocol, in which every value stands as the server prints it."""
+"""MySQL and MariaDB: read through its text protocol, in which every value stands as the server prints it."""

@@ -13,6 +13,7 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.mysql.flavour import Flavour, flavour_of
 
 Value = str | int
 Text = str | None
@@ -61,13 +62,19 @@ class Connection:
             raise
 
     @property
+    def flavour(self) -> Flavour:
+        """Which of the two kinds of server this is."""
+        return flavour_of(self._driver.get_server_info())
+
+    @property
     def number(self) -> int:
         """Of the connection, as the server's own lists show it."""
         return int(self._driver.thread_id())
 
     def limit(self, duration: timedelta | None) -> None:
         """How long a statement may take; None: for ever."""
-        self.execute(f"SET SESSION max_statement_time = {0 if duration is None else _seconds(duration)}")
+        allowed = 0 if duration is None else _seconds(duration) * 1000 // self.flavour.limit_unit
+        self.execute(f"SET SESSION {self.flavour.limit} = {allowed}")
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> None:
         """A statement without an answer."""

@@ -1,4 +1,4 @@
-"""MariaDB 10.6 and later. What needs a driver is imported when it is asked for."""
+"""MariaDB 10.6 and MySQL 8.0, and later. What needs a driver is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 class MySQL:
     """Implements `databases.dialect.Dialect`: it opens nothing and keeps nothing."""
 
-    name = "mariadb"
     java_package = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def connections(self, address: Address) -> Connections:
         """Through PyMySQL."""
@@ -35,4 +37,5 @@ class MySQL:
         return missing_sql(address, wanted, facts, whole)
 
 
-DIALECT: Dialect = MySQL()
+DIALECT: Dialect = MySQL("mysql")
+MARIADB: Dialect = MySQL("mariadb")

@@ -57,7 +57,7 @@ class FileReader:
         if "rows.parquet" not in words:
             return None
         return SourceRefused(
-            f"{table}: Spark does not see the rows that were read on this machine: sync a MariaDB source by a session or an engine of the same machine"
+            f"{table}: Spark does not see the rows that were read on this machine: sync this source by a session or an engine of the same machine"
         )
 
     def _ask(self, spec: TableSpec, query: Condition) -> list[tuple[Any, ...]]:

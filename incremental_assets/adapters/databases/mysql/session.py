@@ -19,6 +19,7 @@ from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.keys import ReadKeys
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
+from incremental_assets.adapters.databases.mysql.transactions import Transactions
 from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -37,8 +38,9 @@ _Found = TypeVar("_Found")
 class Session:
     """Implements `databases.dialect.Session` on one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, transactions: Transactions) -> None:
         self._connection = connection
+        self._transactions = transactions
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table and view that this user may read; the server does not show the others."""
@@ -54,7 +56,7 @@ class Session:
 
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
         """The clock, and since when somebody may be writing."""
-        return take_bound(self._connection)
+        return take_bound(self._connection, self._transactions)
 
     def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The largest cursor of each table."""
@@ -134,6 +136,7 @@ class Connections:
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._transactions = Transactions()
 
     def close(self) -> None:
         """Nothing is kept."""
@@ -149,7 +152,7 @@ class Connections:
             connection = Connection(self._address)
         try:
             with this_process.cancelling(connection.abort):
-                yield Session(connection)
+                yield Session(connection, self._transactions)
         finally:
             connection.close()
 

@@ -18,7 +18,9 @@ MOST_ROWS = 4_000_000
 """Of a batch that one task holds as a whole, and the bytes of it as it is staged; above, Spark's own writer spills to disk what it cannot hold."""
 MOST_BYTES = 64 * 1024**2
 SHARED = 16
-"""So many times as much may be in a batch that tasks share: of each row they hold the key, the cursor, and one row group at a time."""
+"""So many times as much may be in a batch that tasks share: of their rows they hold the key, the cursor, and one row group at a time."""
+_SHARED = (Way.REPLACE, Way.OVERWRITE)
+"""Where no task needs more of a batch than its share."""
 
 _VERSIONS = (3, 7)
 _READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping", "typeWidening"})
@@ -79,7 +81,7 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
         return "the columns change"
     if batch.in_target:
         return ""
-    times = 1 if way is Way.APPEND else SHARED
+    times = SHARED if way in _SHARED else 1
     if batch.rows > times * MOST_ROWS or staged > times * MOST_BYTES:
         return f"{batch.rows} rows in {staged} bytes are more than tasks take"
     if batch.duplicates or (plan.spec.trusts_key and way is not Way.OVERWRITE):

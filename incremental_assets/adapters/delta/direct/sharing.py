@@ -13,12 +13,14 @@ from incremental_assets.adapters.delta.direct.staged_rows import staged_files, s
 from incremental_assets.adapters.delta.direct.unit import Adding, ApplyUnit, Replacing, Staying
 from incremental_assets.adapters.delta.log.not_direct import readable
 
-SHARE_ROWS = 256 * 1024
-"""Of a share, at least: below it a task of its own costs more than it saves."""
+LEAST_ROWS = 256 * 1024
+"""Of a batch that is shared: below, more tasks cost more than they save."""
+SHARE_ROWS = 2**20
+"""Of a share, where there are many: each of them looks through the target's keys, which takes longest where keys lie anywhere."""
 _FILES_BYTES = 32 * 2**20
 """Of files whose rows are read as a whole, at least for one task."""
-SHARES = 32
-"""At the most: each of them reads the keys of the target."""
+SHARES = 16
+"""At the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class _Group:
 def shares(unit: ApplyUnit, rows: int) -> list[ApplyUnit]:
     """What takes the place of a unit with so many rows, or the unit as it is where it cannot be shared or is not worth it."""
     how = unit.how
-    if rows <= SHARE_ROWS or (isinstance(how, Adding) and how.compares):
+    if rows <= LEAST_ROWS or (isinstance(how, Adding) and how.compares):
         return [unit]
     key = how.key[0] if isinstance(how, Replacing) else None
     with readable("the staged batch"):
@@ -74,8 +76,9 @@ def _groups(unit: ApplyUnit, key: int | None) -> Iterator[_Group]:
 
 def _shared(groups: Sequence[_Group]) -> list[list[_Group]]:
     """Pure: in the order of their keys, as even as whole row groups allow."""
-    wanted = min(SHARES, max(1, sum(group.rows for group in groups) // SHARE_ROWS))
-    rows = sum(group.rows for group in groups) / wanted
+    total = sum(group.rows for group in groups)
+    wanted = min(SHARES, max(2, total // SHARE_ROWS))
+    rows = total / wanted
     parts: list[list[_Group]] = [[] for _ in range(wanted)]
     before = 0
     for group in sorted(groups, key=lambda group: (group.lowest is None, group.lowest or 0)):

@@ -42,6 +42,8 @@ def _written(landing: Landing, way: Way, tasks: Tasks) -> Written:
     if not is_local(landing.path):
         raise NotDirect("its lake is in a store")
     staged = sum(each.stat().st_size for each in Path(landing.staged).glob("*.parquet"))
+    if way is Way.REWRITE and landing.delivery.batch.rows > eligible.MOST_ROWS:
+        way = Way.REPLACE
     _refused(eligible.refused_by_batch(landing.plan, landing.delivery.batch, landing.changes, way, staged))
     state = log_cache.at(landing.path, landing.log.version)
     _refused(eligible.refused_by_table(state))

@@ -1,0 +1,43 @@
+"""What MySQL and MariaDB do not share. Which of the two a server is, it says itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """The words of one of them, in SQL."""
+
+    limit: str
+    """The setting of a session that ends a statement which takes too long."""
+    limit_unit: int
+    """Of that setting, in milliseconds."""
+    elapsed: str
+    """Microseconds since a statement of `processlist` began; rather too many than too few."""
+    server: str
+    """Which server it is."""
+    positions: str
+    """What tells how far InnoDB's log is written, and how far it is on disk."""
+
+
+MARIADB = Flavour(
+    limit="max_statement_time",
+    limit_unit=1000,
+    elapsed="CAST(time_ms * 1000 AS SIGNED)",
+    server="@@server_id",
+    positions="SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_lsn_current', 'Innodb_lsn_flushed')",
+)
+MYSQL = Flavour(
+    limit="max_execution_time",
+    limit_unit=1,
+    # In whole seconds, which are rounded.
+    elapsed="(time + 1) * 1000000",
+    server="@@server_uuid",
+    positions="SHOW ENGINE INNODB STATUS",
+)
+
+
+def flavour_of(version: str) -> Flavour:
+    """By what a server says of its version before anybody has logged in."""
+    return MARIADB if "mariadb" in version.lower() else MYSQL

@@ -1,0 +1,608 @@
+"""What MariaDB and MySQL share beyond the contract of all databases: who is still writing, and values that Spark has no type for.
+
+A module of either imports all of it and gives the fixture `server`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+import pytest
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.mysql import transactions
+from incremental_assets.adapters.databases.mysql.types import spark_type
+from incremental_assets.adapters.databases.mysql.zone import server_zone
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from tests.adapters.databases import contract
+from tests.adapters.databases.contract import Words, observe, orders, planned, rows_of, spec_of, synced
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBERED = "bigint AUTO_INCREMENT PRIMARY KEY"
+TEXT = "varchar(20) COLLATE utf8mb4_bin"
+KINDS = {
+    "timestamp": Words(NUMBERED, "timestamp", CursorType.TIMESTAMP, "date", "'2024-00-15'", TEXT, "() VALUES ()"),
+    "datetime": Words(
+        NUMBERED, "datetime(6)", CursorType.DATETIME, "datetime", "'0000-00-00'", TEXT, "() VALUES ()", "NOW(6)"
+    ),
+}
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A database of its own on the server of the run, and a user who may read it."""
+
+    server: EmbeddedMariaDB
+    """Or its kin, by another `title`."""
+    database: str
+    words: Words = KINDS["datetime"]
+
+    @property
+    def address(self) -> Address:
+        reader = {"user": "reader", "password": "read only"}
+        return Address(
+            self.server.title.lower(),
+            self.server.host,
+            self.server.port,
+            self.database,
+            schemas=(self.database,),
+            **reader,
+        )
+
+    def execute(self, *statements: str) -> None:
+        with self.connect() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    @contextmanager
+    def writing(self, statement: str) -> Iterator[Callable[[], None]]:
+        connection = self.connect()
+        cursor = connection.cursor()
+        cursor.execute("BEGIN")
+        cursor.execute(statement)
+        yield connection.commit
+        connection.close()
+
+    def elsewhere(self) -> Address:
+        return made(self.server).address
+
+    def connect(self) -> pymysql.Connection:
+        # With the quotes of standard SQL, which the suite writes, and with whatever stands for a date.
+        return self.server.connect(self.database, sql_mode="ANSI_QUOTES")
+
+
+def made(server: EmbeddedMariaDB, words: Words = KINDS["datetime"]) -> Shop:
+    shop = Shop(server, f"shop_{next(_numbers)}", words)
+    server.create_database(shop.database)
+    shop.execute(
+        "CREATE USER IF NOT EXISTS reader@'127.0.0.1' IDENTIFIED BY 'read only'",
+        "GRANT PROCESS ON *.* TO reader@'127.0.0.1'",
+        f"GRANT SELECT ON {shop.database}.* TO reader@'127.0.0.1'",
+    )
+    return shop
+
+
+@pytest.fixture(params=KINDS)
+def world(request: pytest.FixtureRequest, server: EmbeddedMariaDB) -> Shop:
+    return made(server, KINDS[request.param])
+
+
+@pytest.fixture
+def shop(server: EmbeddedMariaDB) -> Shop:
+    return made(server)
+
+
+@contextmanager
+def elsewhere(work: Callable[[], Any]) -> Iterator[None]:
+    """Something that another session does meanwhile."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    thread.join()
+
+
+def until(seen: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 20
+    while not seen():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def state_of(shop: Shop, words: str) -> bool:
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE %s", (f"%{words}%",))
+        return bool(cursor.fetchone()[0])
+
+
+# --- the settled bound --------------------------------------------------------------------------------
+
+
+def test_an_open_transaction_holds_the_watermark_below_its_stamps(shop: Shop) -> None:
+    spec, probe = orders(shop), SqlProbe(shop.address, "shop")
+    with shop.writing("INSERT INTO orders (note) VALUES ('late')") as commit:
+        time.sleep(2.5)
+        shop.execute("INSERT INTO orders (note) VALUES ('early')")
+        _, state = synced(probe, spec)
+        commit()
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT updated_at FROM orders WHERE note = 'late'")
+        (stamp,) = cursor.fetchone()
+    watermark = state.position.watermark
+    assert watermark is not None
+    assert watermark.moment() <= stamp
+    assert synced(probe, spec, state)[0] >= 2
+
+
+def test_a_statement_that_waits_for_a_metadata_lock_holds_the_bound_at_its_start(shop: Shop) -> None:
+    """No list of transactions shows it, and it has its stamp already."""
+    orders(shop)
+    probe, locker, waiter = SqlProbe(shop.address, "shop"), shop.connect(), shop.connect()
+    locker.cursor().execute("LOCK TABLES orders WRITE")
+    began = probe.bound().clock
+    with elsewhere(lambda: waiter.cursor().execute("INSERT INTO orders (note) VALUES ('waited')")):
+        until(lambda: state_of(shop, "metadata lock"))
+        time.sleep(3)
+        found = probe.bound()
+        locker.close()
+    assert found.oldest is not None
+    assert abs((found.oldest - began).total_seconds()) < 2
+    assert (found.clock - found.oldest).total_seconds() > 2.5
+    assert found.blind == ""
+    waiter.close()
+
+
+@contextmanager
+def stamped_before_its_start(shop: Shop, statement: str, seconds: float) -> Iterator[Callable[[], None]]:
+    """A transaction whose only statement, which is over, waited for a metadata lock after it had its stamp; the call commits it."""
+    locker, waiter = shop.connect(), shop.connect()
+    locker.cursor().execute("LOCK TABLES orders WRITE")
+    waiter.begin()
+    with elsewhere(lambda: waiter.cursor().execute(statement)):
+        until(lambda: state_of(shop, "metadata lock"))
+        time.sleep(seconds)
+        locker.close()
+    yield waiter.commit
+    waiter.close()
+
+
+def stamp_of(shop: Shop, note: str) -> datetime:
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT updated_at FROM orders WHERE note = %s", (note,))
+        found: datetime = cursor.fetchone()[0]
+        return found
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO orders (note) VALUES ('waited')",
+        "UPDATE orders SET note = 'waited', updated_at = NOW(6) WHERE id = 2",
+    ],
+)
+def test_a_row_of_a_transaction_that_began_after_its_stamp_is_not_lost(shop: Shop, statement: str) -> None:
+    """The list shows when it got the lock, and nothing shows any more when its statement began."""
+    spec, probe = orders(shop), SqlProbe(shop.address, "shop")
+    _, state = synced(probe, spec)
+    with stamped_before_its_start(shop, statement, 6) as commit:
+        shop.execute("INSERT INTO orders (note) VALUES ('between')")
+        decision = planned(probe, spec, state)
+        _, state = synced(probe, spec, state)
+        commit()
+    assert decision.settled.guarantee is Guarantee.SETTLED
+    assert state.position.watermark is not None
+    assert state.position.watermark.moment() <= stamp_of(shop, "waited")
+    assert synced(probe, spec, state)[0] >= 2
+
+
+def test_an_old_row_that_is_being_changed_does_not_hold_the_watermark_at_its_old_stamp(shop: Shop) -> None:
+    spec, probe = orders(shop), SqlProbe(shop.address, "shop")
+    shop.execute("UPDATE orders SET updated_at = '2024-01-31' WHERE id = 1")
+    with shop.writing("UPDATE orders SET note = 'new', updated_at = NOW() WHERE id = 1"):
+        found = observe(probe, spec)
+        decision = planned(probe, spec)
+    assert found.bound.uncommitted
+    assert found.uncommitted is None
+    assert decision.new_watermark is not None
+    assert decision.new_watermark.moment().year > 2024
+
+
+def test_a_statement_that_only_reads_does_not_hold_the_bound(shop: Shop) -> None:
+    orders(shop)
+    probe, reader = SqlProbe(shop.address, "shop"), shop.connect()
+    with elsewhere(lambda: reader.cursor().execute("SELECT SLEEP(1.5) FROM orders")):
+        time.sleep(1)
+        found = probe.bound()
+    assert found.oldest is None or found.oldest >= found.clock
+    reader.close()
+
+
+def test_a_function_that_writes_in_a_select_holds_the_bound(shop: Shop) -> None:
+    spec, probe, reader = orders(shop), SqlProbe(shop.address, "shop"), shop.connect()
+    shop.execute(
+        "CREATE TABLE two (n int)",
+        "INSERT INTO two VALUES (1), (2)",
+        "CREATE FUNCTION written() RETURNS int READS SQL DATA BEGIN DECLARE x int; SET x = SLEEP(2.5); INSERT INTO orders (note) VALUES ('by a SELECT'); RETURN x; END",
+    )
+    with elsewhere(lambda: reader.cursor().execute("SELECT written(), n FROM two")):
+        time.sleep(3)
+        found = probe.bound()
+        _, state = synced(probe, spec)
+    reader.close()
+    assert found.oldest is not None
+    assert (found.clock - found.oldest).total_seconds() > 2
+    assert synced(probe, spec, state)[0] >= 2
+
+
+def test_a_list_of_transactions_that_was_read_a_moment_ago_is_read_anew(shop: Shop) -> None:
+    """Else it would show our last question, and not the transaction that began since."""
+    orders(shop)
+    connections, writer = contract.dialect_of(shop.address.dialect).connections(shop.address), shop.connect()
+    with connections.session() as session:
+        assert session.bound(()).oldest is None
+        writer.begin()
+        writer.cursor().execute("INSERT INTO orders (note) VALUES ('since')")
+        found = session.bound(())
+    writer.close()
+    assert found.oldest is not None
+    assert found.blind == ""
+
+
+def test_a_list_of_transactions_that_others_keep_old_is_not_trusted(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "PATIENCE", (0.0, 0.15))
+    spec, probe, done = orders(shop), SqlProbe(shop.address, "shop"), threading.Event()
+
+    def look() -> None:
+        with shop.connect() as connection, connection.cursor() as cursor:
+            while not done.is_set():
+                cursor.execute("SELECT COUNT(*) FROM information_schema.innodb_trx")
+                time.sleep(0.01)
+
+    with elsewhere(look):
+        time.sleep(0.5)
+        with shop.writing("INSERT INTO orders (note) VALUES ('unseen')"):
+            settled = planned(probe, spec).settled
+        done.set()
+    assert settled.guarantee is Guarantee.BEST_EFFORT
+    assert "innodb_trx" in settled.reason
+    assert planned(probe, spec).settled.guarantee is Guarantee.SETTLED
+
+
+def test_many_that_look_at_once_do_not_blind_each_other(shop: Shop) -> None:
+    """As tables do that are synced side by side."""
+    spec, probe = orders(shop), SqlProbe(shop.address, "shop")
+    with shop.writing("INSERT INTO orders (note) VALUES ('open')"), ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda _: planned(probe, spec).settled, range(48)))
+    assert {each.guarantee for each in found} == {Guarantee.SETTLED}
+
+
+def test_a_prepared_transaction_stops_the_watermark_even_after_a_crash(tmp_path: Any, server: EmbeddedMariaDB) -> None:
+    own = type(server)(tmp_path / "server").start()
+    try:
+        shop = made(own)
+        spec, probe, client = orders(shop), SqlProbe(shop.address, "shop"), shop.connect()
+        _, before = synced(probe, spec)
+        with client.cursor() as cursor:
+            for statement in (
+                "XA START 'one'",
+                "INSERT INTO orders (note) VALUES ('prepared')",
+                "XA END 'one'",
+                "XA PREPARE 'one'",
+            ):
+                cursor.execute(statement)
+        time.sleep(2.5)
+        own.crash()
+        own.start()
+        probe = SqlProbe(shop.address, "shop")
+        shop.execute("INSERT INTO orders (note) VALUES ('after')")
+        decision = planned(probe, spec, before)
+        # MySQL shows its name to whoever may end it, and that there is one to all who see transactions.
+        assert ("'one'" if shop.address.dialect == "mariadb" else "XA_RECOVER_ADMIN") in str(decision.bound.prepared)
+        assert decision.new_watermark == before.position.watermark
+        _, state = synced(probe, spec, before)
+        shop.execute("XA COMMIT 'one'")
+        rows, state = synced(probe, spec, state)
+        assert rows == 5
+        assert probe.bound().prepared is None
+    finally:
+        own.remove()
+
+
+def test_the_start_of_a_transaction_is_told_right_by_a_server_in_another_zone(
+    tmp_path: Any, server: EmbeddedMariaDB
+) -> None:
+    own = type(server)(tmp_path / "server", settings={"default-time-zone": "SYSTEM"}, zone="America/New_York").start()
+    try:
+        shop = made(own)
+        orders(shop)
+        probe = SqlProbe(shop.address, "shop")
+        before = probe.bound().clock
+        with shop.writing("INSERT INTO orders (note) VALUES ('open')"):
+            found = probe.bound()
+        assert found.oldest is not None
+        assert -1.001 <= (found.oldest - before).total_seconds() <= (found.clock - before).total_seconds()
+        assert found.zone in ("EST", "EDT")
+    finally:
+        own.remove()
+
+
+def test_without_the_privilege_the_run_is_best_effort_and_names_it(shop: Shop) -> None:
+    spec = orders(shop)
+    shop.execute(
+        "DROP USER IF EXISTS blind@'127.0.0.1'",
+        "CREATE USER blind@'127.0.0.1' IDENTIFIED BY 'read only'",
+        f"GRANT SELECT ON {shop.database}.* TO blind@'127.0.0.1'",
+    )
+    probe = SqlProbe(replace(shop.address, user="blind"), "shop")
+    settled = planned(probe, spec).settled
+    assert settled.guarantee is Guarantee.BEST_EFFORT
+    assert "GRANT PROCESS" in settled.reason
+    assert not probe.facts(()).sees_transactions
+    assert SqlProbe(shop.address, "shop").facts(()).sees_transactions
+
+
+def test_a_table_of_another_engine_is_best_effort(shop: Shop) -> None:
+    shop.execute(
+        f"CREATE TABLE old (id {NUMBERED}, updated_at datetime NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE = MyISAM"
+    )
+    settled = planned(SqlProbe(shop.address, "shop"), spec_of(shop, "old")).settled
+    assert settled.guarantee is Guarantee.BEST_EFFORT
+
+
+@pytest.mark.parametrize(
+    ("of_sessions", "of_machine", "zone"),
+    [
+        ("SYSTEM", "UTC", "UTC"),
+        ("+00:00", "CET", "UTC"),
+        ("+02:00", "UTC", "Etc/GMT-2"),
+        ("-11:00", "UTC", "Etc/GMT+11"),
+        ("europe/paris", "UTC", "Europe/Paris"),
+        ("+05:30", "UTC", "+05:30"),
+    ],
+)
+def test_the_zone_of_the_server_is_one_that_python_knows_or_stands_as_it_is(
+    of_sessions: str, of_machine: str, zone: str
+) -> None:
+    assert server_zone(of_sessions, of_machine) == zone
+
+
+# --- values -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [
+        ("tinyint(1)", "smallint"),
+        ("tinyint(3) unsigned", "smallint"),
+        ("smallint(5) unsigned zerofill", "int"),
+        ("int(10) unsigned", "bigint"),
+        ("bigint(20) unsigned", "decimal(20,0)"),
+        ("bit(1)", "boolean"),
+        ("bit(8)", "bigint"),
+        ("bit(64)", "decimal(20,0)"),
+        ("decimal(38,10)", "decimal(38,10)"),
+        ("decimal(65,30)", "string"),
+        ("year(4)", "smallint"),
+        ("date", "date"),
+        ("datetime(6)", "timestamp_ntz"),
+        ("timestamp", "timestamp"),
+        ("time(3)", "string"),
+        ("float", "float"),
+        ("double(10,2)", "double"),
+        ("enum('a','b')", "string"),
+        ("set('x','y')", "string"),
+        ("longtext", "string"),
+        ("varbinary(16)", "binary"),
+        ("point", "binary"),
+        ("uuid", "string"),
+        ("inet6", "string"),
+    ],
+)
+def test_a_declared_type_has_its_type_in_spark(declared: str, kind: str) -> None:
+    assert spark_type(declared)[0] == kind
+
+
+COLUMNS = """
+    a tinyint(1), b bigint unsigned, c bit(1), d bit(64), e year, f decimal(38,10), g decimal(65,30), h float, i double,
+    j time(3), k enum('x','y'), l set('x','z'), m varchar(20) CHARACTER SET latin1, n varchar(20) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
+    o varbinary(10), p json, q int(5) unsigned zerofill, r {}, s point, t timestamp(6) NULL, u date, v char(5), w double(10,2)
+"""
+VALUES = """
+    2, 18446744073709551615, b'1', 18446744073709551615, 0, -0.0000000001, 12345678901234567890123456789012345.123456789012345678901234567890,
+    16777217, 0.1, '838:59:58.999', 'y', 'x,z', 'né', 'Ω, ok', 0x00FF2C, '{"b": 1, "a": 2}', 42, '123e4567-e89b-12d3-a456-426655440000',
+    ST_GeomFromText('POINT(1 2)'), '2024-03-31 02:30:00.123456', '9999-12-31', 'ab ', 1.25
+"""
+EXPECTED = (
+    2,
+    Decimal(18446744073709551615),
+    True,
+    Decimal(18446744073709551615),
+    0,
+    Decimal("-0.0000000001"),
+    "12345678901234567890123456789012345.123456789012345678901234567890",
+    16777216.0,
+    0.1,
+    "838:59:58.999",
+    "y",
+    "x,z",
+    "né",
+    "Ω, ok",
+    bytearray(b"\x00\xff,"),
+    '{"b": 1, "a": 2}',
+    42,
+    "123e4567-e89b-12d3-a456-426655440000",
+    bytearray(bytes.fromhex("000000000101000000000000000000f03f0000000000000040")),
+    datetime(2024, 3, 31, 2, 30, 0, 123456, tzinfo=UTC),
+    date(9999, 12, 31),
+    "ab",
+    1.25,
+)
+
+
+def test_no_value_is_altered_and_both_sides_hash_it_alike(shop: Shop, spark: SparkSession) -> None:
+    is_mariadb = shop.address.dialect == "mariadb"
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE TABLE kinds (id {NUMBERED}, {COLUMNS.format('uuid' if is_mariadb else 'char(36)')}, updated_at datetime NOT NULL DEFAULT NOW())"
+        )
+        names = ", ".join("abcdefghijklmnopqrstuvw")
+        cursor.execute("SET time_zone = '+00:00'")
+        cursor.execute(f"INSERT INTO kinds ({names}) VALUES ({VALUES})")
+        cursor.execute("INSERT INTO kinds () VALUES ()")
+    probe, spec = SqlProbe(shop.address, "shop"), spec_of(shop, "kinds")
+    full, empty = rows_of(spark, shop, planned(probe, spec))
+    found = [each.astimezone(UTC) if isinstance(each, datetime) else each for each in full[1:-1]]
+    landed = dict(zip("abcdefghijklmnopqrstuvw", found, strict=True))
+    wanted = dict(zip("abcdefghijklmnopqrstuvw", EXPECTED, strict=True))
+    if not is_mariadb:
+        # It keeps no text but what it means.
+        wanted["p"] = '{"a": 2, "b": 1}'
+    assert landed == wanted
+    assert set(empty[1:-1]) == {None}
+    hashed_alike(shop, spark, spec, 2)
+
+
+def hashed_alike(shop: Shop, spark: SparkSession, spec: contract.TableSpec, rows: int) -> None:
+    probe = SqlProbe(shop.address, "shop")
+    with contract.SparkSource(probe, shop.address, lambda: spark).snapshot(planned(probe, spec)) as seen:
+        landable = seen.frame.where(f"{contract.REJECT_COLUMN} IS NULL")
+        hashed = landable.select(contract.sf.expr(contract.spark_row_hash(spec.columns)).alias("hash"))
+        count, total = hashed.agg(
+            contract.sf.count("*"), contract.sf.sum(contract.sf.expr("CAST(hash AS decimal(38,0))"))
+        ).collect()[0]
+    (measured,) = probe.measure(spec, (contract.WHOLE,))
+    assert (measured.rows, int(measured.digest)) == (rows, int(total)) == (count, int(total))
+
+
+def test_doubles_have_the_same_text_on_both_sides_bit_for_bit(shop: Shop, spark: SparkSession) -> None:
+    numbers = (
+        0.1, -0.1, 1.0, -1.0, 2.0, 3.0, 0.5, 1e300, -1e-300, 1.7976931348623157e308, 2.2250738585072014e-308,
+        2.225073858507201e-308, 5e-324, 1e-310, 4503599627370497.0, 9007199254740993.0, 1 / 3, 0.0, 2.0**-1000, 2.0**1000,
+        0.9999999999999999, 1.0000000000000002, 7.999999999999999, 8.000000000000002,
+    )  # fmt: skip
+    shop.execute(f"CREATE TABLE doubles (id {NUMBERED}, x double, y float, updated_at datetime NOT NULL DEFAULT NOW())")
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO doubles (x, y) VALUES (%s, %s)", [(repr(x), x if abs(x) < 1e30 else 1) for x in numbers]
+        )
+    spec = spec_of(shop, "doubles")
+    found = rows_of(spark, shop, planned(SqlProbe(shop.address, "shop"), spec))
+    assert sorted(row[1] for row in found) == sorted(numbers)
+    hashed_alike(shop, spark, spec, len(numbers))
+
+
+def test_what_spark_cannot_hold_goes_to_quarantine_as_it_stands(shop: Shop, spark: SparkSession) -> None:
+    shop.execute(
+        f"CREATE TABLE odd (id {NUMBERED}, day date, at timestamp NULL, text varchar(9), updated_at datetime NOT NULL DEFAULT NOW())",
+        "INSERT INTO odd (day) VALUES ('0000-00-00')",
+        "INSERT INTO odd (day) VALUES ('2024-00-15')",
+        "SET SESSION sql_mode = 'ALLOW_INVALID_DATES'",
+        "INSERT INTO odd (day) VALUES ('2024-02-31')",
+        "SET SESSION sql_mode = 'ANSI_QUOTES'",
+        "INSERT INTO odd (at) VALUES ('0000-00-00 00:00:00')",
+        "INSERT INTO odd (day, text) VALUES ('2024-02-29', 'fine, 🎉')",
+    )
+    halves = 0
+    if shop.address.dialect == "mariadb":
+        # The other one lets nobody write half a surrogate.
+        shop.execute("INSERT INTO odd (text) VALUES (_utf8mb4 0xEDA080)")
+        halves = 1
+    probe, spec = SqlProbe(shop.address, "shop"), spec_of(shop, "odd")
+    with contract.SparkSource(probe, shop.address, lambda: spark).snapshot(planned(probe, spec)) as seen:
+        assert (seen.rows, seen.rejected) == (5 + halves, 4 + halves)
+        found = seen.frame.where("_sync_column IS NOT NULL").select("_sync_column", "_sync_raw").collect()
+    assert sorted(row[0] for row in found) == ["at", "day", "day", "day", "text"][: 4 + halves]
+    assert any('"day": "2024-02-31"' in row[1] for row in found)
+    hashed_alike(shop, spark, spec, 1)
+    reader = contract.dialect_of(shop.address.dialect).reader(shop.address)
+    keys = reader.unholdable_keys(spark, spec, (contract.WHOLE,))
+    assert keys is not None
+    assert sorted(row[0] for row in keys.collect()) == ["1", "2", "3", "4", "6"][: 4 + halves]
+
+
+@pytest.mark.parametrize(("value", "left"), [(None, 1), ("x", 2)])
+def test_rows_that_the_source_marks_as_gone_are_not_measured(shop: Shop, value: str | None, left: int) -> None:
+    spec = orders(shop)
+    shop.execute("UPDATE orders SET note = NULL WHERE id = 1", "UPDATE orders SET note = 'x' WHERE id = 2")
+    marked = replace(spec, deletes=contract_deletes(value))
+    probe = SqlProbe(shop.address, "shop")
+    assert probe.measure(spec, (contract.WHOLE,))[0].rows == 3
+    assert probe.measure(marked, (contract.WHOLE,))[0].rows == left
+
+
+def contract_deletes(value: str | None) -> Any:
+    from incremental_assets.core.model.deletes import DeleteMode, Deletes
+
+    return Deletes(DeleteMode.SOFT, column="note", value=value)
+
+
+def test_a_row_with_a_zero_stamp_is_one_without_a_cursor(shop: Shop) -> None:
+    shop.execute(
+        f"CREATE TABLE visits (id {NUMBERED}, updated_at datetime NOT NULL DEFAULT '0000-00-00')",
+        "INSERT INTO visits () VALUES ()",
+        "INSERT INTO visits (updated_at) VALUES (NOW())",
+    )
+    probe, spec = SqlProbe(shop.address, "shop"), spec_of(shop, "visits")
+    with probe.snapshot(planned(probe, spec)) as seen:
+        assert (seen.rows, seen.nulls, seen.rejected) == (2, 1, 1)
+        assert seen.highest is not None
+    assert observe(probe, spec).highest is None
+
+
+# --- who may --------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_password_is_one_sentence_without_it(shop: Shop) -> None:
+    with pytest.raises(contract.SourceUnreachable, match="the password of reader is refused") as refused:
+        SqlProbe(replace(shop.address, password="hunter2"), "shop").catalogue()
+    assert "hunter2" not in str(refused.value)
+
+
+def test_no_session_of_ours_can_write(shop: Shop) -> None:
+    from incremental_assets.adapters.databases.mysql.connect import Connection
+
+    orders(shop)
+    connection = Connection(replace(shop.address, user=shop.server.user, password=shop.server.password))
+    with pytest.raises(pymysql.Error, match="READ ONLY transaction"):
+        connection.execute("DELETE FROM orders")
+    connection.close()
+
+
+def test_the_printed_sql_is_what_a_new_user_needs(shop: Shop) -> None:
+    spec = orders(shop)
+    wanted = (contract_wanted(spec),)
+    shop.execute("DROP USER IF EXISTS newcomer@'%'", "CREATE USER newcomer@'%' IDENTIFIED BY 'read only'")
+    address = replace(shop.address, user="newcomer")
+    sql = contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, None)
+    shop.execute(*(line for line in sql.splitlines() if line.startswith("GRANT")))
+    probe = SqlProbe(address, "shop")
+    facts = probe.facts(wanted)
+    assert facts.sees_transactions
+    assert facts.tables[0].readable
+    assert not facts.tables[0].writable
+    assert facts.tables[0].unindexed == ("updated_at",)
+    missing = contract.dialect_of(shop.address.dialect).missing_sql(address, wanted, facts)
+    assert missing == f"CREATE INDEX `orders_updated_at` ON `{shop.database}`.`orders` (`updated_at`);"
+
+
+def contract_wanted(spec: contract.TableSpec) -> Any:
+    from incremental_assets.core.checks.doctor import Wanted
+
+    return Wanted(spec.id, ("updated_at",))

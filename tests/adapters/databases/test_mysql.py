@@ -1,0 +1,35 @@
+"""MySQL keeps the contract."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from incremental_assets.adapters.databases.probe import SqlProbe
+from tests.adapters.databases.contract import *  # noqa: F403 - the suite
+from tests.adapters.databases.contract import SourceUnreachable, orders, synced
+from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
+from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
+from tests.adapters.databases.mysql_contract import Shop
+from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
+from tests.mysql_server import EmbeddedMySQL
+
+
+@pytest.fixture
+def server(mysql: EmbeddedMySQL) -> EmbeddedMySQL:
+    return mysql
+
+
+@pytest.mark.parametrize("tls", ["disable", "require"])
+def test_a_password_that_is_kept_as_a_hash_is_taken_with_and_without_tls(shop: Shop, tls: str) -> None:
+    with shop.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT plugin FROM mysql.user WHERE user = 'reader'")
+        assert cursor.fetchone() == ("caching_sha2_password",)
+    spec = orders(shop)
+    assert synced(SqlProbe(replace(shop.address, tls=tls), "shop"), spec)[0] == 3
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(shop: Shop) -> None:
+    with pytest.raises(SourceUnreachable, match="no connection under `tls: verify-full`"):
+        SqlProbe(replace(shop.address, tls="verify-full"), "shop").catalogue()
