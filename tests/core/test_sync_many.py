@@ -98,7 +98,7 @@ def test_an_error_that_nobody_foresaw_is_one_sentence_and_its_traceback_is_in_th
 
 
 def test_no_more_tables_at_once_than_allowed() -> None:
-    specs = tables(*range(8))
+    specs = tables(*(64 * 2**20 + number for number in range(8)))
     made = world(specs)
     inside, most, lock = 0, 0, threading.Lock()
 

@@ -36,7 +36,7 @@ class Chronicle(Desk):
     @property
     def landing(self) -> TableSpec:
         """As rows land: by `at`."""
-        return replace(table(self.ddl), history=self.kind)
+        return replace(table(self.ddl), history=self.kind, widens=True)
 
     @property
     def spec(self) -> TableSpec:

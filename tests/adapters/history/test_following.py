@@ -117,6 +117,15 @@ def test_a_column_that_comes_is_given_to_the_history(tmp_path: Path, spark: Spar
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
+def test_a_column_that_is_widened_in_the_copy_is_widened_in_the_history(tmp_path: Path, spark: SparkSession) -> None:
+    desk = Chronicle(tmp_path, spark, ddl=f"{DDL}, pieces int")
+    desk.sync([(1, "new", 2.5, 1, at(0.5), 7), (2, "new", 2.5, 1, at(0.5), 7)])
+    desk.ddl = f"{DDL}, pieces bigint"
+    desk.sync([(1, "new", 2.5, 2, at(1.5), 2**40)])
+    assert [each.row["pieces"] for each in desk.versions()[1]] == [7, 2**40]
+    assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
+
+
 def test_a_step_that_another_run_has_followed_meanwhile_is_followed_once(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark)
     desk.sync([(1, "new", 2.5, 1, at(0.5))])
