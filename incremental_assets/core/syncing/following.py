@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from incremental_assets.core.model.history import History, HistoryRows, Step
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import LakeHistorian
+from incremental_assets.core.syncing.phases import Phases
 
 
 def behind(spec: TableSpec, lake: LakeHistorian) -> Step | None:
@@ -21,3 +23,11 @@ def follow(spec: TableSpec, run_id: str, lake: LakeHistorian) -> HistoryRows | N
     """The history shows the copy as it is, which the lease keeps as it is. What was done for it; None where nothing was."""
     step = behind(spec, lake)
     return None if step is None else lake.follow(spec, step, run_id)
+
+
+def follow_commit(plan: SyncPlan, lake: LakeHistorian, phases: Phases) -> HistoryRows | None:
+    """After a commit, as a phase of its own where the table keeps a history."""
+    if plan.spec.history is History.NONE:
+        return None
+    phases.enter("history")
+    return follow(plan.spec, plan.request.run_id, lake)

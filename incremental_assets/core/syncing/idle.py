@@ -18,9 +18,10 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import NothingToDo, Observation, Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.ports import Checkpoints, Ports
+from incremental_assets.core.ports import Checkpoints, Lease, Ports
 from incremental_assets.core.syncing.following import behind
 from incremental_assets.core.syncing.foreign_changes import stands
+from incremental_assets.core.syncing.phases import Phases
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +89,14 @@ def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple
     for report in reports.values():
         ports.observer.on_report(report)
     return tuple(reports.values())
+
+
+def finish_under_lease(
+    spec: TableSpec, request: Request, found: NothingToDo, lease: Lease, phases: Phases
+) -> SyncReport:
+    """What a sync of one such table records, under its lease."""
+    report = phases.timed(SyncReport.idle(spec, request, found))
+    if found.state is not None:
+        lease.record(Event(spec.id, EventKind.IDLE, request.run_id, state=found.state, report=report))
+    phases.enter("landed")
+    return report

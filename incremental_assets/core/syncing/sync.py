@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.history import History
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
@@ -18,8 +17,9 @@ from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
-from incremental_assets.core.syncing.following import follow, together
+from incremental_assets.core.syncing.following import follow, follow_commit, together
 from incremental_assets.core.syncing.gone import find_gone
+from incremental_assets.core.syncing.idle import finish_under_lease
 from incremental_assets.core.syncing.phases import Phases
 from incremental_assets.core.syncing.recovery import check_untouched, recover, unreported
 
@@ -37,7 +37,7 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
         caught_up = follow(spec, request.run_id, ports.historian)
         decision, target = decide(spec, request, position, lease, ports)
         if isinstance(decision, NothingToDo):
-            idle = _idle(spec, request, decision, lease, phases)
+            idle = finish_under_lease(spec, request, decision, lease, phases)
             found = unreported(request, position)
             return replace(found.instead_of(idle) if found else idle, history=caught_up)
         report = _land(decision, target, lease, ports, phases)
@@ -62,17 +62,14 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     commit = None if unmoved else ports.writer.apply(plan, batch, state)
     at = commit or target
     warnings = (*batch.warnings, *(commit.warnings if commit else ()))
-    history = None
-    if commit and spec.history is not History.NONE:
-        phases.enter("history")
-        history = follow(spec, plan.request.run_id, ports.historian)
+    history = follow_commit(plan, ports.historian, phases) if commit else None
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
-    report = phases.timed(SyncReport.landed(plan, state.position.watermark, rows, version, warnings))
-    report = replace(report, history=history)
+    report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
+    report = replace(phases.timed(report), history=history)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)
-    where = (at.table_id, at.version) if at else None
-    lease.record(replace(intent, kind=EventKind.LANDED, state=state, report=report, target=where))
+    landed = replace(intent, kind=EventKind.LANDED, state=state, report=report)
+    lease.record(replace(landed, target=(at.table_id, at.version) if at else None))
     phases.enter("landed")
     return report
 
@@ -87,11 +84,3 @@ def _read(plan: SyncPlan, ports: Ports) -> tuple[Batch, State]:
         compared = gone.compared if gone else None
         seen = Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible, compared)
         return batch, landed_state(plan, seen)
-
-
-def _idle(spec: TableSpec, request: Request, nothing: NothingToDo, lease: Lease, phases: Phases) -> SyncReport:
-    report = phases.timed(SyncReport.idle(spec, request, nothing))
-    if nothing.state is not None:
-        lease.record(Event(spec.id, EventKind.IDLE, request.run_id, state=nothing.state, report=report))
-    phases.enter("landed")
-    return report
