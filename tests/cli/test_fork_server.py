@@ -94,6 +94,7 @@ class Silent:
 
     def __init__(self, home: Home) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._connections: list[socket.socket] = []
         self.path = home.folder / "silent.yaml"
         port = self._socket.getsockname()[1]
         self.path.write_text(
@@ -102,9 +103,15 @@ class Silent:
             encoding="utf-8",
         )
 
+    def asked(self) -> None:
+        """Once a command is in the middle of asking."""
+        self._socket.settimeout(60)
+        self._connections.append(self._socket.accept()[0])
+
     def hang_up(self) -> None:
         """Whoever waits hears that there is nobody."""
-        self._socket.close()
+        for each in (*self._connections, self._socket):
+            each.close()
 
 
 @pytest.fixture
@@ -148,7 +155,7 @@ def test_a_signal_to_the_caller_is_for_the_command(
     home: Home, silent: Silent, number: signal.Signals, code: int
 ) -> None:
     process = home.begin("status", "--config", str(silent.path))
-    eventually(home.forks)
+    silent.asked()
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code

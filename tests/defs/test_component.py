@@ -123,6 +123,7 @@ def test_a_project_keeps_its_own_executor_and_our_jobs_theirs(project: Project) 
     assert executors == {
         "sync__shop__month_20000101_job": "in_process",
         "check__shop__job": "in_process",
+        "repair__shop__job": "in_process",
         "__ASSET_JOB": "multiprocess",
     }
 

@@ -8,11 +8,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from incremental_assets.core.config.document import TableDocument
 from incremental_assets.core.errors import ColumnMissing, ConfigurationError, Problem
 from incremental_assets.core.model.contract import ColumnRules, Constant, Contract
 from incremental_assets.core.model.table import Column, TableShape
+
+if TYPE_CHECKING:
+    from incremental_assets.core.config.document import TableDocument
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _COMPARED = ("ge", "gt", "le", "lt")
