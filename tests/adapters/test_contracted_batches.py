@@ -122,6 +122,7 @@ def test_the_copy_keeps_the_last_version_that_passed(desk: Desk) -> None:
     assert desk.rows(ORDERS) == [(1, "a", 10), (2, "B", 31)]
 
 
+@pytest.mark.acceptance
 def test_a_row_that_is_gone_leaves_beside_one_that_is_held_and_one_that_cannot_land(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), (3, "c", 30), (4, "d", 40)])
     second = desk.land(ORDERS, [(1, None, 50), (2, "bad", 51), (3, "c", 30)], bad=["bad"], gone=[3])
@@ -130,12 +131,14 @@ def test_a_row_that_is_gone_leaves_beside_one_that_is_held_and_one_that_cannot_l
     assert any("changed it to what cannot land" in warning for warning in second.warnings)
 
 
+@pytest.mark.acceptance
 def test_what_is_read_again_is_kept_once(desk: Desk) -> None:
     desk.land(ORDERS, [(2, None, 20)])
     desk.land(ORDERS, [(2, None, 20)])
     assert [row["_sync_seq"] for row in desk.quarantined(ORDERS)] == [1]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("strategy", [Strategy.APPEND, Strategy.FULL_REFRESH])
 def test_other_strategies_hold_rows_too(desk: Desk, strategy: Strategy) -> None:
     spec = replace(ORDERS, strategy=strategy, cursor=None if strategy is Strategy.FULL_REFRESH else ORDERS.cursor)
@@ -143,6 +146,7 @@ def test_other_strategies_hold_rows_too(desk: Desk, strategy: Strategy) -> None:
     assert desk.rows(spec) == [(1, "a", 10)]
 
 
+@pytest.mark.acceptance
 def test_a_quarantine_from_before_the_contract_goes_on(desk: Desk) -> None:
     before = replace(ORDERS, contract=None)
     desk.land(before, [(1, "bad", 10)], bad=["bad"])
@@ -160,11 +164,13 @@ def stage(desk: Desk, spec: TableSpec, *rows: tuple[object, ...]) -> tuple[str, 
     return desk.stage.write(plan, desk.show(spec, rows)).warnings
 
 
+@pytest.mark.acceptance
 def test_spark_counts_what_breaks_the_contract_and_says_so(desk: Desk) -> None:
     (told,) = stage(desk, ORDERS, (1, "a", 10), (2, None, 20))
     assert told.startswith("1 row breaks the contract: it went to quarantine, and `incremental-assets replay`")
 
 
+@pytest.mark.acceptance
 def test_values_that_repeat_are_found_by_spark_in_one_task(desk: Desk) -> None:
     (told,) = stage(desk, ONCE, (1, "a", 10), (2, "b", 20), (3, "a", 30))
     assert told.startswith("2 rows break the contract")
@@ -187,6 +193,7 @@ def test_more_breaches_than_may_be_need_a_person(desk: Desk) -> None:
         stage(desk, spec, (1, "a", 10), (2, None, 20), (3, None, 30))
 
 
+@pytest.mark.acceptance
 def test_a_warning_contract_lands_every_row(desk: Desk) -> None:
     spec = replace(ORDERS, contract=replace(CONTRACT, on_breach=OnBreach.WARN))
     assert desk.land(spec, [(1, "a", 10), (2, None, 20)]).rows == RowCounts(read=2, inserted=2)
@@ -197,6 +204,7 @@ def resolved(desk: Desk, spec: TableSpec = ORDERS) -> dict[tuple[str, str], str 
     return {(row["id"], row["at"]): row["_sync_resolution"] for row in desk.quarantined(spec)}
 
 
+@pytest.mark.acceptance
 def test_what_is_held_is_counted_until_a_later_version_comes_or_the_row_is_gone(desk: Desk) -> None:
     assert desk.lake.held(ORDERS) == NOTHING_HELD
     desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), (3, None, 30)])
@@ -220,6 +228,7 @@ def test_what_is_held_is_counted_until_a_later_version_comes_or_the_row_is_gone(
     assert (again.rows, again.stale) == (1, 1)
 
 
+@pytest.mark.acceptance
 def test_what_was_resolved_and_breaks_the_contract_again_is_held_again(desk: Desk) -> None:
     desk.land(ORDERS, [(1, None, 10)])
     desk.land(ORDERS, [(1, "a", 10)])
@@ -230,6 +239,7 @@ def test_what_was_resolved_and_breaks_the_contract_again_is_held_again(desk: Des
     ]
 
 
+@pytest.mark.acceptance
 def test_a_table_that_is_read_whole_holds_what_its_last_read_held(desk: Desk) -> None:
     spec = replace(ORDERS, strategy=Strategy.FULL_REFRESH, cursor=None, key=(), key_enforced=False)
     desk.land(spec, [(1, None, 10), (2, None, 20)])

@@ -80,6 +80,7 @@ def test_an_own_commit_writes_nothing_but_the_log(desk: Desk) -> None:
     assert operation["operation"] == "RESTORE"
 
 
+@pytest.mark.acceptance
 def test_columns_that_came_since_go_and_may_come_again(desk: Desk) -> None:
     first = desk.land(ORDERS, FIRST)
     wider = table("id bigint, note string, at bigint, more string")
@@ -91,12 +92,14 @@ def test_columns_that_came_since_go_and_may_come_again(desk: Desk) -> None:
     assert len(desk.rows(wider)) == 4
 
 
+@pytest.mark.acceptance
 def test_a_version_below_a_checkpoint_of_the_log_is_found(desk: Desk) -> None:
     commits = [desk.land(EVENTS, [(number, "x", number)]) for number in range(1, 16)]
     back(desk, EVENTS, commits[2])
     assert [row[0] for row in desk.rows(EVENTS)] == [1, 2, 3]
 
 
+@pytest.mark.acceptance
 def test_a_quarantine_is_taken_back_as_well_and_once(desk: Desk) -> None:
     desk.land(ORDERS, [*FIRST, (8, "bad", 31)], bad=["bad"])
     second = desk.land(ORDERS, [(4, "d", 40)])
@@ -113,6 +116,7 @@ def test_a_quarantine_is_taken_back_as_well_and_once(desk: Desk) -> None:
     assert sorted(row["note"] for row in desk.quarantined(ORDERS)) == ["bad", "worse"]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("by", ["us", "Spark"])
 def test_a_version_whose_files_were_vacuumed_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     first = desk.land(ORDERS, FIRST)
@@ -129,6 +133,7 @@ def test_a_version_whose_files_were_vacuumed_is_refused(desk: Desk, monkeypatch:
     assert desk.rows(ORDERS) == rows
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("by", ["us", "Spark"])
 def test_a_sequence_that_a_later_one_has_overtaken_takes_nothing_back(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, by: str

@@ -16,6 +16,9 @@ from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute und
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 from tests.mysql_server import EmbeddedMySQL
 
+pytestmark = pytest.mark.acceptance
+"""The same folder serves MariaDB, which `make test` plays."""
+
 
 @pytest.fixture
 def server(mysql: EmbeddedMySQL) -> EmbeddedMySQL:

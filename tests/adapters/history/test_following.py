@@ -68,6 +68,7 @@ def test_each_version_of_a_row_is_kept_from_its_own_time_to_that_of_the_next(
         ]
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("writer")
 @pytest.mark.parametrize("seed", range(3))
 def test_any_course_of_syncs_leaves_the_versions_of_the_rule(seed: int, tmp_path: Path, spark: SparkSession) -> None:
@@ -90,6 +91,7 @@ def test_any_course_of_syncs_leaves_the_versions_of_the_rule(seed: int, tmp_path
     assert_as_the_rule_says(desk)
 
 
+@pytest.mark.acceptance
 def test_a_history_begins_with_the_copy_as_it_is_and_goes_on_after_a_pause(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark)
     desk.now = 1
@@ -107,6 +109,7 @@ def test_a_history_begins_with_the_copy_as_it_is_and_goes_on_after_a_pause(tmp_p
     assert_as_the_rule_says(desk)
 
 
+@pytest.mark.acceptance
 def test_a_column_that_comes_is_given_to_the_history(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark)
     desk.sync([(1, "new", 2.5, 1, at(0.5)), (2, "new", 2.5, 1, at(0.5))])
@@ -117,6 +120,7 @@ def test_a_column_that_comes_is_given_to_the_history(tmp_path: Path, spark: Spar
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
+@pytest.mark.acceptance
 def test_a_column_that_is_widened_in_the_copy_is_widened_in_the_history(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark, ddl=f"{DDL}, pieces int")
     desk.sync([(1, "new", 2.5, 1, at(0.5), 7), (2, "new", 2.5, 1, at(0.5), 7)])
@@ -126,6 +130,7 @@ def test_a_column_that_is_widened_in_the_copy_is_widened_in_the_history(tmp_path
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
+@pytest.mark.acceptance
 def test_a_step_that_another_run_has_followed_meanwhile_is_followed_once(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark)
     desk.sync([(1, "new", 2.5, 1, at(0.5))])
@@ -141,6 +146,7 @@ def test_a_step_that_another_run_has_followed_meanwhile_is_followed_once(tmp_pat
     assert [each.row["note"] for each in desk.versions()[1]] == ["new", "paid"]
 
 
+@pytest.mark.acceptance
 def test_a_copy_that_is_rolled_back_takes_its_history_back(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark)
     desk.sync([(1, "new", 2.5, 1, at(0.5)), (2, "new", 2.5, 1, at(0.5))])
@@ -159,6 +165,7 @@ def test_a_copy_that_is_rolled_back_takes_its_history_back(tmp_path: Path, spark
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
+@pytest.mark.acceptance
 def test_stamps_without_a_zone_are_moments_in_the_zone_of_the_source(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark, ddl=DDL.replace("changed timestamp", "changed timestamp_ntz"))
     spec = replace(desk.landing, cursor=Cursor("changed", CursorType.DATETIME))
@@ -182,6 +189,7 @@ def test_one_batch_is_one_job(tmp_path: Path, spark: SparkSession) -> None:
     assert jobs(spark) - before == 1
 
 
+@pytest.mark.acceptance
 def test_what_other_hands_did_to_the_versions_is_found(tmp_path: Path, spark: SparkSession) -> None:
     desk = Chronicle(tmp_path, spark)
     desk.sync([(1, "new", 2.5, 1, at(0.5)), (2, "new", 2.5, 1, at(0.5)), (3, "new", 2.5, 1, at(0.5))])
@@ -194,6 +202,7 @@ def test_what_other_hands_did_to_the_versions_is_found(tmp_path: Path, spark: Sp
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(1, ("3",))
 
 
+@pytest.mark.acceptance
 def test_a_table_that_is_no_history_and_a_history_of_another_kind_are_refused(
     tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -164,7 +164,9 @@ def _runs(groups: Sequence[RowGroup]) -> Iterator[list[RowGroup]]:
 
 
 def _joined(parts: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    first, *others = parts
+    # With its type: of a batch in which nothing lands, and nothing leaves, there is no chunk.
+    return pa.chunked_array([chunk for part in (first, *others) for chunk in part.chunks], first.type)
 
 
 def _equal(unit: ApplyUnit, how: Replacing, group: RowGroup, pairs: _Pairs, batch: Callable[[int], pa.Array]) -> Flags:
