@@ -57,18 +57,24 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
         prepare(session, path, log, plan.spec.columns, lost)
     movable = _movable(delivery, present, changes, log) if landed else None
     found = Found(landed, present.overlap, movable=movable)
-    landing = Landing(session, delivery, staged, log, present, changes, found)
+    written = _written(Landing(session, delivery, staged, log, present, changes, found), tasks)
+    told = (f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened)
+    return replace(written, warnings=(*written.warnings, *told))
+
+
+def _written(landing: Landing, tasks: Tasks) -> Written:
+    """By tasks where they can, else by the writer that the batch and the table ask for."""
+    plan, batch, found = landing.plan, landing.delivery.batch, landing.found
+    session, staged, landed = landing.session, landing.staged, found.landed
     may_leave, may_mark = takes_away(plan, batch, landed=landed), marks(plan, batch, landed=landed)
     keyed = (may_leave or may_mark) and plan.spec.traits.one_row_per_key
     done = direct.written(landing, Way.MERGE if keyed else way(plan, batch, found), tasks)
     if done is not None:
         return done
-    marked = dedup.marked(session, plan, staged, present).count() if may_mark else 0
-    gone, unfit = _leaving(session, delivery, staged, path) if may_leave else (0, 0)
-    found = replace(found, marked=marked, leaving=gone, unfit=unfit, movable=None if marked else movable)
-    done = _WRITERS[way(plan, batch, found)](replace(landing, found=found))
-    told = (f"{each.name!r} was {each.was} and is {each.now} in the copy, too" for each in widened)
-    return replace(done, warnings=(*done.warnings, *told))
+    marked = dedup.marked(session, plan, staged, landing.present).count() if may_mark else 0
+    gone, unfit = _leaving(session, landing.delivery, staged, landing.path) if may_leave else (0, 0)
+    found = replace(found, marked=marked, leaving=gone, unfit=unfit, movable=None if marked else found.movable)
+    return _WRITERS[way(plan, batch, found)](replace(landing, found=found))
 
 
 def _widened(
