@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.cli.fork_server.channel import fingerprint
 from incremental_assets.cli.fork_server.server import become, serve
 from incremental_assets.cli.main import main
 from incremental_assets.core.config.dialects import BUILT_IN
@@ -70,8 +71,10 @@ def preload() -> None:
 
 
 if __name__ == "__main__":
+    # Before the imports: a file that is changed while they run makes this process a stranger to the commands that come.
+    mine = fingerprint()
     preload()
     # A fork comes back from here as well, and runs its command outside of everything that the server is in the middle of.
-    accepted = serve(Path(sys.argv[1]))
+    accepted = serve(Path(sys.argv[1]), mine)
     if accepted is not None:
         main(become(accepted))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, cast
 
-from incremental_assets.cli.fork_server.channel import NAME, Request, address, fingerprint, peer, private, receive
+from incremental_assets.cli.fork_server.channel import NAME, Request, address, peer, private, receive
 from incremental_assets.cli.fork_server.client import ACCEPTED, ENDED, REFUSED
 
 _SENT_WITHIN = 5
@@ -33,12 +33,12 @@ class Accepted:
     client: socket.socket
 
 
-def serve(folder: Path) -> Accepted | None:
-    """Fork for each request. In a fork, returns what it is to run; in the server, None at its end. Raises OSError for a folder that is not private."""
+def serve(folder: Path, mine: str) -> Accepted | None:
+    """Fork for each request of the same fingerprint. In a fork, returns what it is to run; in the server, None at its end. Raises OSError for a folder that is not private."""
     ears, mouth = socket.socketpair()
     mouth.settimeout(0)
     signal.set_wakeup_fd(mouth.fileno())
-    server = _Server(private(folder))
+    server = _Server(private(folder), mine)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: server.leave())
     while server.listener or server.clients:
@@ -86,8 +86,8 @@ def become(accepted: Accepted) -> list[str]:
 class _Server:
     """The socket in an open folder, and the forks, by their pid, with whoever waits for them."""
 
-    def __init__(self, folder: int) -> None:
-        self._folder, self._mine = folder, fingerprint()
+    def __init__(self, folder: int, mine: str) -> None:
+        self._folder, self._mine = folder, mine
         self.clients: dict[int, socket.socket] = {}
         self.left = False
         with suppress(FileNotFoundError):
