@@ -1,4 +1,7 @@
-"""The protocol holds whatever happens in whatever order."""
+"""The protocol holds whatever happens in whatever order.
+
+What is asserted are the invariants of `protocol.Protocol` and its end; `test_mutants` has known-bad variants of the product fail here.
+"""
 
 from hypothesis import settings
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -89,7 +88,7 @@ def _metadata(now: LogState, then: LogState) -> Iterator[Action]:
     numbers = [int(each.properties[_MAPPED]) for each in (now, then) if _MAPPED in each.properties]
     if numbers:
         settings[_MAPPED] = str(max(numbers))
-    yield {"metaData": json.loads(json.dumps({**then.metadata, "configuration": settings}))}
+    yield {"metaData": {**then.metadata, "configuration": settings}}
 
 
 def _files(path: str, state: LogState) -> Iterator[Path]:
