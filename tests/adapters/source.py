@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -73,8 +74,12 @@ def planned(probe: SqlProbe, spec: TableSpec, state: State | None = None, reques
 
 
 def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> State:
-    """The state after a sync that landed all that its snapshot showed."""
+    """The state after a sync that landed all that its snapshot showed, begun when the server's own work no longer held numbers back."""
     decision = planned(probe, spec, state)
+    until = time.monotonic() + 60
+    while decision.settled.settling is not None:
+        assert time.monotonic() < until, decision.settled
+        decision = planned(probe, spec, state)
     with probe.snapshot(decision) as snapshot:
         return landed_state(decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
 
