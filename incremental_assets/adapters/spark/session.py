@@ -252,6 +252,7 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.sql.warehouse.dir": _no_warehouse(),
         "spark.local.dir": str(scratch_folder()),
+        "spark.python.daemon.module": "incremental_assets.adapters.spark.worker_daemon",
         # Hadoop gives each file a mode of its own, whatever the umask of the process.
         "spark.hadoop.fs.permissions.umask-mode": f"{UMASK:03o}",
         "spark.sql.artifact.isolation.enabled": "false",
