@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
-from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED
+from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Unfit
 from incremental_assets.adapters.databases.sqlserver import bound, connect, tongue, words
 from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of, earliest, zone_of
 from incremental_assets.adapters.databases.sqlserver.errors import explain
@@ -63,6 +63,7 @@ def translated(sql: str) -> str:
     sql = re.sub(r"CONVERT\(binary\(8\), CONVERT\(bigint, (\d+)\)\)", r"\1", sql)
     sql = re.sub(r"CONVERT\(datetime2\(7\), '([^']+)'\)", r"'\1'", sql)
     sql = re.sub(r"CONVERT\(bigint, ((?:[A-Z]+\()?\[\w+\]\)?)\)", r"\1", sql)
+    sql = re.sub(r"CONVERT\(varbinary\(max\), CONVERT\(nvarchar\(max\), (\[\w+\])\)\)", r"utf16(\1)", sql)
     return sql.replace("MIN_ACTIVE_ROWVERSION()", "1000")
 
 
@@ -93,6 +94,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
         },
         translated,
     )
+    link.tables.create_function("utf16", 1, lambda text: None if text is None else text.encode("utf-16-le"))
     link.tables.execute("CREATE TABLE dbo.orders (id, note, price, updated_at, version)")
     rows = [
         (1, "first", "1.50", "2024-05-01T09:00:00", 101),
@@ -152,6 +154,7 @@ def test_rows_are_read_once_and_a_later_one_with_the_next_sync(server: Recorded,
     spec = spec_of(cursor)
     rows, state = synced(spec)
     assert rows.column("c0").to_pylist() == [1, 2, 3]
+    assert rows.column("c1").to_pylist() == ["first", "naïve, 🎉", None]
     assert rows.column("c2").to_pylist() == [Decimal("1.50"), None, Decimal("3.25")]
     assert rows.column("c3").to_pylist()[1] == datetime.fromisoformat("2024-05-01T09:30:00.500000")
     assert server.events.count("snapshot") == server.events.count("over") == 1
@@ -178,7 +181,7 @@ def test_plan_shows_the_select_and_says_that_no_server_has_played_it(server: Rec
     assert isinstance(decision, SyncPlan)
     (found,) = SqlProbe(ADDRESS, "shop").foresee([decision])
     assert found.sql.startswith(
-        "SELECT [id], [note], [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders]"
+        "SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders]"
     )
     assert UNPLAYED in found.unknown
 
@@ -312,6 +315,13 @@ def test_a_type_that_nothing_holds_is_refused_by_its_name(source: str, said: str
 def test_a_value_is_taken_as_it_is(source: str, brought: Any, value: Any) -> None:
     found = converter(column(source))(brought)
     assert (found, str(found)) == (value, str(value))
+
+
+def test_half_a_surrogate_is_no_text_and_every_other_one_is_exact() -> None:
+    convert = converter(column("varchar(10)"))
+    assert convert("naïve, 🎉".encode("utf-16-le")) == "naïve, 🎉"
+    with pytest.raises(Unfit, match="half a surrogate"):
+        convert("\ud800".encode("utf-16-le", "surrogatepass"))
 
 
 def test_a_datetime_is_compared_as_it_prints_beside_what_its_index_finds() -> None:

@@ -58,8 +58,9 @@ def _converted(
 
 
 def raw(spec: TableSpec, row: Read) -> str:
-    """The row as it was brought: a JSON object of texts."""
-    texts = (None if value is None else _printed(value) for value in row.brought)
+    """The row as people read it: a JSON object of texts, a value that Spark cannot hold as it was brought."""
+    shown = (brought if value is None else value for value, brought in zip(row.values, row.brought, strict=True))
+    texts = (None if value is None else _printed(value) for value in shown)
     return json.dumps(dict(zip(spec.shape.names, texts, strict=True)))
 
 

@@ -39,10 +39,10 @@ _EXACT = {
 _TEXTS = {
     "uniqueidentifier": "CONVERT(char(36), {})",
     "time": "CONVERT(varchar(16), {}, 121)",
-    "xml": "CONVERT(nvarchar(max), {})",
-    "json": "CONVERT(nvarchar(max), {})",
     "hierarchyid": "{}.ToString()",
 }
+_UNICODE = frozenset(("char", "varchar", "nchar", "nvarchar", "text", "ntext", "xml", "json"))
+"""They travel as the bytes of their UTF-16: the driver knows not every code page, and gives up at half a surrogate."""
 _TENTHS = {"datetime2(7)": "CONVERT(varchar(27), {}, 121)", "datetimeoffset(7)": "CONVERT(varchar(34), {}, 121)"}
 """They count in tenths of a microsecond, which Spark's moments do not."""
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -81,6 +81,8 @@ def shown(column: Column, sql: str) -> str:
         return _TENTHS[column.source_type].format(sql)
     if name in _TEXTS:
         return _TEXTS[name].format(sql)
+    if name in _UNICODE:
+        return f"CONVERT(varbinary(max), CONVERT(nvarchar(max), {sql}))"
     if name == "datetime":
         # It counts in thirds of a hundredth of a second, and prints three digits.
         return f"CONVERT(datetime2(3), {sql})"
@@ -138,12 +140,12 @@ def _instant(value: datetime) -> datetime:
 
 
 def _text(value: Any) -> str:
-    text = str(value)
+    if not isinstance(value, (bytes, bytearray)):
+        return str(value)
     try:
-        text.encode()
-    except UnicodeEncodeError:
+        return bytes(value).decode("utf-16-le")
+    except UnicodeDecodeError:
         raise Unfit("the text holds half a surrogate, which is no character") from None
-    return text
 
 
 def _by_day(column: Column, sql: str, sign: str, day: date) -> str:

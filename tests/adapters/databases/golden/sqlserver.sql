@@ -80,11 +80,11 @@ SELECT s.name, o.name, o.type, HAS_PERMS_BY_NAME(QUOTENAME(s.name) + N'.' + QUOT
 FROM sys.objects AS o JOIN sys.schemas AS s ON s.schema_id = o.schema_id LEFT JOIN sys.tables AS t ON t.object_id = o.object_id
 WHERE o.type IN ('U', 'V') AND o.is_ms_shipped = 0 AND s.name IN (N'dbo') AND (N'orders' = N'' OR o.name = N'orders') ORDER BY s.name, o.name
 ;
-SELECT [id], [note], [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders] WHERE ([updated_at] IS NOT NULL) OR ([updated_at] IS NULL)
+SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders] WHERE ([updated_at] IS NOT NULL) OR ([updated_at] IS NULL)
 ;
 SELECT COUNT(*) FROM [dbo].[orders] WHERE [updated_at] IS NULL
 ;
-SELECT [id], [note], [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders] WHERE (([updated_at] IS NOT NULL) AND ([updated_at] >= CONVERT(datetime2(7), '2024-05-01T09:59:58'))) OR ([updated_at] IS NULL)
+SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders] WHERE (([updated_at] IS NOT NULL) AND ([updated_at] >= CONVERT(datetime2(7), '2024-05-01T09:59:58'))) OR ([updated_at] IS NULL)
 ;
 SELECT CONVERT(bigint, MAX([version])) FROM [dbo].[orders] WHERE ([version] IS NOT NULL) AND ([version] < MIN_ACTIVE_ROWVERSION())
 ;
