@@ -83,7 +83,7 @@ class Ours(Process):
 
 
 class Engine(Ours):
-    """The same command while `incremental-assets engine` runs, which it finds by itself. The engine's processor time and memory count."""
+    """The same command while `incremental-assets engine` runs, which it finds by itself. Time and memory of the engine and of its fork server count."""
 
     warms = True
     spark = "remote: auto"
@@ -91,37 +91,39 @@ class Engine(Ours):
     def __init__(self, home: Path) -> None:
         super().__init__(ENGINE)
         self._home = home
-        self._pid: int | None = None
+        self._pids: tuple[int, ...] = ()
         self._owner: Job | None = None
 
     def prepare(self, job: Job) -> None:
         """Raises Failed where there is no engine to start."""
         super().prepare(job)
-        if self._pid is not None:
+        if self._pids:
             return
         shutil.rmtree(self._home, ignore_errors=True)
         self._owner = Job(self._home, job.source, job.tables)
         super().prepare(self._owner)
-        self._pid = int(self._verb("start")["pid"])
+        self._engine("start")
+        status = self._engine("status")
+        self._pids = tuple(status[name] for name in ("pid", "fork_server") if status[name] is not None)
 
     def environment(self, job: Job) -> Mapping[str, str]:
         """One home for all jobs: the engine belongs to a home."""
         return super().environment(self._owner or job)
 
     def resident(self) -> Sequence[int]:
-        """The server."""
-        return [self._pid] if self._pid else ()
+        """The servers."""
+        return self._pids
 
     def close(self) -> None:
         """Stopped as it was started."""
-        if self._pid is not None:
-            self._verb("stop")
-        self._pid = None
+        if self._pids:
+            self._engine("stop")
+        self._pids = ()
 
-    def _verb(self, verb: str) -> Mapping[str, Any]:
+    def _engine(self, action: str) -> Mapping[str, Any]:
         assert self._owner is not None
         config = self._owner.folder / "sources.yaml"
-        command = [ours("incremental-assets"), "engine", verb, "--config", config, "--json"]
+        command = [ours("incremental-assets"), "engine", action, "--config", config, "--json"]
         environment = dict(self.environment(self._owner))
         done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, check=False)
         try:
