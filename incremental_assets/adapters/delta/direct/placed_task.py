@@ -68,8 +68,7 @@ def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | No
     found = _found(unit)
     if unit.asked is Asked.SPREAD:
         ends = [(len(each.places), int(each.places.min()), int(each.places.max())) for each in found]
-        rows, lows, highs = zip(*ends, strict=True) if ends else ((), (), ())
-        return (sum(rows), min(lows), max(highs)) if ends else None
+        return _wider(ends) if ends else None
     hashed = ((each.places, _hashes(unit, each)) for each in found)
     if unit.asked is Asked.HASHES:
         return [pair for places, hashes in hashed for pair in zip(places.tolist(), hashes.tolist(), strict=True)]
@@ -79,6 +78,11 @@ def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | No
             rows[part] += count
             sums[part] += total
     return [(part, rows[part], sums[part]) for part in rows]
+
+
+def _wider(ends: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
+    counts, lows, highs = zip(*ends, strict=True)
+    return sum(counts), min(lows), max(highs)
 
 
 def _found(unit: PlacedUnit) -> Iterator[_Placed]:
