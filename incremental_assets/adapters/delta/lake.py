@@ -92,6 +92,7 @@ class DeltaLake:
             state,
             _foreign(log, newest, since),
             log.landed(),
+            log.columns(),
         )
 
     def version(self, spec: TableSpec) -> int | None:
