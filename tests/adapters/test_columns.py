@@ -108,5 +108,3 @@ def test_new_columns_are_discarded_and_told_once_until_they_are_wanted(desk: Sta
     with desk.runtime() as runtime:
         assert set(ledger(desk).values()) == {"id: widened (int -> bigint), by schema_changes: widen"}
         assert len(runtime.checkpoints.schema_changes()) == 2
-
-

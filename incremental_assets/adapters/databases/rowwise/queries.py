@@ -35,7 +35,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import NullPolicy, TableSpec
-from incremental_assets.core.model.window import Window, apart
+from incremental_assets.core.model.window import Window, disjoint
 
 
 def end(tongue: Tongue, link: Link, spec: TableSpec, function: str) -> CursorValue | None:
@@ -72,7 +72,7 @@ def fingerprint(tongue: Tongue, link: Link, spec: TableSpec, window: Window) -> 
 
 def measure(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
     """Rows and hash of each window, of rows that could have landed; one pass unless the windows share rows."""
-    if not apart(windows):
+    if not disjoint(windows):
         return tuple(found for window in windows for found in measure(tongue, link, spec, (window,)))
     counts, sums = [0] * len(windows), [0] * len(windows)
     lowers = [window.lower for window in windows if window.lower is not None]
