@@ -389,7 +389,7 @@ MUTANTS = [
         without_the_thought(
             sync,
             "_land",
-            ("ports.stage.discard(spec.id, commit_ids.batch_id)\n    where", "where"),
+            ("ports.stage.discard(spec.id, commit_ids.batch_id)\n    landed", "landed"),
             (
                 '    phases.enter("landed")',
                 '    ports.stage.discard(spec.id, commit_ids.batch_id)\n    phases.enter("landed")',
