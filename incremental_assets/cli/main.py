@@ -1,6 +1,6 @@
 """`incremental-assets COMMAND`: one function per command, each passed on to its module in `commands`.
 
-Only click is imported here: `--help` answers at once, and a verb loads what it needs itself.
+Only click is imported here: `--help` answers at once, and a command loads what it needs itself.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     Starts an embedded database with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
     from the future), syncs again, then compares rows and hashes of both sides, each counted by its own engine.
     """
-    from incremental_assets.cli.commands import demo as verb
+    from incremental_assets.cli.commands import demo as command
 
     if options["source"] is not None:
         if config is not None:
@@ -77,7 +77,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
                 "--source names a configuration that is shipped, so that --config has no place beside it"
             )
         config = configuration_of(options["source"])
-    return verb.run(config, verb.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
+    return command.run(config, command.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 
 @commands.command()
@@ -90,9 +90,9 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 
     With the shipped configuration, the demo's database is started too. The UI has no authentication: it stays on 127.0.0.1.
     """
-    from incremental_assets.cli.commands import dev as verb
+    from incremental_assets.cli.commands import dev as command
 
-    return verb.run(config, port)
+    return command.run(config, port)
 
 
 @commands.command()
@@ -104,9 +104,9 @@ def init(config: Path | None, url: str, **_: Any) -> Answer:
     URL is postgresql://user@host:port/database, or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
     and stays there. Writes ./sources.yaml, or the file of --config, and never over one that is there.
     """
-    from incremental_assets.cli.commands import init as verb
+    from incremental_assets.cli.commands import init as command
 
-    return verb.run(config, url)
+    return command.run(config, url)
 
 
 @commands.command()
@@ -117,9 +117,9 @@ def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 
     Key, cursor candidates by fitness, strategy and what to mend, per table of each configured source; the file stays as it is.
     """
-    from incremental_assets.cli.commands import discover as verb
+    from incremental_assets.cli.commands import discover as command
 
-    return verb.run(config, select)
+    return command.run(config, select)
 
 
 @commands.command()
@@ -140,10 +140,10 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
         from incremental_assets.cli.commands import reset as other
 
         return other.run(config, select, to=None, yes=options["yes"])
-    from incremental_assets.cli.commands import sync as verb
+    from incremental_assets.cli.commands import sync as command
 
-    return verb.run(
-        config, select, verb.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
+    return command.run(
+        config, select, command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
     )
 
 
@@ -156,9 +156,9 @@ def plan(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     Per table the SQL, the window, the rows that the source expects, the index, the guarantee, schema changes, files, and what would be
     destroyed. Takes no lease and starts no Spark; exit 1 if a table would stop.
     """
-    from incremental_assets.cli.commands import plan as verb
+    from incremental_assets.cli.commands import plan as command
 
-    return verb.run(config, select)
+    return command.run(config, select)
 
 
 @commands.command()
@@ -167,9 +167,9 @@ def plan(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @click.option("--offline", is_flag=True, help="Do not ask the source: show what the checkpoints know.")
 def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Watermark, lag, last run, guarantee and drift, per table."""
-    from incremental_assets.cli.commands import status as verb
+    from incremental_assets.cli.commands import status as command
 
-    return verb.run(config, select, offline=offline)
+    return command.run(config, select, offline=offline)
 
 
 @commands.command()
@@ -181,9 +181,9 @@ def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     Compares the partitions that Dagster shows as materialized with the ledger in the checkpoint table, without asking the source; exit 1
     for a gap below the watermark, and for a partition that was announced and has not been covered.
     """
-    from incremental_assets.cli.commands import coverage as verb
+    from incremental_assets.cli.commands import coverage as command
 
-    return verb.run(config, select)
+    return command.run(config, select)
 
 
 @commands.command()
@@ -195,9 +195,9 @@ def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     They are read from the source as they are now. Those that pass land and are marked as replayed; those that are gone from the source are
     marked so; the others stay held. Of use after a contract was corrected, or rows were mended without moving their cursor.
     """
-    from incremental_assets.cli.commands import replay as verb
+    from incremental_assets.cli.commands import replay as command
 
-    return verb.run(config, select)
+    return command.run(config, select)
 
 
 @commands.command()
@@ -210,9 +210,9 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
     Freshness, duplicates, reconciliation and schema of each table, what failed first; exit 1 if one of them fails as an error.
     Dagster's UI shows the same results.
     """
-    from incremental_assets.cli.commands import check as verb
+    from incremental_assets.cli.commands import check as command
 
-    return verb.run(config, select, only_failed=failed)
+    return command.run(config, select, only_failed=failed)
 
 
 @commands.command()
@@ -224,9 +224,9 @@ def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
     these windows again; exit 1 if drift is left. The watermark stays.
     """
-    from incremental_assets.cli.commands import repair as verb
+    from incremental_assets.cli.commands import repair as command
 
-    return verb.run(config, select)
+    return command.run(config, select)
 
 
 @commands.command()
@@ -261,10 +261,10 @@ def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> An
 
     Stopped at any moment, the same command resumes where it stopped.
     """
-    from incremental_assets.cli.commands import backfill as verb
+    from incremental_assets.cli.commands import backfill as command
 
     options.pop("as_json")
-    return verb.run(config, select, verb.Options.of(**options))
+    return command.run(config, select, command.Options.of(**options))
 
 
 @commands.command()
@@ -284,13 +284,13 @@ def reset(config: Path | None, select: tuple[str, ...], to: str | None, **option
 
     The next sync reads again from there. Needs --yes; without it, says what would happen.
     """
-    from incremental_assets.cli.commands import reset as verb
+    from incremental_assets.cli.commands import reset as command
 
     if options["accept_source"]:
         from incremental_assets.cli.commands import accept_source as other
 
         return other.run(config, select, to=to, yes=options["yes"])
-    return verb.run(config, select, to=to, yes=options["yes"])
+    return command.run(config, select, to=to, yes=options["yes"])
 
 
 @commands.command()
@@ -304,9 +304,9 @@ def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: boo
     Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
     says what would happen.
     """
-    from incremental_assets.cli.commands import rollback as verb
+    from incremental_assets.cli.commands import rollback as command
 
-    return verb.run(config, select, to_run=to_run, yes=yes)
+    return command.run(config, select, to_run=to_run, yes=yes)
 
 
 @commands.command()
@@ -320,9 +320,9 @@ def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) ->
 
     Java, jars, the source, what its user may do, and whether each cursor can be followed; what is missing comes with its cure.
     """
-    from incremental_assets.cli.commands import doctor as verb
+    from incremental_assets.cli.commands import doctor as command
 
-    return verb.run(config, select, sql=sql)
+    return command.run(config, select, sql=sql)
 
 
 @commands.command()
@@ -334,31 +334,31 @@ def engine(config: Path | None, action: str, **_: Any) -> Answer:
     A local Spark Connect server of your own, on loopback, that every run finds and uses; without one each run starts Spark itself.
     `status` ends with 1 where no engine runs that runs can use.
     """
-    from incremental_assets.cli.commands import engine as verb
+    from incremental_assets.cli.commands import engine as command
 
-    return verb.run(config, action)
+    return command.run(config, action)
 
 
 @commands.command()
 @everywhere
 def schema(**_: Any) -> Answer:
     """The JSON Schema of sources.yaml, for editors."""
-    from incremental_assets.cli.commands import schema as verb
+    from incremental_assets.cli.commands import schema as command
 
-    return verb.run()
+    return command.run()
 
 
 def _announce(name: str, summary: str) -> None:
-    """A verb whose turn has not come says so by name, whatever follows it."""
+    """A planned command says so by name, whatever follows it."""
 
-    def verb(**_: Any) -> None:
+    def planned(**_: Any) -> None:
         from incremental_assets.core.errors import SelectionError
 
         raise SelectionError(f"`{name}` is not available yet")
 
-    verb.__doc__ = f"Not available yet: {summary}."
+    planned.__doc__ = f"Not available yet: {summary}."
     anything = click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    commands.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(anything(verb))
+    commands.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(anything(planned))
 
 
 for _name, _summary in NOT_YET.items():

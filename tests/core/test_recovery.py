@@ -52,7 +52,7 @@ def assert_equal(world: World) -> None:
 
 
 def reset(world: World, spec: TableSpec, to: str | None = None) -> None:
-    """Rewind the watermark, as the verb does."""
+    """Rewind the watermark, as the command does."""
     watermark = None if to is None else CursorValue.parse(CursorType.TIMESTAMP, to)
     reset_table(spec=spec, to=watermark, run_id="reset", checkpoints=world.checkpoints)
 
