@@ -1,4 +1,4 @@
-"""`incremental-assets COMMAND`: one function per command, each passed on to its module in `commands`.
+"""`incremental-assets COMMAND`: one function per command, each passed on to its module in `commands`; those that sync are in `syncing_commands`.
 
 Only click is imported here: `--help` answers at once, and a command loads what it needs itself.
 """
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import incremental_assets.cli.syncing_commands  # noqa: F401 - registers its commands
 from incremental_assets.cli.entrypoint import run
-from incremental_assets.cli.options import everywhere, select, yes
+from incremental_assets.cli.group import commands
+from incremental_assets.cli.options import everywhere, select
 from incremental_assets.demo.places import PLACES, configuration_of
 
 if TYPE_CHECKING:
@@ -33,17 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     code = run(commands, sys.argv[1:] if arguments is None else arguments)
     gc.freeze()
     sys.exit(code)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="incremental-assets", prog_name="incremental-assets")
-def commands() -> None:
-    """Incremental sync of database tables into Delta Lake, as Dagster assets.
-
-    \b
-    Exit status: 0 done, 1 a table or a check failed, 2 the configuration or the command line is wrong,
-    3 refused because it is destructive and --yes is missing, 4 busy because another run holds the table.
-    """
 
 
 @commands.command()
@@ -125,31 +116,6 @@ def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @commands.command()
 @everywhere
 @select
-@click.option("--full-refresh", is_flag=True, help="Read everything again, whatever the watermark says.")
-@click.option(
-    "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
-)
-@click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
-@yes
-def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
-    """Bring tables up to date, through Dagster, with progress.
-
-    Unchanged tables are finished without Spark. One table's failure never stops the others.
-    """
-    if reset_watermarks:
-        from incremental_assets.cli.commands import reset as other
-
-        return other.run(config, select, to=None, yes=options["yes"])
-    from incremental_assets.cli.commands import sync as command
-
-    return command.run(
-        config, select, command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
-    )
-
-
-@commands.command()
-@everywhere
-@select
 def plan(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """What would the next sync do? Nothing is written.
 
@@ -189,20 +155,6 @@ def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @commands.command()
 @everywhere
 @select
-def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
-    """Read rows again that a contract holds in quarantine.
-
-    They are read from the source as they are now. Those that pass land and are marked as replayed; those that are gone from the source are
-    marked so; the others stay held. Of use after a contract was corrected, or rows were mended without moving their cursor.
-    """
-    from incremental_assets.cli.commands import replay as command
-
-    return command.run(config, select)
-
-
-@commands.command()
-@everywhere
-@select
 @click.option("--failed", is_flag=True, help="Show only the checks that have not passed.")
 def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Is every copy fresh, unique, equal to its source?
@@ -213,100 +165,6 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
     from incremental_assets.cli.commands import check as command
 
     return command.run(config, select, only_failed=failed)
-
-
-@commands.command()
-@everywhere
-@select
-def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
-    """Mend the drift that `check` has found.
-
-    Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
-    these windows again; exit 1 if drift is left. The watermark stays.
-    """
-    from incremental_assets.cli.commands import repair as command
-
-    return command.run(config, select)
-
-
-@commands.command()
-@everywhere
-@select
-@click.option(
-    "--from",
-    "lower",
-    required=True,
-    metavar="A",
-    help="First cursor value or day to read again, such as 2024-01-01 or 0.",
-)
-@click.option("--to", "upper", metavar="B", help="The first value that is not read; default: everything up to now.")
-@click.option(
-    "--windows-per-run",
-    type=click.IntRange(min=1),
-    help="Partitions that one run reads in one window; default: `backfill: {windows: …}`, which is 12.",
-)
-@click.option(
-    "--connections",
-    type=click.IntRange(min=1),
-    help="Connections to the source at once; default: `backfill: {connections: …}`, at most `parallel: {connections: …}`.",
-)
-@click.option(
-    "--pause",
-    metavar="DURATION",
-    help="Pause between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
-)
-@click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
-def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
-    """Read windows of one table again. The watermark stays.
-
-    Stopped at any moment, the same command resumes where it stopped.
-    """
-    from incremental_assets.cli.commands import backfill as command
-
-    options.pop("as_json")
-    return command.run(config, select, command.Options.of(**options))
-
-
-@commands.command()
-@everywhere
-@select
-@click.option(
-    "--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all."
-)
-@click.option(
-    "--accept-source",
-    is_flag=True,
-    help="Keep the watermark and continue with the database that answers now: after an upgrade that moved the same rows to a new server.",
-)
-@yes
-def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
-    """Rewind watermarks, with a row in the audit trail.
-
-    The next sync reads again from there. Needs --yes; without it, says what would happen.
-    """
-    from incremental_assets.cli.commands import reset as command
-
-    if options["accept_source"]:
-        from incremental_assets.cli.commands import accept_source as other
-
-        return other.run(config, select, to=to, yes=options["yes"])
-    return command.run(config, select, to=to, yes=options["yes"])
-
-
-@commands.command()
-@everywhere
-@select
-@click.option("--to-run", required=True, metavar="ID", help="The run whose rows are to be there again.")
-@yes
-def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
-    """Take copies back to an earlier run, with an audit row.
-
-    Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
-    says what would happen.
-    """
-    from incremental_assets.cli.commands import rollback as command
-
-    return command.run(config, select, to_run=to_run, yes=yes)
 
 
 @commands.command()
