@@ -64,7 +64,7 @@ class Shop:
         return shop
 
     def configure(self, tables: str, options: str = "") -> None:
-        """Write the configuration anew."""
+        """Write the configuration again."""
         text = textwrap.dedent(f"""\
             lake: ./lake
             checkpoints: sqlite:///checkpoints.db

@@ -205,7 +205,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
 
 
 def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
-    """What other hands did after `since`, and what they did while our newest commit was being written, which could not see it."""
+    """What other writers did after `since`, and what they did while our newest commit was being written, which could not see it."""
     found = log.foreign(since if since is not None else newest.version if newest else 0)
     if newest is not None and (found is None or newest.version < found.version):
         unseen = log.foreign(_floor(newest))

@@ -32,4 +32,4 @@ class LakePart:
         self._lake, self._session, self._source = lake, session, source
         self._tasks = tasks or Tasks(session)
         self._seen: dict[TableId, int] = {}
-        """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
+        """Per table the version that `inspect` has told of, up to which its caller knows what other writers did."""

@@ -97,7 +97,7 @@ def _left_open(position: Checkpoint) -> tuple[str, ...]:
     if position.open is None:
         return ()
     return (
-        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans anew",
+        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans again",
     )
 
 
