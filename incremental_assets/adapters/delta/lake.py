@@ -79,6 +79,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             state,
             _foreign(log, newest, since),
             log.landed(),
+            log.columns(),
         )
 
     def version(self, spec: TableSpec) -> int | None:

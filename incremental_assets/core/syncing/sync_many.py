@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from incremental_assets.core.background import in_lanes
+from incremental_assets.core.company import Company
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -54,7 +55,9 @@ def as_they_land(
         return partial(attempt, spec, request_for(spec), seen if spec.id in there else ports)
 
     # Not in a pool: an interrupted process would wait for its threads.
-    yield from in_lanes([(map(begun, large), parallel), (map(begun, small), many)], this_process.see_out)
+    run, lanes = Company(), [(large, parallel), (small, many)]
+    members = [(map(run.lane(len(each), at).member, map(begun, each)), at) for each, at in lanes]
+    yield from in_lanes(members, this_process.see_out)
 
 
 def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
