@@ -38,8 +38,8 @@ test: setup check ## make check, the pure tests, PostgreSQL, Spark, and the comm
 acceptance: setup ## what takes longer: Dagster's UI, daemon, deployment, component, cluster, faults, known-bad variants (TESTS=all for minutes each)
 	$(BIN)/pytest $(WORKERS) -m acceptance $(ARGS)
 
-durations: setup ## run all tests and write how long each took; the result is docs/durations.md
-	$(BIN)/pytest $(WORKERS) -p tests.durations --durations-table=docs/durations.md $(ARGS)
+durations: setup ## run the tests of `make test` and write how long each took; the result is docs/durations.md (ARGS="-m acceptance")
+	$(BIN)/pytest $(WORKERS) -m "not acceptance" -p tests.durations --durations-table=docs/durations.md $(ARGS)
 
 check: setup ## style, types, and who may import whom
 	$(BIN)/ruff check .

@@ -52,7 +52,7 @@ class Options:
 
 
 def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
-    """The verb."""
+    """Run the command."""
     begun = time.monotonic()
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,6 +38,13 @@ class TableFacts:
     bytes: int = 0
     """Both are 0 if the catalogue has no such number, as for a view."""
     partitioned: bool = False
+
+
+def there(facts: SourceFacts | None, wanted: Sequence[Wanted]) -> list[TableFacts]:
+    """The tables that exist; all that are wanted where the source has not been asked."""
+    if facts is None:
+        return [TableFacts(each, exists=True) for each in wanted]
+    return [each for each in facts.tables if each.exists]
 
 
 @dataclass(frozen=True, slots=True)

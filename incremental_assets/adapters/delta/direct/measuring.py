@@ -20,7 +20,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import NullPolicy, TableSpec
-from incremental_assets.core.model.window import Window, apart
+from incremental_assets.core.model.window import Window, disjoint
 
 _TASK = "incremental_assets.adapters.delta.direct.measure_task"
 _FLOATING = ("float", "double")
@@ -64,7 +64,7 @@ def _windows(spec: TableSpec, windows: Sequence[Window]) -> tuple[tuple[int, ...
     is_whole = len(windows) == 1 and windows[0].lower is None and windows[0].upper is None
     if is_whole and (cursor is None or cursor.nulls is not NullPolicy.SKIP):
         return (), (Ends(None, None),)
-    if cursor is None or not apart(windows):
+    if cursor is None or not disjoint(windows):
         raise NotDirect("windows share rows")
     names = [name for name in (cursor.column, cursor.fallback) if name is not None]
     places = tuple(spec.shape.names.index(name) for name in names)
