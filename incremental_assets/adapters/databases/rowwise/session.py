@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from functools import partial
-from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
+from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.rowwise import queries
-from incremental_assets.adapters.databases.rowwise.keys import ReadKeys
 from incremental_assets.adapters.databases.rowwise.snapshot import open_snapshot, since
 from incremental_assets.adapters.databases.rowwise.sql import beyond, both, inside, rows_of, selected
 from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
@@ -27,8 +25,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-
-_Found = TypeVar("_Found")
 
 
 class Session:
@@ -55,29 +51,31 @@ class Session:
 
     def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The largest cursor of each table."""
-        return _numbered(specs, lambda spec: (queries.end(self._tongue, self._link, spec, "MAX"),), alone=alone)
+        return for_each_table(
+            specs, lambda index: (queries.end(self._tongue, self._link, specs[index], "MAX"),), alone=alone
+        )
 
     def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The smallest cursor of each table."""
-        return _numbered(specs, lambda spec: (queries.end(self._tongue, self._link, spec, "MIN"),), alone=alone)
+        return for_each_table(
+            specs, lambda index: (queries.end(self._tongue, self._link, specs[index], "MIN"),), alone=alone
+        )
 
     def fingerprints(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
     ) -> dict[int, Fingerprint]:
         """Of what the rows of each window hold."""
-        return {
-            index: found
-            for index, each in wanted.items()
-            for found in _numbered({index: each[0]}, partial(self._fingerprint, each[1]), alone=alone).values()
-        }
+        specs = {index: spec for index, (spec, _) in wanted.items()}
+        return for_each_table(
+            specs,
+            lambda index: (queries.fingerprint(self._tongue, self._link, *wanted[index]),),
+            alone=alone,
+        )
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
         """Seconds since the oldest of the stamps."""
-        return {
-            index: found
-            for index, each in unread.items()
-            for found in _numbered({index: each.spec}, partial(self._age, each, clock), alone=alone).values()
-        }
+        specs = {index: each.spec for index, each in unread.items()}
+        return for_each_table(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
 
     def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
         """Partitions are not looked at one by one."""
@@ -98,7 +96,7 @@ class Session:
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one snapshot, which is over then."""
         with self._link.snapshot():
-            found = ReadKeys.of(self._tongue, self._link, spec)
+            found = queries.read_keys(self._tongue, self._link, spec)
         yield found
 
     @contextmanager
@@ -128,15 +126,13 @@ class Session:
         """One snapshot, whose rows lie in a file until the block ends."""
         return open_snapshot(self._tongue, self._link, plan)
 
-    def _fingerprint(self, window: Window, spec: TableSpec) -> tuple[Fingerprint]:
-        return (queries.fingerprint(self._tongue, self._link, spec, window),)
-
-    def _age(self, unread: Unread, clock: datetime, spec: TableSpec) -> tuple[float | None]:
+    def _age(self, unread: Unread, clock: datetime) -> float | None:
+        spec = unread.spec
         rows = both(
             inside(self._tongue, spec, unread.window, nulls=False), beyond(self._tongue, spec, ">", unread.above)
         )
         found = queries.lowest_of(self._tongue, self._link, spec, rows)
-        return (None if found is None else since(found, clock, ZoneInfo(unread.zone)),)
+        return None if found is None else since(found, clock, ZoneInfo(unread.zone))
 
 
 class Connections:
@@ -178,14 +174,3 @@ def explained(tongue: Tongue, address: Address, table: TableId | None) -> Iterat
         if found is None:
             raise
         raise found from None
-
-
-def _numbered(
-    specs: Mapping[int, TableSpec], ask: Callable[[TableSpec], tuple[_Found]], *, alone: bool
-) -> dict[int, _Found]:
-    """One table after the other; of several, one that fails is left out."""
-    found: dict[int, _Found] = {}
-    for index, spec in specs.items():
-        answer = ask(spec) if alone else apart(spec, partial(ask, spec))
-        found |= {index: answer[0]} if answer else {}
-    return found
