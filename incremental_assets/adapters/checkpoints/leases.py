@@ -100,7 +100,9 @@ class Leases:
 
     @cached_property
     def _takes(self) -> Update:
-        who = {name: bindparam(name) for name in ("token", "run_id", "host", "machine", "pid", "process_started")}
+        who: dict[str, Any] = {
+            name: bindparam(name) for name in ("token", "run_id", "host", "machine", "pid", "process_started")
+        }
         now, until = self._database.now(), self._database.now(self._pace.expiry)
         return update(heartbeats).where(is_named(heartbeats.c)).values(**who, taken_at=now, expires_at=until)
 

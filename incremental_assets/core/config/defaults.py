@@ -27,6 +27,7 @@ from incremental_assets.core.config.settings import (
     is_loopback,
 )
 from incremental_assets.core.config.validate import Checked, CheckedSource, CheckedTable
+from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.identifiers import parse_table
@@ -81,6 +82,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
             reconciliation=defaults.reconciliation.severity,
             mended_at_most=defaults.reconciliation.mended_at_most,
             compact=defaults.maintenance.compact,
+            columns=ColumnChoice(excluded_by_default=defaults.columns.exclude),
         ),
         tables=tuple(_table(table, document, file) for table in checked.tables),
         line=checked.line,
@@ -117,6 +119,7 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         mended_at_most=chosen("reconciliation").mended_at_most,
         compact=chosen("maintenance").compact,
         history=document.history,
+        columns=ColumnChoice(document.columns.exclude, document.columns.include, defaults.columns.exclude),
         deletes=IGNORED if traits_of(strategy).overwrites else _deletes(chosen("deletes")),
         contract=contract_of(document, file, table.line),
         line=table.line,

@@ -184,7 +184,8 @@ def _fingerprint(connection: Connection, plan: SyncPlan) -> Fingerprint | None:
 
 
 def _check_unaltered(connection: Connection, spec: TableSpec) -> None:
-    found = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
+    shapes = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
+    found = [shape.without(spec.shape.left_out) for shape in shapes]
     if found and (found[0].columns, found[0].primary_key) == (spec.columns, spec.shape.primary_key):
         return
     what = "its columns or keys" if found else "it is gone"

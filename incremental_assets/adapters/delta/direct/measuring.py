@@ -28,7 +28,7 @@ _FLOATING = ("float", "double")
 
 def measured(tasks: Tasks, path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
     """Rows and hash of each window. Raises NotDirect."""
-    units = _units(path, log, spec, windows)
+    units = units_of(path, log, spec, windows)
     try:
         found = tasks.run_all(_TASK, units) if units else []
     except TasksUnavailable as why:
@@ -39,7 +39,8 @@ def measured(tasks: Tasks, path: str, log: TableLog, spec: TableSpec, windows: S
     )
 
 
-def _units(path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> list[MeasureUnit]:
+def units_of(path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> list[MeasureUnit]:
+    """What tasks are given to measure all of a table. Raises NotDirect."""
     if not is_local(path) or (spec.traits.keeps_versions and spec.key):
         raise NotDirect("its lake is in a store, or only the last version of each row counts")
     if any(arrow_type(each.spark_type) is None or each.spark_type in _FLOATING for each in spec.columns):
