@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     and_,
+    bindparam,
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import TIMESTAMP
@@ -160,6 +161,20 @@ schema_changes = Table(
 def names_of(table: TableId) -> dict[str, str]:
     """The columns that name a table, as every row of it begins."""
     return {"source_table": str(table), "source": table.source, "schema_name": table.schema, "table_name": table.name}
+
+
+def is_named(columns: Any) -> ColumnElement[bool]:
+    """The condition that a row belongs to the table of `named`: a statement with it is made once, which costs more than to execute it."""
+    return and_(
+        columns.source == bindparam("of_source"),
+        columns.schema_name == bindparam("of_schema"),
+        columns.table_name == bindparam("of_table"),
+    )
+
+
+def named(table: TableId) -> dict[str, str]:
+    """What such a statement is executed with."""
+    return {"of_source": table.source, "of_schema": table.schema, "of_table": table.name}
 
 
 def is_table(columns: Any, table: TableId) -> ColumnElement[bool]:

@@ -62,7 +62,7 @@ class Standing:
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
-    """The verb."""
+    """Run the command."""
     with opened(configured(config)) as runtime:
         found = remembered(runtime, patterns) if offline else survey(runtime, patterns)
         standings = _standings(runtime, found, offline=offline)

@@ -234,6 +234,13 @@ class TableSpec:
         )
 
 
+def cursor_of(spec: TableSpec) -> Cursor:
+    """The cursor of an incremental table."""
+    if spec.cursor is None:
+        raise ValueError(f"{spec.id} has no cursor")
+    return spec.cursor
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Strategy, key and cursor under which rows landed; `cursor` is `column:type` or empty."""

@@ -38,7 +38,13 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
-from incremental_assets.core.planning.settled_bound import Guarantee, Settled, held_at, settle, still_settled
+from incremental_assets.core.planning.settled_bound import (
+    Guarantee,
+    held_at,
+    settle,
+    settle_whole,
+    still_settled,
+)
 from incremental_assets.core.planning.zones import rezoned, rezoned_warning, zones_of
 
 _FEW = 1_000
@@ -138,7 +144,7 @@ def _plan_whole(
     spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
     bound = observation.bound
-    settled = Settled(None, Guarantee.SETTLED, "the whole table is read in one snapshot")
+    settled = settle_whole(bound)
     if (
         request.mode is Mode.SYNC
         and state is not None
