@@ -137,7 +137,7 @@ def test_the_page_of_the_benchmarks_is_made_of_their_results() -> None:
     assert BENCHMARKS.with_suffix(".md").read_text(encoding="utf-8") == page
 
 
-@pytest.mark.parametrize("query", blocks("sql", CHECKPOINTS), ids=["watermarks", "tables"])
+@pytest.mark.parametrize("query", blocks("sql", CHECKPOINTS), ids=["watermarks", "tables", "schema changes"])
 def test_a_query_of_its_page_runs_on_the_checkpoint_table(query: str, tmp_path: Path) -> None:
     checkpoints = SqlCheckpoints(f"sqlite:///{tmp_path / 'checkpoints.db'}")
     checkpoints.remember_catalogue("shop", ())

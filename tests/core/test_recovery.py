@@ -13,7 +13,7 @@ from incremental_assets.core.errors import (
     TermsChanged,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
+from incremental_assets.core.model.table import Column, Fidelity, NullPolicy, Strategy, TableSpec
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.report import Status
@@ -163,6 +163,17 @@ def test_what_a_dead_run_landed_is_told_with_its_own_numbers() -> None:
     assert found is not None
     assert (found.status, found.rows.read, found.rows.inserted) == (Status.LANDED, 3, 3)
     assert found.reason == "found in the lake after its run had ended"
+
+
+def test_what_a_dead_run_changed_of_the_columns_is_told_by_the_run_that_finds_it() -> None:
+    world, discards = three_orders(), replace(UPSERT, discards=True)
+    world.sync(discards)
+    one_more(world)
+    colour = Column("colour", "text", "string", Fidelity.EXACT)
+    die(world, replace(discards, shape=replace(discards.shape, columns=(*discards.columns, colour))), "after commit")
+    world.sync(discards)
+    told = [event.report.schema_changes for event in world.memory.events if event.report and event.report.seq == 1]
+    assert [[change.column for change in changes] for changes in told] == [["colour"]]
 
 
 # --- the fence leaves the newest state in force ----------------------------------------------------
