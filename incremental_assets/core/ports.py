@@ -13,7 +13,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
-from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, Sought
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows
@@ -78,6 +78,9 @@ class PlacedRows(Protocol):
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         """Place and hash of each row `within`; of a copy that keeps versions all of them."""
 
+
+Seek = Callable[[PlacedRows], Sought]
+"""Compares what it is shown with a copy."""
 
 # --- the source, by light queries: no Spark ----------------------------------------------------------
 
@@ -156,12 +159,22 @@ class Snapshot(Protocol):
     def keys(self) -> SourceKeys | None:
         """The keys of the whole table, where the plan compares them."""
 
+    @property
+    def sought(self) -> Sought | None:
+        """What a comparison has asked for, of which alone are the rows and the numbers; None where nothing was compared."""
+
 
 class Source(Protocol):
     """Reads a plan's window."""
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
         """Open one snapshot, after the plan's bound was taken."""
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
+        """Likewise, of the rows alone that `seek` asks for, once it was shown all of them in that very snapshot. Raises SourceRefused.
+
+        Rows that a copy cannot hold are not shown to it, and are read in any case.
+        """
 
 
 class GoneRows(Protocol):

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from incremental_assets.core.checks.differing import Differing, differing
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.checks.remember import remember_windows
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
@@ -19,6 +18,7 @@ from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.differing import Differing, differing
 from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.words import counted

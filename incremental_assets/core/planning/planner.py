@@ -135,8 +135,11 @@ def plan(
 def _plan_whole(
     spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
+    """Of a table without a cursor: all of its rows are read, or all are compared, when that is due."""
     bound = observation.bound
-    settled = Settled(None, Guarantee.SETTLED, "the whole table is read in one snapshot")
+    compares_keys = _compares_keys(spec, request, state, bound)
+    compares_rows = spec.compares and request.mode is Mode.SYNC and state is not None
+    settled = _of_one_snapshot(compares_rows=compares_rows, blind=compares_rows and not compares_keys)
     if (
         request.mode is Mode.SYNC
         and state is not None
@@ -167,11 +170,22 @@ def _plan_whole(
         late_below=None,
         future_above=None,
         members=observation.parts.members if observation.parts else None,
+        compares_keys=compares_keys,
+        compares_rows=compares_rows,
         warnings=(
             *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
             *identity_hidden(bound),
         ),
     )
+
+
+def _of_one_snapshot(*, compares_rows: bool, blind: bool) -> Settled:
+    """`blind`: nothing tells that the snapshot is later than what has landed, so that no row may be taken out."""
+    if blind:
+        why = "the replica does not say which database it is, so that what is gone from it stays in the copy"
+        return Settled(None, Guarantee.BEST_EFFORT, why)
+    done = "compared with the copy" if compares_rows else "read"
+    return Settled(None, Guarantee.SETTLED, f"the whole table is {done} in one snapshot")
 
 
 def _only_the_clock(state: State | None, bound: Bound) -> State | None:
