@@ -24,6 +24,7 @@ MANY = (
     "INSERT INTO orders SELECT n, 'first' FROM generate_series(1, 50000) n",
     "INSERT INTO lines SELECT md5((n / 10)::text), n % 10, 'first' FROM generate_series(1, 12000) n",
 )
+SOME = "INSERT INTO orders SELECT n, 'first' FROM generate_series(1, 6000) n"
 ODD = """
 CREATE TABLE odd (
     id bigint PRIMARY KEY, money numeric(12,2), free numeric, real float8, small float4, day date, moment timestamptz, local timestamp,
@@ -112,14 +113,14 @@ def test_rows_of_odd_types_differ_where_they_differ(stand: OpenStand) -> None:
     holds="the copy is the snapshot that was compared, and the next comparison brings what was committed",
 )
 def test_what_is_read_is_what_was_compared(stand: OpenStand) -> None:
-    desk = stand("- {table: public.orders, strategy: upsert, compare: {every: 0s}}", ORDERS, MANY[0])
+    desk = stand("- {table: public.orders, strategy: upsert, compare: {every: 0s}}", ORDERS, SOME)
     desk.land()
     desk.execute("UPDATE orders SET note = 'second' WHERE id IN (7, 8, 9)")
     truth = desk.source("SELECT * FROM orders")
 
     def meanwhile() -> None:
         desk.execute(
-            "UPDATE orders SET note = 'third' WHERE id IN (8, 30000)",
+            "UPDATE orders SET note = 'third' WHERE id IN (8, 3000)",
             "DELETE FROM orders WHERE id = 9",
             "INSERT INTO orders VALUES (70000, 'new')",
         )
@@ -137,7 +138,7 @@ def test_what_is_read_is_what_was_compared(stand: OpenStand) -> None:
 )
 @pytest.mark.parametrize("harm", ["DELETE FROM orders WHERE id % 3 = 0", "DELETE FROM orders"], ids=["a third", "all"])
 def test_a_breaker_asks_a_person(stand: OpenStand, harm: str) -> None:
-    desk = stand("- {table: public.orders, strategy: upsert, compare: {every: 0s}}", ORDERS, MANY[0])
+    desk = stand("- {table: public.orders, strategy: upsert, compare: {every: 0s}}", ORDERS, SOME)
     desk.land()
     versions = desk.versions("orders")
     desk.execute(harm)

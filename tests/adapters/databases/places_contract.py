@@ -161,7 +161,7 @@ def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snap
 
     def seek(source: PlacedRows) -> Sought:
         found = sought(spec, copy, source)
-        if world.address.dialect != "sqlite":  # of which nobody can write while it is read
+        if world.address.dialect != "sqlite":  # which nobody can write while it is read
             world.execute("INSERT INTO prices (sku) VALUES ('after the snapshot')")
         return found
 
@@ -172,7 +172,8 @@ def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snap
         read = sorted(row["sku"] for row in seen.frame.select("sku").collect())
         assert read == ["SKU 4", "bad", "sku 7"]
         held, there = lake.keys(spec), seen.keys
-        assert held is not None and there is not None
+        assert held is not None
+        assert there is not None
         gone = gone_keys(held, there, places=seen.sought.places)
         assert sorted(held.readable(text) for text in gone) == ["sku 3", "sku 4"]
     probe.close()
