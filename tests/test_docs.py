@@ -138,12 +138,12 @@ def test_a_file_that_a_page_names_is_there(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_a_make_target_that_a_page_names_is_there(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z]+):", text(ROOT / "Makefile"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE))
     lines = [line for block in blocks(page, "bash", "console") for line in block.splitlines()]
     told = [
         found[1]
         for line in [*lines, *spans(page)]
-        if (found := re.search(r"(?:^|\s)make ([a-z]+)", line.split("#")[0]))
+        if (found := re.search(r"(?:^|\s)make ([a-z-]+)", line.split("#")[0]))
     ]
     assert set(told) <= targets
 

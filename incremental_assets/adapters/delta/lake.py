@@ -92,6 +92,7 @@ class DeltaLake:
             state,
             _foreign(log, newest, since),
             log.landed(),
+            log.columns(),
         )
 
     def version(self, spec: TableSpec) -> int | None:
@@ -295,9 +296,13 @@ class DeltaLake:
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
         """The rows of the windows at the version of now, by the places of their keys."""
         held = self._held(spec)
+        from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
         from incremental_assets.adapters.delta.placed_rows import HeldRows
 
-        return HeldRows(held, windows, self._lake)
+        rows = HeldRows(held, windows, self._lake)
+        with suppress(NotDirect):
+            return PlacedByTasks(self._tasks, held, windows, rows)
+        return rows
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""

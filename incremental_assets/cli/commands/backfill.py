@@ -55,7 +55,7 @@ class Options:
 
 
 def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
-    """The verb."""
+    """Run the command."""
     begun = time.monotonic()
     with opened(_gentle(configured(config), options)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run(config: Path | None, patterns: Sequence[str], *, only_failed: bool = False) -> Answer:
-    """The verb."""
+    """Run the command."""
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
         # Dagster costs a second to import: only once there is something to be checked.

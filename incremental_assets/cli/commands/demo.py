@@ -53,11 +53,11 @@ class Story:
 
 
 def run(config: Path | None, options: Options) -> Answer:
-    """The verb."""
+    """Run the command."""
     begun = time.monotonic()
     configuration = configured(config)
     site = Site.of(configuration)
-    with opened(configuration) as runtime, board() as watch, runtime.observer.joined_by(watch):
+    with site.alone(), opened(configuration) as runtime, board() as watch, runtime.observer.joined_by(watch):
         steps = Steps(watch)
         _refuse_while_synced(runtime)
         shop = site.shop()
@@ -160,7 +160,7 @@ def _refuse_while_synced(runtime: Runtime) -> None:
 
 
 def _forget_in_dagster(site: Site) -> None:
-    """The pages of the assets starts from scratch with their tables."""
+    """The pages of the assets start from scratch with their tables."""
     from dagster import DagsterInstance
 
     from incremental_assets.cli.opening import dagster_home

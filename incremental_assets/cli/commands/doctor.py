@@ -33,7 +33,7 @@ _TONES = {Health.OK: "good", Health.WARN: "warn", Health.FAIL: "bad"}
 
 
 def run(config: Path | None, patterns: Sequence[str], *, sql: bool) -> Answer:
-    """The verb."""
+    """Run the command."""
     configuration = configured(config)
     with opened(configuration) as runtime:
         if sql:

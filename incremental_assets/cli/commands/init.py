@@ -32,7 +32,7 @@ sources:
 
 
 def run(config: Path | None, address: str) -> Answer:
-    """The verb."""
+    """Run the command."""
     url, path = parse_url(address), config or HERE
     if path.exists():
         raise SelectionError(

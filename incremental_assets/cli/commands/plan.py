@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
-    """The verb."""
+    """Run the command."""
     with opened(configured(config), writes=False) as runtime:
         found = survey(runtime, patterns)
         positions = runtime.checkpoints.positions()

@@ -38,7 +38,7 @@ class Verdicts(Observer):
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
-    """The verb."""
+    """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
     begun, run_id, seen = time.monotonic(), str(uuid.uuid4()), Verdicts()

@@ -24,7 +24,7 @@ from incremental_assets.core.words import counted
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
-    """The verb."""
+    """Run the command."""
     begun, run_id = time.monotonic(), str(uuid.uuid4())
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)

@@ -26,7 +26,7 @@ Values = dict[TableId, CursorValue | None]
 
 
 def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:
-    """The verb."""
+    """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
     with opened(configured(config)) as runtime:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.spark.pandas_later import pandas_later
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer
 from incremental_assets.cli.opening import configured, opened
@@ -52,7 +53,7 @@ class Options:
 
 
 def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
-    """The verb."""
+    """Run the command."""
     begun = time.monotonic()
     with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
         found = survey(runtime, patterns)
@@ -117,6 +118,7 @@ def _sync_source(runtime: Runtime, source: str, found: Survey, request: Request,
     # The look is good for them too: they are not asked about one by one again.
     done += sync_many(left, lambda _: request, replace(ports, probe=seen.probe), parallel)
     if moving:
+        pandas_later()
         runtime.expect_full_reads(each.spec.id for each in moving if not each.spec.is_incremental)
         with left_to_dagster():
             runtime.begin_session()

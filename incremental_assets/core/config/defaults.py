@@ -10,7 +10,7 @@ from typing import Any
 from incremental_assets.core.config import document as written
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
-from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, port_of
+from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, port_of, schema_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
@@ -28,6 +28,7 @@ from incremental_assets.core.config.settings import (
     is_loopback,
 )
 from incremental_assets.core.config.validate import Checked, CheckedSource, CheckedTable
+from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.identifiers import parse_table
@@ -82,6 +83,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
             reconciliation=defaults.reconciliation.severity,
             mended_at_most=defaults.reconciliation.mended_at_most,
             compact=defaults.maintenance.compact,
+            columns=ColumnChoice(excluded_by_default=defaults.columns.exclude),
         ),
         tables=tuple(_table(table, document, file) for table in checked.tables),
         line=checked.line,
@@ -119,6 +121,7 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         mended_at_most=chosen("reconciliation").mended_at_most,
         compact=chosen("maintenance").compact,
         history=document.history,
+        columns=ColumnChoice(document.columns.exclude, document.columns.include, defaults.columns.exclude),
         deletes=_deletes_of(document, chosen("deletes")),
         contract=contract_of(document, file, table.line),
         line=table.line,
@@ -165,7 +168,7 @@ def _schemas(document: written.SourceDocument) -> tuple[str, ...]:
     """Where tables are looked for if nothing is said; a database that only a reference names has its schemas written beside it."""
     if document.dialect in SCHEMA_IS_DATABASE and isinstance(document.database, str):
         return (document.database,)
-    return ("main",) if document.dialect in FILES else ("public",)
+    return (schema_of(document.dialect),)
 
 
 def _file(value: Any, folder: Path) -> Any:

@@ -158,14 +158,33 @@ class DeletesDocument(Strict):
     ] = None
 
 
+class DefaultColumnsDocument(Strict):
+    """Columns that are not read in any table of the source."""
+
+    exclude: Annotated[
+        tuple[Column, ...],
+        Field(description="Columns that are never read; under `defaults`, in each table that has them."),
+    ] = ()
+
+
+class ColumnsDocument(DefaultColumnsDocument):
+    """Which columns are read."""
+
+    include: Annotated[
+        tuple[Column, ...] | None,
+        Field(min_length=1, description="The columns that are read, and no others; without it all but `exclude`."),
+    ] = None
+
+
 class DefaultsDocument(Strict):
     """What tables get for the keys that they leave out."""
 
     lookback: Annotated[SpanText, Field(description="How far below the watermark to read again.")] = 0
     holdback: Annotated[SpanText, Field(description="How far below the source's clock to stay.")] = 0
     future: Annotated[FuturePolicy, Field(description="Rows stamped past the source's clock.")] = FuturePolicy.LAND
+    columns: DefaultColumnsDocument = DefaultColumnsDocument()
     schema_changes: Annotated[
-        Literal["evolve", "widen", "freeze"],
+        Literal["evolve", "widen", "freeze", "discard"],
         Field(description="What a new column in the source does, and a type that has become wider."),
     ] = "evolve"
     freshness: FreshnessDocument = FreshnessDocument()
@@ -180,6 +199,7 @@ class TableDocument(DefaultsDocument):
     """One table in full."""
 
     table: Annotated[TableName, Field(description="schema.table, quoted as in SQL where needed.")]
+    columns: ColumnsDocument = ColumnsDocument()
     cursor: CursorDocument | None = None
     strategy: Annotated[Strategy | None, Field(description="append when there is a cursor, else full_refresh.")] = None
     primary_key: Annotated[

@@ -16,7 +16,6 @@ from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.yaml_source import Document, Path
 from incremental_assets.core.errors import Problem
 
-_NOT_YET = ("columns",)
 _OTHER_WORDS = {
     "safety_lag": "lookback",
     "incremental_safety_lag": "lookback",
@@ -31,6 +30,7 @@ _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "reconciliation": (written.ReconciliationDocument,),
     "defaults": (written.DefaultsDocument,),
     "deletes": (written.DeletesDocument,),
+    "columns": (written.ColumnsDocument,),
     "options": (written.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
     "spark": (written.SparkDocument,),
@@ -93,9 +93,7 @@ def choose(text: str, choices: Iterable[str]) -> str:
 
 
 def _unknown_key(document: Document, loc: Path) -> str:
-    key, models = str(loc[-1]), _models(document.existing(loc))
-    if key in _NOT_YET and any(issubclass(model, written.DefaultsDocument) for model in models):
-        return f"`{key}` is not available yet; remove it"
+    models = _models(document.existing(loc))
     near = meant(document, loc)
     hint = f"did you mean `{near}`?" if near else f"the keys are {', '.join(_keys(models))}"
     return f"there is no such key here; {hint}"
@@ -122,6 +120,8 @@ def _models(path: Path) -> tuple[type[BaseModel], ...]:
             return (written.SourceDocument,)
         case (*_, int(), _):
             return (written.TableDocument,)
+        case (*_, "defaults", "columns", _):
+            return (written.DefaultColumnsDocument,)
         case (*_, "contract", str(), _):
             return (ColumnRulesDocument,)
         case (*_, parent, _):

@@ -71,7 +71,7 @@ def gaps(covered: Iterable[Window], wanted: Window) -> tuple[Window, ...]:
     return (*missing, rest) if rest is not None and not rest.is_empty else tuple(missing)
 
 
-def apart(windows: Sequence[Window]) -> bool:
+def disjoint(windows: Sequence[Window]) -> bool:
     """Whether no value lies in two of them and they come in order, so that one scan can tell them apart."""
     return all(
         first.upper is not None and second.lower is not None and first.upper <= second.lower

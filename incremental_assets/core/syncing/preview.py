@@ -78,6 +78,7 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     warnings = (*decision.warnings, *_left_open(position))
     if isinstance(decision, NothingToDo):
         return Preview(spec, decision, warnings=warnings)
+    spec = decision.spec
     columns = tuple(TargetColumn(name, kind) for name, kind in lake.columns(spec)) if target else ()
     found = difference(spec.columns, columns) if target else Difference()
     schema = SchemaStep(found, _outcome(decision, found, target))
@@ -114,6 +115,9 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
     if found.dropped:
         stays = "leaves the copy" if plan.overwrites else "stays in the copy, NULL in rows that land from now on"
         steps.append(f"{_names(found.dropped)} {stays}")
+    if plan.spec.discarded:
+        names = ", ".join(repr(name) for name in plan.spec.discarded)
+        steps.append(f"{names} {agreeing(len(plan.spec.discarded), 'is', 'are')} new in the source and not read")
     if found.retyped and plan.overwrites:
         names = ", ".join(repr(each.name) for each in found.retyped)
         steps.append(f"{names} {agreeing(len(found.retyped), 'changes its type', 'change their types')}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import sqlite3
@@ -11,8 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value
-from incremental_assets.adapters.databases.sqlite.sql import Condition, effective, identifier, names
+from incremental_assets.adapters.databases.condition import Condition
+from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value, text_hash
+from incremental_assets.adapters.databases.sqlite.sql import effective, identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Stored, Unfit, converter, printed
 from incremental_assets.core.model.table import Column, TableSpec
 
@@ -69,12 +69,7 @@ def raw(spec: TableSpec, row: Row) -> str:
 
 def row_hash(columns: Sequence[Column], values: Sequence[Any]) -> int:
     """The first 60 bits of the MD5 of the row's canonical text: see `databases/measure.py`."""
-    return hashed(row_text(columns, values))
-
-
-def hashed(text: str) -> int:
-    """The hash of a canonical text."""
-    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
+    return text_hash(row_text(columns, values))
 
 
 def row_text(columns: Sequence[Column], values: Sequence[Any]) -> str:

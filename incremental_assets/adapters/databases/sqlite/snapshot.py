@@ -13,18 +13,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
-from incremental_assets.adapters.databases.sqlite.keys import ReadKeys
+from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import Row, place, raw, read_rows
-from incremental_assets.adapters.databases.sqlite.sql import EVERY, Condition, comparable, cursor_of, identifier, inside
+from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of, without
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
@@ -69,7 +70,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
                 fingerprint=_fingerprint(connection, plan),
                 visible="",
                 handle=folder / "rows.parquet",
-                keys=ReadKeys(connection, spec) if plan.compares_keys else None,
+                keys=read_keys(connection, spec) if plan.compares_keys else None,
                 sought=sought,
             )
         finally:
@@ -166,7 +167,8 @@ def _batch(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch
 
 
 def _check_unaltered(connection: sqlite3.Connection, spec: TableSpec) -> None:
-    found = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
+    shapes = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
+    found = [shape.without(spec.shape.left_out) for shape in shapes]
     if not found or (found[0].columns, found[0].primary_key) != (spec.columns, spec.shape.primary_key):
         what = "its columns or keys" if found else "it is gone"
         raise SourceRefused(
