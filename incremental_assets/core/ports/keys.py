@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
-from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, Sought
 
 
 class Keys(Protocol):
@@ -57,3 +57,7 @@ class PlacedRows(Protocol):
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         """Place and hash of each row `within`; of a copy that keeps versions all of them."""
+
+
+Seek = Callable[[PlacedRows], Sought]
+"""Compares what it is shown with a copy."""
