@@ -221,9 +221,9 @@ def rows() -> list[Row]:
             kinds = frozenset(FAMILY[kind] for kind in re.findall(r"`(\w+)`", part.splitlines()[0]) if kind in FAMILY)
             tables = re.findall(r"^\| message \|.*\n\|.*\n((?:\|.*(?:\n|\Z))+)", part, re.MULTILINE)
             for line in [line for table in tables for line in table.splitlines()]:
-                message = re.match(r"\| `([^`]+)` \|", line)
+                message = re.match(r"\| (`+) ?(.+?) ?\1 \|", line)
                 assert message, line
-                found.append(Row(status[1] if status else "", kinds, message[1]))
+                found.append(Row(status[1] if status else "", kinds, message[2]))
     return found
 
 
