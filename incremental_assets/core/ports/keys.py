@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
@@ -59,5 +59,8 @@ class PlacedRows(Protocol):
         """Place and hash of each row `within`; of a copy that keeps versions all of them."""
 
 
-Seek = Callable[[PlacedRows], Sought]
-"""Compares what it is shown with a copy."""
+class Seek(Protocol):
+    """Compares what it is shown with a copy."""
+
+    def __call__(self, rows: PlacedRows, /) -> Sought:
+        """The places of the rows that differ."""
