@@ -51,6 +51,7 @@ def schemas(mariadb: EmbeddedMariaDB) -> list[str]:
         return sorted(name for (name,) in cursor.fetchall())
 
 
+@pytest.mark.timeout(1500)  # on a busy machine
 @pytest.mark.parametrize("arguments", [SHORT, pytest.param((), marks=pytest.mark.acceptance)], ids=["short", "whole"])
 def test_a_postgresql_keeps_the_contract_and_nothing_is_left(
     postgres: EmbeddedPostgres, database: str, arguments: tuple[str, ...]
@@ -64,6 +65,7 @@ def test_a_postgresql_keeps_the_contract_and_nothing_is_left(
 
 
 @pytest.mark.acceptance
+@pytest.mark.timeout(1500)
 def test_a_mariadb_keeps_the_contract_and_nothing_is_left(mariadb: EmbeddedMariaDB) -> None:
     mariadb.create_database("shop")
     before = schemas(mariadb)

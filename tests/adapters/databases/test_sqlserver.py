@@ -28,8 +28,9 @@ from incremental_assets.adapters.databases.sqlserver import bound, connect, tong
 from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of, earliest, zone_of
 from incremental_assets.adapters.databases.sqlserver.errors import explain
 from incremental_assets.adapters.databases.sqlserver.types import beyond, converter, declared, shown, spark_type
-from incremental_assets.cli.findings import Health, of_table
+from incremental_assets.cli.findings import Health, of_source, of_table
 from incremental_assets.core.checks.doctor import Wanted
+from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SetupError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -199,6 +200,20 @@ def test_doctor_says_of_every_table_that_no_server_has_played_it(server: Recorde
     )
     found = [each for each in of_table(spec, table, facts, landed=True) if each.topic == "experimental"]
     assert [(each.health, UNPLAYED in each.detail) for each in found] == [(Health.WARN, True)]
+
+
+def test_doctor_calls_no_bound_settled_and_says_which_permission_or_setting_is_missing(server: Recorded) -> None:
+    source = SourceConfig("shop", "sqlserver", "127.0.0.1", 1433, "shop", "reader")
+    for answer, said in (
+        (("shop", "READ_WRITE", 1, 1), UNPLAYED),
+        (("shop", "READ_WRITE", 1, 0), "cannot be seen"),
+        (("shop", "READ_WRITE", 0, 1), "ALLOW_SNAPSHOT_ISOLATION ON"),
+        (("shop", "READ_ONLY", 1, 1), "replica"),
+    ):
+        server.answers = {**server.answers, "Updateability": [answer]}
+        found = [each for each in of_source(source, SqlProbe(ADDRESS, "shop").facts(())) if each.topic == "guarantee"]
+        assert [each.health for each in found] == [Health.WARN]
+        assert said in found[0].detail + found[0].cure
 
 
 def test_an_open_transaction_holds_the_watermark_below_its_begin(server: Recorded) -> None:
