@@ -10,7 +10,6 @@ from pathlib import Path
 
 from tests.durations import page
 
-
 ROOT = Path(__file__).parents[1]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Select, delete, func, insert, select
 
+from incremental_assets.adapters.checkpoints.changes import append_changes
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.rows import event_of, row_of
 from incremental_assets.adapters.checkpoints.tables import checkpoints, is_named, is_table, named, same_table
@@ -27,7 +28,7 @@ class Recorded:
 
 
 def append(connection: Connection, database: Database, *events: Event) -> None:
-    """A row more for each; those that took as long go in one statement."""
+    """A row more for each; those that took as long go in one statement. What they changed of columns goes into its ledger."""
     alike: dict[float | None, list[Mapping[str, Any]]] = {}
     for event in events:
         alike.setdefault(_seconds(event), []).append(row_of(event))
@@ -37,6 +38,7 @@ def append(connection: Connection, database: Database, *events: Event) -> None:
             times["completed_at"] = database.now()
             times["started_at"] = database.now(-timedelta(seconds=seconds))
         connection.execute(insert(checkpoints).values(**times), rows)
+    append_changes(connection, database, events)
 
 
 def _seconds(event: Event) -> float | None:

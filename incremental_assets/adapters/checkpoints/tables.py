@@ -139,6 +139,24 @@ verifications = Table(
     Column("drifted", Text),
 )
 
+schema_changes = Table(
+    "schema_changes",
+    metadata,
+    Column("change_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("source_table", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("schema_name", Text, nullable=False),
+    Column("table_name", Text, nullable=False),
+    Column("seq", BigInteger),
+    Column("run_id", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("column_name", Text, nullable=False),
+    Column("change", Text, nullable=False),
+    Column("type_before", Text),
+    Column("type_after", Text),
+    Column("decided_by", Text, nullable=False),
+)
+
 
 def names_of(table: TableId) -> dict[str, str]:
     """The columns that name a table, as every row of it begins."""

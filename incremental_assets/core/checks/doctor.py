@@ -81,5 +81,9 @@ class SourceFacts:
     clock: datetime
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty if there is none."""
+    experimental: str = ""
+    """Why nothing that is said here is proven: the dialect has not met a server; empty of one that has."""
+    unsettled: str = ""
+    """Another reason why no run can be `settled`, with its cure; empty if there is none."""
     tables: tuple[TableFacts, ...] = ()
     cures: Cures = Cures()
