@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -31,6 +32,14 @@ class Doubling:
         return answer
 
 
+def until(holds: Callable[[], bool]) -> None:
+    """In a test that fails it never holds."""
+    ends = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.001)
+
+
 def side_by_side(works: list[Callable[[], Any]], at_once: int = 8) -> list[Any]:
     """What works of one company give."""
     lane = Company().lane(len(works), at_once)
@@ -50,8 +59,7 @@ def test_a_round_begins_when_all_have_come_however_late_the_last_one() -> None:
 
     def late() -> int:
         assert first_waits.wait(10)
-        while doubling.together.waiting < 2:
-            threading.Event().wait(0.001)
+        until(lambda: doubling.together.waiting == 2)
         return doubling.ask(3)
 
     def first(number: int) -> int:
@@ -67,8 +75,7 @@ def test_who_comes_no_more_is_not_waited_for() -> None:
     doubling = Doubling()
 
     def meets_others() -> None:
-        while doubling.together.waiting < 2:
-            threading.Event().wait(0.001)
+        until(lambda: doubling.together.waiting == 2)
 
     def fails() -> int:
         meets_others()
@@ -77,9 +84,7 @@ def test_who_comes_no_more_is_not_waited_for() -> None:
     def goes_apart() -> int:
         meets_others()
         go_apart()
-        until = threading.Event()
-        while not doubling.rounds:
-            until.wait(0.001)
+        until(lambda: doubling.rounds != [])
         return 0
 
     with pytest.raises(ValueError, match="refused"):
@@ -131,8 +136,7 @@ def test_one_that_is_slow_holds_the_others_up_no_longer_than_a_round_takes(monke
     doubling = Doubling()
 
     def slow() -> int:
-        while not doubling.rounds:
-            threading.Event().wait(0.001)
+        until(lambda: doubling.rounds != [])
         return doubling.ask(3)
 
     assert side_by_side([lambda: doubling.ask(1), lambda: doubling.ask(2), slow]) == [2, 4, 6]
@@ -150,8 +154,7 @@ def test_rounds_without_a_rank_begin_at_once() -> None:
     transactions = Doubling(None)
 
     def later() -> int:
-        while not transactions.rounds:
-            threading.Event().wait(0.001)
+        until(lambda: transactions.rounds != [])
         return transactions.ask(2)
 
     assert side_by_side([lambda: transactions.ask(1), later]) == [2, 4]
