@@ -32,7 +32,7 @@ class LazySession:
             if self._whole is None:
                 from pyspark.sql import SparkSession
 
-                self._whole = SparkSession.builder.config(map=self._conf).getOrCreate()
+                self._whole = SparkSession.builder.config(map=dict(self._conf)).getOrCreate()
             return self._whole
 
     def stop(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.company import Rank, go_apart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,12 +56,12 @@ _DIED = ("Python worker exited unexpectedly", "Python worker failed to connect b
 
 
 class Tasks:
-    """One job at a time: whatever comes while it runs goes into the next one."""
+    """One job at a time, of all tables that are on their way to it: whatever comes while it runs goes into the next one."""
 
     def __init__(self, session: Callable[[], SparkSession]) -> None:
         self.session = session
         """The session, which is opened where it is first needed."""
-        self._together = Combining[tuple[str, Unit], Any](self._play)
+        self._together = Combining[tuple[str, Unit], Any](self._play, Rank.JOB)
         self._lacking = False
 
     @property
@@ -78,6 +79,7 @@ class Tasks:
         asked = [(module, unit) for unit in units]
         if sum(unit.size for unit in units) < _ALONE_BYTES:
             return self._together.ask(asked)
+        go_apart()
         answers: list[Future[Any]] = [Future() for _ in asked]
         self._play(list(zip(asked, answers, strict=True)))
         return [answer.result() for answer in answers]

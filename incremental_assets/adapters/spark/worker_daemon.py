@@ -47,6 +47,7 @@ def end_when_idle(seconds: float = _LOOKS_EVERY) -> None:
         nonlocal had_none
         has_none = not Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").strip()
         if has_none and had_none:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             os.kill(os.getpid(), signal.SIGTERM)  # which the daemon handles
         had_none = has_none
 

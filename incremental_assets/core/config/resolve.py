@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
 from incremental_assets.core.config.settings import SourceConfig, TableConfig, unlisted_table
 from incremental_assets.core.config.terms import takes_unlisted
@@ -26,6 +27,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Column, Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.planning.discarding import discarding
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
 
@@ -48,6 +50,11 @@ class Resolved:
 
     specs: tuple[TableSpec, ...]
     problems: tuple[Unresolved, ...]
+
+    def as_landed(self, positions: Mapping[TableId, Checkpoint]) -> Resolved:
+        """Without the new columns of tables that discard them."""
+        specs = (discarding(spec, positions.get(spec.id, Checkpoint()).state) for spec in self.specs)
+        return replace(self, specs=tuple(specs))
 
 
 def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
@@ -118,17 +125,10 @@ def gone(table: TableId) -> TableMissing:
 
 def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     """One table. Raises ColumnMissing, ConfigurationError, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
-    if not shape.readable:
-        raise SourceRefused(
-            f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
-            "or leave the table out: remove it from `tables`, or add it to `exclude`"
-        )
-    if shape.filtered:
-        raise SourceRefused(rows_hidden(shape.id))
-    if not shape.columns:
-        raise SourceRefused(
-            f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"
-        )
+    _check_readable(shape)
+    for name in config.columns.named:
+        _check_column(shape, "`columns`", name)
+    shape = chosen_columns(config, shape)
     cursor = config.cursor
     if cursor is not None:
         _check_cursor(shape, cursor, "cursor", cursor.column)
@@ -159,6 +159,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         refresh_every=config.refresh_every,
         evolve=config.schema_changes != "freeze",
         widens=config.schema_changes == "widen",
+        discards=config.schema_changes == "discard",
         pii=config.pii,
         deletes=config.deletes,
         contract=None if config.contract is None else typed_contract(config.contract, shape),
@@ -166,6 +167,20 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     )
     check_names(spec)
     return spec
+
+
+def _check_readable(shape: TableShape) -> None:
+    if not shape.readable:
+        raise SourceRefused(
+            f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
+            "or leave the table out: remove it from `tables`, or add it to `exclude`"
+        )
+    if shape.filtered:
+        raise SourceRefused(rows_hidden(shape.id))
+    if not shape.columns:
+        raise SourceRefused(
+            f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"
+        )
 
 
 def cursor_type_of(column: Column) -> CursorType | None:

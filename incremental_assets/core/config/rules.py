@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.config import delete_rules
+from incremental_assets.core.config.column_rules import column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
-from incremental_assets.core.config.document import (
+from incremental_assets.core.config.document import SourceDocument
+from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
+from incremental_assets.core.config.table_document import (
     CursorDocument,
     DefaultsDocument,
     FreshnessDocument,
     IntegerPartitions,
-    SourceDocument,
     TableDocument,
     TimePartitions,
 )
-from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -86,6 +87,7 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
     yield from freshness_mistakes(table.freshness)
     yield from delete_rules.plain_mistakes(table.deletes)
     yield from contract_mistakes(table)
+    yield from column_mistakes(table)
 
 
 def _history_mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mistake]:

@@ -11,6 +11,7 @@ from incremental_assets.core.model.table import FuturePolicy, TableSpec
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
+from incremental_assets.core.planning.discarding import discarded_warning
 from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.parts import changed_parts, reaching
 from incremental_assets.core.planning.plan import (
@@ -37,7 +38,13 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
-from incremental_assets.core.planning.settled_bound import Guarantee, Settled, held_at, settle, still_settled
+from incremental_assets.core.planning.settled_bound import (
+    Guarantee,
+    held_at,
+    settle,
+    settle_whole,
+    still_settled,
+)
 from incremental_assets.core.planning.zones import rezoned, rezoned_warning, zones_of
 
 _FEW = 1_000
@@ -78,6 +85,7 @@ def plan(
         *start_ahead(spec, window, future if cursor.type.is_time else observation.highest),
         *columns_returned(spec, known),
         *rezoned_warning(spec, landed, state),
+        *discarded_warning(spec, known),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )
     members = observation.parts.members if observation.parts else known.members if known else None
@@ -136,7 +144,7 @@ def _plan_whole(
     spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
     bound = observation.bound
-    settled = Settled(None, Guarantee.SETTLED, "the whole table is read in one snapshot")
+    settled = settle_whole(bound)
     if (
         request.mode is Mode.SYNC
         and state is not None
@@ -170,6 +178,7 @@ def _plan_whole(
         warnings=(
             *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
             *identity_hidden(bound),
+            *discarded_warning(spec, state),
         ),
     )
 

@@ -14,29 +14,26 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import Sent, arrow_type, converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
-from incremental_assets.adapters.databases.mysql.keys import ReadKeys
-from incremental_assets.adapters.databases.mysql.questions import at_places, fingerprint, value_of, without
-from incremental_assets.adapters.databases.mysql.sql import (
-    EVERY,
-    Condition,
-    beyond,
-    cursor_of,
-    effective,
-    has_cursor,
-    inside,
-    relation,
-)
+from incremental_assets.adapters.databases.mysql.sql import beyond, effective, has_cursor, inside, relation
 from incremental_assets.adapters.databases.mysql.types import travel
+from incremental_assets.adapters.databases.mysql.window_queries import (
+    at_places,
+    fingerprint,
+    read_keys,
+    value_of,
+    without,
+)
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint
-from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -68,7 +65,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan) -> Iterator[Numbers]:
                 due=tally.due,
                 fingerprint=_fingerprint(connection, plan),
                 visible="",
-                keys=ReadKeys(connection, spec) if plan.compares_keys else None,
+                keys=read_keys(connection, spec) if plan.compares_keys else None,
                 handle=folder / "rows.parquet",
             )
         yield numbers
@@ -187,11 +184,12 @@ def _fingerprint(connection: Connection, plan: SyncPlan) -> Fingerprint | None:
 
 
 def _check_unaltered(connection: Connection, spec: TableSpec) -> None:
-    found = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
+    shapes = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
+    found = [shape.without(spec.shape.left_out) for shape in shapes]
     if found and (found[0].columns, found[0].primary_key) == (spec.columns, spec.shape.primary_key):
         return
     what = "its columns or keys" if found else "it is gone"
     raise SourceRefused(
         f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-        "run the sync again, it reads the catalogue anew"
+        "run the sync again, it reads the catalogue again"
     )

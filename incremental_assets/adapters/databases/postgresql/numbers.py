@@ -20,7 +20,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     can_be_null,
     column,
     column_of,
-    cursor_of,
     inside,
     of_members,
     orderly,
@@ -32,7 +31,7 @@ from incremental_assets.adapters.databases.postgresql.unaltered import check_mem
 from incremental_assets.adapters.databases.postgresql.visible import first_unread
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.last_read import read_already

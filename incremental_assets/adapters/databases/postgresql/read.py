@@ -13,7 +13,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
     Values,
     column,
-    cursor_of,
     cursor_value,
     effective,
     inline,
@@ -26,7 +25,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 from incremental_assets.adapters.databases.postgresql.types import as_text, transport, unholdable
 from incremental_assets.adapters.databases.postgresql.visible import written_since
 from incremental_assets.adapters.spark.own_names import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.core.model.table import FuturePolicy, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, TableSpec, cursor_of
 from incremental_assets.core.planning.plan import SyncPlan
 
 _PAGES_PER_PART = 128
