@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         start=None if cursor is None or document.start is None else CursorValue.parse(cursor.type, document.start),
         schema_changes=chosen("schema_changes"),
         freshness=_freshness(document, around),
-        refresh_every=around.refresh_every if document.refresh_every is None else document.refresh_every,
+        refresh_every=_read_every(document, around),
+        compares=document.compare is not None,
         owners=chosen("owners"),
         tags={**defaults.tags, **document.tags},
         pii=document.pii,
@@ -121,10 +123,26 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         compact=chosen("maintenance").compact,
         history=document.history,
         columns=ColumnChoice(document.columns.exclude, document.columns.include, defaults.columns.exclude),
-        deletes=IGNORED if traits_of(strategy).overwrites else _deletes(chosen("deletes")),
+        deletes=_deletes_of(document, chosen("deletes")),
         contract=contract_of(document, file, table.line),
         line=table.line,
     )
+
+
+def _read_every(document: table_document.TableDocument, around: written.SourceDocument) -> timedelta:
+    if document.compare is not None:
+        return document.compare.every
+    return around.refresh_every if document.refresh_every is None else document.refresh_every
+
+
+def _deletes_of(document: table_document.TableDocument, chosen: table_document.DeletesDocument) -> Deletes:
+    """A comparison sees by itself what is gone: of the rest it takes the limit, and what becomes of such rows."""
+    if traits_of(strategy_of(document)).overwrites:
+        return IGNORED
+    if document.compare is None:
+        return _deletes(chosen)
+    terms = chosen if chosen.mode is DeleteMode.DIFF else table_document.DeletesDocument()
+    return replace(_deletes(terms), mode=DeleteMode.DIFF, every=timedelta(0))
 
 
 def _deletes(document: table_document.DeletesDocument) -> Deletes:

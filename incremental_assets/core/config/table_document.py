@@ -111,6 +111,12 @@ class MaintenanceDocument(Strict):
     ] = Compact.AUTO
 
 
+class CompareDocument(Strict):
+    """Of an upsert without a cursor: its rows are compared with the copy, and those that differ are read."""
+
+    every: Annotated[Duration, Field(description="How often; 0s is with each sync.", examples=["1h"])]
+
+
 class DeletesDocument(Strict):
     """How it is known that rows are gone from the source, and what becomes of them."""
 
@@ -188,6 +194,10 @@ class TableDocument(DefaultsDocument):
     partitions: Partitions | None = None
     start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None
     refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
+    compare: Annotated[
+        CompareDocument | None,
+        Field(description="Of an upsert without a cursor: hash its rows on both sides, and read those that differ."),
+    ] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
     history: Annotated[
         History, Field(description="Of an upsert: keep each version of each row in a table beside the copy.")

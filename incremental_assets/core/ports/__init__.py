@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.ports.checkpoints import Checkpoints, Lease
-from incremental_assets.core.ports.keys import CopyKeys, Keys, PlacedRows, SourceKeys
+from incremental_assets.core.ports.keys import CopyKeys, Keys, PlacedRows, Seek, SourceKeys
 from incremental_assets.core.ports.lake import (
     Lake,
     LakeAuditor,
@@ -35,6 +35,7 @@ __all__ = [
     "PlacedRows",
     "Ports",
     "Probe",
+    "Seek",
     "Snapshot",
     "Source",
     "SourceKeys",

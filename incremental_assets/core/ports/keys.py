@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
-from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, Sought
 
 
 class Keys(Protocol):
@@ -57,3 +57,10 @@ class PlacedRows(Protocol):
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         """Place and hash of each row `within`; of a copy that keeps versions all of them."""
+
+
+class Seek(Protocol):
+    """Compares what it is shown with a copy."""
+
+    def __call__(self, rows: PlacedRows, /) -> Sought:
+        """The places of the rows that differ."""

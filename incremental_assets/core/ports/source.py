@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation, SyncPlan
-from incremental_assets.core.ports.keys import PlacedRows, SourceKeys
+from incremental_assets.core.ports.keys import PlacedRows, Seek, SourceKeys
 
 
 class Probe(Protocol):
@@ -87,9 +88,19 @@ class Snapshot(Protocol):
     def keys(self) -> SourceKeys | None:
         """The keys of the whole table, where the plan compares them."""
 
+    @property
+    def sought(self) -> Sought | None:
+        """What a comparison has asked for, of which alone are the rows and the numbers; None where nothing was compared."""
+
 
 class Source(Protocol):
     """Reads a plan's window."""
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
         """Open one snapshot, after the plan's bound was taken."""
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
+        """Likewise, of the rows alone that `seek` asks for, once it was shown all of them in that very snapshot. Raises SourceRefused.
+
+        Rows that a copy cannot hold are not shown to it, and are read in any case.
+        """

@@ -63,6 +63,9 @@ class Preview:
 
     def with_estimate(self, estimate: Estimate) -> Preview:
         """The same, with what the source says."""
+        if self.plan is not None and self.plan.compares_rows:
+            # What will be read nothing but the comparison tells: the number is that of the rows that are hashed.
+            estimate = replace(estimate, sql="")
         return replace(self, estimate=estimate)
 
 

@@ -19,27 +19,33 @@ from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogu
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside
-from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, value_of, without
+from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of, without
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Seek
 
 _IN_SQL = 500
 """Values in one condition; SQLite takes a thousand."""
 
 
 @contextmanager
-def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Numbers]:
-    """The file with its rows is there until the block ends; the transaction is over before it begins. Raises SourceRefused."""
+def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | None = None) -> Iterator[Numbers]:
+    """The file with its rows is there until the block ends; the transaction is over before it begins. Raises SourceRefused.
+
+    `seek`: is shown all rows first, and says which of them are read.
+    """
     spec = plan.spec
     folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
     try:
         connection.execute("BEGIN")
         try:
             _check_unaltered(connection, spec)
+            sought = seek(placed(connection, spec, ())) if seek else None
+            plan = plan.at(sought.places) if sought else plan
             tally = _Tally(plan)
             write_rows(
                 folder / "rows.parquet", spec, tally.seen(_sought(plan, read_rows(connection, spec, rows_of(plan))))
@@ -54,6 +60,7 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan) -> Iterator[Nu
                 visible="",
                 handle=folder / "rows.parquet",
                 keys=read_keys(connection, spec) if plan.compares_keys else None,
+                sought=sought,
             )
         finally:
             connection.execute("ROLLBACK")
@@ -79,7 +86,11 @@ def rows_of(plan: SyncPlan) -> Condition:
 def _sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
     """Those at the places of the plan, where it names some."""
     places = plan.request.places
-    return rows if places is None else (row for row in rows if places.holds(place(plan.spec, row.values)))
+    if places is None:
+        return rows
+    # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
+    unfit = plan.compares_rows
+    return (row for row in rows if places.holds(place(plan.spec, row.values)) or (unfit and row.is_rejected))
 
 
 def _fingerprint(connection: sqlite3.Connection, plan: SyncPlan) -> Any:
