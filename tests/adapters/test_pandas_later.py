@@ -33,12 +33,3 @@ print(type(frame).__name__, there(), pa.array(frame["a"]).null_count)
 
 def test_pandas_can_be_imported_as_before() -> None:
     assert played("import pandas; print(pandas.Series([1]).sum())") == "1"
-
-
-def test_the_daemon_of_the_workers_imports_what_a_task_needs_and_no_pandas() -> None:
-    lines = """
-from incremental_assets.adapters.spark.worker_daemon import MODULES, preload
-preload()
-print(sorted(set(MODULES) - set(sys.modules)), there())
-"""
-    assert played(lines) == "[] False"

@@ -21,7 +21,7 @@ class LazySession:
 
     def __init__(self, context: SparkContext, conf: Mapping[str, str]) -> None:
         self.sparkContext = context
-        self._conf = dict(conf)
+        self._conf: dict[str, bool | float | int | str | None] = dict(conf)
         self._lock = threading.Lock()
         self._whole: SparkSession | None = None
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
+import signal
 from contextlib import suppress
+from pathlib import Path
 
 from pyspark.daemon import manager
 
@@ -22,6 +25,8 @@ MODULES = (
     "incremental_assets.adapters.delta.direct.load_task",
 )
 """What a task of a sync runs, and no more: a worker that lacks one of them says so to the task that needs it."""
+_LOOKS_EVERY = 120.0
+"""Seconds. Spark ends a worker that has had nothing to do for one minute."""
 
 
 def preload() -> None:
@@ -34,6 +39,24 @@ def preload() -> None:
     gc.freeze()
 
 
+def end_when_idle(seconds: float = _LOOKS_EVERY) -> None:
+    """The engine starts a daemon for each session and forgets it when that ends, so that it has to end by itself; Spark starts another one where it was wrong."""
+    had_none = False
+
+    def look(*_: object) -> None:
+        nonlocal had_none
+        has_none = not Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").strip()
+        if has_none and had_none:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            os.kill(os.getpid(), signal.SIGTERM)  # which the daemon handles
+        had_none = has_none
+
+    signal.signal(signal.SIGALRM, look)
+    # Not inherited by a worker.
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+
+
 if __name__ == "__main__":
     preload()
+    end_when_idle()
     manager()
