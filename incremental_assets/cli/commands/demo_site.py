@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.config.dialects import FILES
@@ -19,18 +18,6 @@ from incremental_assets.demo.shop import Shop, shop_of
 MARK = ".made-by-demo"
 _PORT, _PASSWORD, _DAYS = "port", "reader.password", "days.json"
 _CHECKPOINTS = "sqlite:///"
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """The days that the demo's shop has lived, and the orders that it has cancelled on them."""
-
-    count: int = 0
-    cancelled: tuple[int, ...] = ()
-
-    def after(self, cancelled: tuple[int, ...]) -> Self:
-        """One more day."""
-        return replace(self, count=self.count + 1, cancelled=(*self.cancelled, *cancelled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +84,16 @@ class Site:
             words = "incremental-assets demo removes this folder when it starts from scratch\n"
             (self.lake / MARK).write_text(words, encoding="utf-8")
 
-    def days(self) -> Days:
+    def days(self) -> int:
         """The simulated days so far."""
         try:
-            kept = json.loads((self.folder / _DAYS).read_text(encoding="utf-8"))
+            return int(json.loads((self.folder / _DAYS).read_text(encoding="utf-8"))["count"])
         except FileNotFoundError:
-            return Days()
-        return Days(kept["count"], tuple(kept["cancelled"]))
+            return 0
 
-    def remember(self, days: Days) -> None:
+    def remember(self, days: int) -> None:
         """For the next `--keep`."""
-        _write(self.folder / _DAYS, json.dumps(asdict(days)))
+        _write(self.folder / _DAYS, json.dumps({"count": days}))
 
     def _refuse_foreign(self) -> None:
         found = self._found()
