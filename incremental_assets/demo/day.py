@@ -80,9 +80,10 @@ FUTURE_SUPPLIER = """
 """
 
 
-# None of those that the day updates; its sign is turned again when somebody mends it.
+# None of those that the day updates.
 SPOILT_PART = "SELECT max(p_partkey) FROM part WHERE hashint8extended(p_partkey, %s) & 1023 >= 10"
-TURN_SIZE = "UPDATE part SET p_size = -p_size WHERE p_partkey = %s"
+SPOIL_PART = "UPDATE part SET p_size = -abs(p_size) WHERE p_partkey = %s"
+MEND_PART = "UPDATE part SET p_size = abs(p_size) WHERE p_partkey = %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def live_a_day(connection: psycopg.Connection, *, seed: int = 1) -> DayReport:
             updated[table] = connection.execute(statement, [seed]).rowcount
     with connection.transaction():
         (spoilt_part,) = _row(connection, SPOILT_PART, [seed])
-        updated["part"] += connection.execute(TURN_SIZE, [spoilt_part]).rowcount
+        updated["part"] += connection.execute(SPOIL_PART, [spoilt_part]).rowcount
     with connection.transaction():
         cancelled, lines_cancelled = _row(connection, CANCELLED_ORDERS, [seed])
     with connection.transaction():
@@ -175,7 +176,7 @@ def live_a_day(connection: psycopg.Connection, *, seed: int = 1) -> DayReport:
 def mend_part(connection: psycopg.Connection, day: DayReport) -> None:
     """Its size is what it was, under a new stamp."""
     with connection.transaction():
-        connection.execute(TURN_SIZE, [day.spoilt_part])
+        connection.execute(MEND_PART, [day.spoilt_part])
 
 
 def _place_orders(

@@ -20,7 +20,7 @@ from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, Co
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.held import concerned, held_rows
+from incremental_assets.adapters.delta.held import concerned, held_rows, holds_these
 from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
@@ -179,7 +179,22 @@ class DeltaLake:
             return
         from incremental_assets.adapters.delta import settling
 
-        settling.settle(session, self._lake, plan, staged)
+        came = settling.Came(plan.spec, plan.overwrites, plan.request.resolves)
+        settling.settle(session, self._lake, came, staged)
+
+    def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
+        """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""
+        staged, log = staging_path(self._lake, spec.id, batch_id), open_log(table_path(self._lake, spec.id))
+        held, notes = held_rows(self._lake, spec), (commit.note for commit in log.ours()) if log else ()
+        landed = next((note for note in notes if note and note.batch_id == batch_id), None)
+        if landed is None or (held is not None and not held.rows):
+            return
+        session = self._session()
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            if holds_these(staged, spec):
+                settling.settle(session, self._lake, settling.Came(spec, landed.kind is Kind.OVERWRITE), staged)
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
