@@ -14,10 +14,10 @@ MINUTES ?= 30
 # the run: xdist hands what a dead one had finished to the others as work without a test, for which they wait for ever.
 WORKERS ?= -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: help setup demo dev unit test acceptance durations check conformance soak bench thousand lock jars screenshots clean
+.PHONY: help setup demo dev unit test acceptance durations check conformance dialect-check soak bench thousand lock jars screenshots clean
 
 help: ## show these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## environment, dependencies and jars (every other target does this first)
 	@.ci/set-up.sh
@@ -38,8 +38,8 @@ test: setup check ## make check, the pure tests, PostgreSQL, Spark, and the comm
 acceptance: setup ## what takes longer: Dagster's UI, daemon, deployment, component, cluster, faults, known-bad variants (TESTS=all for minutes each)
 	$(BIN)/pytest $(WORKERS) -m acceptance $(ARGS)
 
-durations: setup ## run all tests and write how long each took; the result is docs/durations.md
-	$(BIN)/pytest $(WORKERS) -p tests.durations --durations-table=docs/durations.md $(ARGS)
+durations: setup ## run the tests of `make test` and write how long each took; the result is docs/durations.md (ARGS="-m acceptance")
+	$(BIN)/pytest $(WORKERS) -m "not acceptance" -p tests.durations --durations-table=docs/durations.md $(ARGS)
 
 check: setup ## style, types, and who may import whom
 	$(BIN)/ruff check .
@@ -49,6 +49,9 @@ check: setup ## style, types, and who may import whom
 
 conformance: setup ## run every fault and write docs/conformance.md (ARGS="-k kill", ARGS=--engine)
 	$(BIN)/python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md --timeout 900 $(WORKERS) $(ARGS)
+
+dialect-check: setup ## play the contract of all databases on a server of yours, in databases of its own (URL=dialect://user@host:port/database)
+	@$(BIN)/python -m tests.dialect_check "$(URL)" $(ARGS)
 
 soak: setup ## rows live a fixed life while syncs are killed (MINUTES=30); the result is docs/soak.json
 	$(BIN)/python -m tests.conformance.soak $(MINUTES) docs/soak.json

@@ -120,7 +120,11 @@ class Runtime:
         if self._writes and self._remembered.get(source) != lasting:
             self.checkpoints.remember_catalogue(source, shapes)
             self._remembered[source] = lasting
-        return with_sound_contracts(resolve_all(self.configuration.source(source), shapes))
+        resolved = with_sound_contracts(resolve_all(self.configuration.source(source), shapes))
+        if not any(spec.discards for spec in resolved.specs):
+            return resolved
+        # Checks compare what syncs read.
+        return resolved.as_landed(self.checkpoints.positions())
 
     def expect_full_reads(self, whole: Iterable[TableId]) -> None:
         """These tables will be read whole, landed or not: a session that is opened after this is made for as much."""

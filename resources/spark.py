@@ -39,9 +39,11 @@ class SparkResource(ConfigurableResource):
         """The same session in the form of `dagster_pyspark`, for your own assets that use it."""
         from dagster_pyspark import LazyPySparkResource
 
+        from incremental_assets.adapters.spark.lazy_session import whole
+
         lazy = LazyPySparkResource(spark_config={})
         # Given rather than configured: the builder there would start a JVM without our jars and settings.
-        lazy._spark_session = self.session()
+        lazy._spark_session = whole(self.session())
         return lazy
 
     @property

@@ -10,6 +10,7 @@ OWN = {
     "incremental_assets/adapters/databases/postgresql",
     "incremental_assets/adapters/databases/sqlite",
     "incremental_assets/adapters/databases/mysql",
+    "incremental_assets/adapters/databases/sqlserver",
     # The demo's source is a PostgreSQL, and the checkpoints lie in either of the two.
     "incremental_assets/demo",
     "incremental_assets/adapters/checkpoints",
@@ -25,7 +26,7 @@ WORDS = {
     "incremental_assets/cli/preloaded.py": "Dagster's own event log, and the driver of its files",
     "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
-NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|mariadb|oracle", re.IGNORECASE)
+NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|mariadb|oracle|sqlserver|mssql|pytds", re.IGNORECASE)
 
 
 def code(text: str) -> str:

@@ -122,9 +122,9 @@ def test_a_command_of_a_page_is_one_that_the_product_has(page: str, line: str) -
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_an_option_that_a_page_names_with_its_command_is_one_of_that_command(page: Path) -> None:
     for words in spans(page):
-        verb, *rest = words.removeprefix("incremental-assets ").split()
-        if verb in commands.commands:
-            known = {option for parameter in commands.commands[verb].params for option in parameter.opts}
+        name, *rest = words.removeprefix("incremental-assets ").split()
+        if name in commands.commands:
+            known = {option for parameter in commands.commands[name].params for option in parameter.opts}
             assert {word.strip("[]") for word in rest if word.strip("[]").startswith("--")} <= known | {"--help"}, words
 
 
@@ -138,12 +138,12 @@ def test_a_file_that_a_page_names_is_there(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_a_make_target_that_a_page_names_is_there(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z]+):", text(ROOT / "Makefile"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE))
     lines = [line for block in blocks(page, "bash", "console") for line in block.splitlines()]
     told = [
         found[1]
         for line in [*lines, *spans(page)]
-        if (found := re.search(r"(?:^|\s)make ([a-z]+)", line.split("#")[0]))
+        if (found := re.search(r"(?:^|\s)make ([a-z-]+)", line.split("#")[0]))
     ]
     assert set(told) <= targets
 

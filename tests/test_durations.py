@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 
 from tests.durations import page
+
+ROOT = Path(__file__).parents[1]
+
+
+def _played(target: str) -> str:
+    """Which tests a target asks pytest for."""
+    told = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (command,) = (line for line in told.splitlines() if "/pytest " in line)
+    found = re.search(r'-m "([^"]+)"', command)
+    assert found is not None, command
+    return found[1]
+
+
+def test_they_are_measured_of_what_make_test_plays() -> None:
+    assert _played("durations") == _played("test") == "not acceptance"
 
 
 def test_the_page_names_the_slowest_first_and_sums_by_folder() -> None:

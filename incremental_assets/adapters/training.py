@@ -70,6 +70,7 @@ Row = tuple[Any, ...]
 def train(session: SparkSession, lake: str) -> None:
     """The three kinds of commit, and what is asked of a table; more strategies and more tables would add one class in a hundred."""
     load_by_name(session)
+    session.sparkContext.parallelize(range(2), 2).mapPartitions(list).collect()  # as `adapters/spark/tasks.py` asks
     table = Table(session, lake)
     table.land(_rows(1, 2, 3))
     # One is there already, two have changed, one is new and comes twice, one has no key and goes to quarantine.

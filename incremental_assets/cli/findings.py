@@ -16,6 +16,7 @@ from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted, with_article
 
 _SQL = "`incremental-assets doctor --sql` prints the statement"
+_PLAY = "play the tests against a server of yours, `make dialect-check URL=…`, and compare each copy with its source, `incremental-assets check`"
 
 
 class Health(StrEnum):
@@ -67,6 +68,10 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
             "the server does not show what its sessions do, so that runs are best_effort",
             facts.cures.untracked_sessions,
         )
+    elif facts.unsettled:
+        yield _warn(name, "guarantee", "runs are best_effort", facts.unsettled)
+    elif facts.experimental:
+        yield _warn(name, "guarantee", f"runs are best_effort: {facts.experimental}", _PLAY)
     else:
         yield Finding(name, "guarantee", Health.OK, "open transactions can be seen: the bound is settled")
     if not facts.says_which:
@@ -100,6 +105,8 @@ def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
 def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed: bool) -> Iterator[Finding]:
     """Whether the table can be read, and followed by its cursor."""
     name = str(spec.id)
+    if source.experimental:
+        yield _warn(name, "experimental", source.experimental, _PLAY)
     if not facts.usable or not facts.readable:
         yield Finding(name, "readable", Health.FAIL, "this user may not read it", f"grant it; {_SQL}")
         return

@@ -29,6 +29,7 @@ def answer(run_id: str, reports: Sequence[SyncReport], summary: str, seconds: fl
     document = {"run_id": run_id, "tables": [entry(report) for report in reports]}
     shown: list[Shown] = [grid(reports)] if any(report.status is not Status.IDLE for report in reports) else []
     shown += [Note(f"{report.table}: {warning}", "warn") for report in reports for warning in report.warnings]
+    shown += [Note(f"{report.table}: {change}", "dim") for report in reports for change in report.schema_changes]
     shown += [Note(report.error or "", "bad") for report in reports if report.error]
     shown.append(Note(f"{summary} ({seconds:.1f} s)", "strong"))
     return Answer(document, tuple(shown), code)
@@ -55,6 +56,7 @@ def entry(report: SyncReport) -> dict[str, Any]:
         "rows": asdict(report.rows),
         "target_version": report.target_version,
         "history": report.history and asdict(report.history),
+        "schema_changes": [change.to_json() for change in report.schema_changes],
         "seconds": round(report.seconds, 3),
         "error": report.error,
         "reason": report.reason or None,

@@ -121,6 +121,9 @@ def of_report(report: SyncReport, spec: TableSpec, rows: int | None = None, held
         "sequence": report.seq,
         "lag_seconds": None if report.lag is None else round(report.lag, 3),
         "seconds": round(report.seconds, 3),
+        "schema_changes": MetadataValue.md("\n".join(f"* {change}" for change in report.schema_changes))
+        if report.schema_changes
+        else None,
         "warnings": MetadataValue.md("\n".join(f"* {warning}" for warning in report.warnings))
         if report.warnings
         else None,

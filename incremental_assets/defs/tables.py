@@ -60,7 +60,7 @@ class View:
         tables = []
         for terms in all_terms(config, seen.values()):
             table = terms.id(config.name)
-            tables.append(Known(table, terms, scheme_of(config, terms), seen.get(table)))
+            tables.append(Known(table, terms, scheme_of(config, terms), _read_of(terms, seen.get(table))))
         # A table of the source that is called so is refused by name when its source is read.
         histories = {known.id.history for known in tables if known.keeps_history}
         return cls(config, home, tuple(known for known in tables if known.id not in histories))
@@ -153,6 +153,11 @@ class View:
 
     def _place_of(self, known: Known) -> metadata.Metadata:
         return metadata.of_place(self.home.file, known.terms.line or self.config.line)
+
+
+def _read_of(terms: TableConfig, shape: TableShape | None) -> TableShape | None:
+    """The table with the columns that are read of it."""
+    return shape and shape.without([name for name in shape.names if terms.columns.leaves_out(name)])
 
 
 def _description(known: Known) -> str:

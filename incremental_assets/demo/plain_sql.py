@@ -6,12 +6,16 @@ The days are those of `day.py`: the same buckets of keys, each used for one thin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
 from incremental_assets.demo.day import LATE_KEYS_FROM, DayReport, TableDay
+from incremental_assets.demo.tpch import generate
 
 KEYS: Mapping[str, str] = {
     "region": "r_regionkey",
@@ -92,6 +96,26 @@ def tables(stamp: str) -> Iterator[str]:
 def indexes() -> Iterator[str]:
     """Of the cursors."""
     yield from (f"CREATE INDEX {name}_updated_at ON {name} (updated_at)" for name in STAMPED)
+
+
+def make_tables(
+    connection: Connection,
+    stamp: str,
+    folder: Path,
+    load: Callable[[str, Path], int],
+    scale: Decimal,
+) -> Iterator[tuple[str, int]]:
+    """The tables again from scratch, each with its rows from a file below `folder`, then the indexes. Gives names and rows."""
+    for name in KEYS:
+        connection.run(f"DROP TABLE IF EXISTS {name}")
+    for statement in tables(stamp):
+        connection.run(statement)
+    with tempfile.TemporaryDirectory(prefix="tpch-", dir=folder) as files_folder:
+        generate(Path(files_folder), scale)
+        for name in KEYS:
+            yield name, load(name, Path(files_folder) / f"{name}.csv")
+    for statement in indexes():
+        connection.run(statement)
 
 
 def open_shop(connection: Connection, seed: int) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from incremental_assets.demo import plain_sql
 from incremental_assets.demo.day import DayReport, TableDay
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
-from incremental_assets.demo.tpch import DATABASE, READER, generate
+from incremental_assets.demo.tpch import DATABASE, READER
 
 FUTURE = datetime(2037, 1, 1, tzinfo=UTC)
 """A TIMESTAMP ends in 2038."""
@@ -110,16 +110,9 @@ class Shop:
         if self.loaded_scale() == scale:
             return False
         with _Connection(self._server) as connection:
-            for name in plain_sql.KEYS:
-                connection.run(f"DROP TABLE IF EXISTS {name}")
-            for statement in plain_sql.tables(_STAMP):
-                connection.run(statement)
-            with tempfile.TemporaryDirectory(prefix="tpch-", dir=self._server.folder) as folder:
-                generate(Path(folder), scale)
-                for name in plain_sql.KEYS:
-                    on_table(name, _load(connection, name, Path(folder) / f"{name}.csv"))
-            for statement in plain_sql.indexes():
-                connection.run(statement)
+            made = plain_sql.make_tables(connection, _STAMP, self._server.folder, partial(_load, connection), scale)
+            for name, rows in made:
+                on_table(name, rows)
             connection.run(f"ALTER TABLE lineitem COMMENT = 'TPC-H at scale {scale}'")
         return True
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import random
 import sqlite3
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from incremental_assets.demo import plain_sql
 from incremental_assets.demo.day import FUTURE, DayReport, TableDay
-from incremental_assets.demo.tpch import generate
 
 FILE = "shop.db"
 _NOW = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
@@ -102,16 +101,9 @@ class Shop:
             return False
         with _Connection(self._file) as connection:
             connection.run("BEGIN IMMEDIATE")
-            for name in plain_sql.KEYS:
-                connection.run(f"DROP TABLE IF EXISTS {name}")
-            for statement in plain_sql.tables(_STAMP):
-                connection.run(statement)
-            with tempfile.TemporaryDirectory(prefix="tpch-", dir=self._file.parent) as folder:
-                generate(Path(folder), scale)
-                for name in plain_sql.KEYS:
-                    on_table(name, _load(connection, name, Path(folder) / f"{name}.csv"))
-            for statement in plain_sql.indexes():
-                connection.run(statement)
+            made = plain_sql.make_tables(connection, _STAMP, self._file.parent, partial(_load, connection), scale)
+            for name, rows in made:
+                on_table(name, rows)
             for name in plain_sql.STAMPED:
                 connection.run(_TRIGGER.format(table=name, now=_NOW))
             connection.run(f"PRAGMA user_version = {int(scale * 1000)}")

@@ -293,6 +293,7 @@ open_session(SparkSettings(conf=(("spark.driver.extraJavaOptions", f"-Xlog:class
 """
 
 
+@pytest.mark.spark
 def test_the_jvm_takes_its_classes_from_it_and_says_nothing(tmp_path: Path) -> None:
     if archive.find_archive(require_java()).driver is None:
         pytest.skip("this checkout has no archive; .ci/set-up.sh makes one")

@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.staging_task import StagedPart, StageUnit
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.errors import ContractBroken, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract, OnBreach
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.quarantine import NOTHING_HELD
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.report import RowCounts
@@ -60,6 +61,27 @@ def staged(spec: TableSpec, folder: Path, *rows: tuple[object, ...]) -> tuple[St
     counted = apply(StageUnit(part, types, counting_of(plan), str(file), trial_of(spec)))
     kept = pq.read_table(file).to_pylist()
     return counted, [(row["c0"], row["_sync_op"], row["_sync_reason"], row["_sync_column"]) for row in kept]
+
+
+def test_a_row_that_the_source_has_marked_is_gone_and_no_contract_judges_it(tmp_path: Path) -> None:
+    spec = replace(ORDERS, deletes=Deletes(DeleteMode.SOFT, Then.REMOVE, column="note", value="gone"))
+    rules = replace(CONTRACT, rules=(ColumnRules("at", ge=0),))
+    rows = ((1, "a", 10), (2, "gone", -1), (3, None, 5), (None, "gone", 4), (5, "gone", 1, "unholdable"), (6, "b", -1))
+    counted, kept = staged(replace(spec, contract=rules), tmp_path, *rows)
+    assert [(key, operation) for key, operation, *_ in kept] == [
+        (1, "put"),
+        (2, "gone"),
+        (3, "put"),
+        (None, "gone"),
+        (5, "gone"),
+        (6, "held"),
+    ]
+    assert (counted.rows, counted.gone, counted.rejected, counted.held) == (6, 1, 3, 1)
+    # Neither its cursor nor its key is among those that land.
+    assert (counted.lower, counted.ends) == (5, ((1, 3),))
+    anything = replace(spec, deletes=replace(spec.deletes, value=None), contract=None)
+    counted, kept = staged(anything, tmp_path, *rows[:3])
+    assert ([operation for _, operation, *_ in kept], counted.gone) == (["gone", "gone", "put"], 2)
 
 
 def test_a_task_holds_rows_with_every_reason_and_counts_them(tmp_path: Path) -> None:

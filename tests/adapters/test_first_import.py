@@ -5,53 +5,51 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
-PROGRAM = """
+ASKS = """
 import sys
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.spark.tasks import Tasks
 from types import SimpleNamespace
 
+class Asked(Exception):
+    pass
+
 def session():
-    sys.exit(f"asked first: {{'pyspark' not in sys.modules}}")
+    print(f"asked first: {'pyspark' not in sys.modules}")
+    raise Asked
 
-{call}
+for call in (
+    lambda: DeltaLake("/nowhere", session).fence(None, None, None),
+    lambda: Tasks(session).run("math", SimpleNamespace(size=0)),
+):
+    try:
+        call()
+    except Asked:
+        pass
 """
+IMPORTS = """
+import importlib, sys
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+    print(module, sorted({"sqlalchemy", "pydantic", "dagster", "deltalake", "grpc"} & set(sys.modules)))
+"""
+TASKS = [
+    "incremental_assets.adapters.databases.postgresql.copy_part",
+    "incremental_assets.adapters.delta.staging_task",
+    "incremental_assets.adapters.delta.direct.landing_unit",
+    "incremental_assets.adapters.delta.direct.load_task",
+]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "DeltaLake('/nowhere', session).fence(None, None, None)",
-        "Tasks(session).run('math', SimpleNamespace(size=0))",
-    ],
-)
-def test_the_session_is_asked_for_before_spark_is_imported(call: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(call=call)], capture_output=True, text=True, check=False
-    )
-    assert done.stderr.strip() == "asked first: True"
+def _said(program: str, *arguments: str) -> list[str]:
+    """A process of its own, once for all that is asked: what none has imported together, none imports alone."""
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "incremental_assets.adapters.databases.postgresql.copy_part",
-        "incremental_assets.adapters.delta.staging_task",
-        "incremental_assets.adapters.delta.direct.landing_unit",
-        "incremental_assets.adapters.delta.direct.load_task",
-    ],
-)
-def test_a_task_waits_for_no_library_that_only_the_driver_uses(module: str) -> None:
-    loaded = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"import sys, {module}; print(sorted({{'sqlalchemy', 'pydantic', 'dagster', 'deltalake', 'grpc'}} & set(sys.modules)))",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert loaded.stdout.strip() == "[]"
+def test_the_session_is_asked_for_before_spark_is_imported() -> None:
+    assert _said(ASKS) == ["asked first: True"] * 2
+
+
+def test_a_task_waits_for_no_library_that_only_the_driver_uses() -> None:
+    assert _said(IMPORTS, *TASKS) == [f"{module} []" for module in TASKS]

@@ -74,6 +74,7 @@ def test_of_a_table_without_rows_nothing_is_told_and_an_infinite_stamp_counts_fo
     assert odd.rows == 1
 
 
+@pytest.mark.postgres
 def test_a_server_that_keeps_no_times_of_commits_is_not_asked(tmp_path: Path) -> None:
     server = EmbeddedPostgres(tmp_path, settings={"fsync": "off", "track_commit_timestamp": "off"})
     server.start()

@@ -18,6 +18,7 @@ from incremental_assets.adapters.delta.stage import ParquetStage
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.measure import Comparison, Duplicates
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
@@ -363,4 +364,54 @@ def test_a_tick_of_a_table_that_has_landed_is_two_jobs(
     source.execute("UPDATE orders SET note = 'new', n = n + 100 WHERE id <= 10")
     before = jobs(spark)
     copy.sync(spec)
+    assert jobs(spark) - before == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "mark", "value"),
+    [("boolean", "true", "true"), ("timestamptz", "now()", None), ("char(6)", "'gone'", "gone  ")],
+)
+def test_rows_that_the_source_marks_leave_the_copy(
+    copy: Copy, source: Source, kind: str, mark: str, value: str | None
+) -> None:
+    source.execute(
+        f"CREATE TABLE orders (id int PRIMARY KEY, n int, gone {kind})",
+        "INSERT INTO orders SELECT g, g FROM generate_series(1, 100) g",
+        f"UPDATE orders SET gone = {mark} WHERE id = 100",
+    )
+    marked = Deletes(DeleteMode.SOFT, Then.REMOVE, column="gone", value=value)
+    spec = source.spec("orders", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True, deletes=marked)
+    first = copy.sync(spec).rows
+    assert (first.read, first.inserted, first.deleted) == (100, 99, 0)
+
+    source.execute(
+        f"UPDATE orders SET gone = {mark} WHERE id IN (5, 6)",
+        "UPDATE orders SET n = 1000 WHERE id = 7",
+        f"INSERT INTO orders VALUES (101, 101, {mark})",
+        "UPDATE orders SET gone = NULL WHERE id = 100",
+    )
+    rows = copy.sync(spec).rows
+    assert (rows.read, rows.inserted, rows.updated, rows.deleted, rows.quarantined) == (101, 1, 1, 2, 0)
+    whole = (Window(None, None),)
+    assert copy.lake.measure(spec, whole)() == copy.probe.measure(spec, whole)
+    assert copy.lake.compare(spec, whole) == Comparison(0, 0, (), ())
+
+    source.execute("UPDATE orders SET gone = NULL WHERE id = 5")
+    rows = copy.sync(spec).rows
+    assert (rows.inserted, rows.deleted) == (1, 0)
+    assert copy.lake.measure(spec, whole)() == copy.probe.measure(spec, whole)
+
+
+def test_rows_that_leave_by_a_mark_are_two_jobs(source: Source, spark: SparkSession, tmp_path: Path) -> None:
+    copy = Copy(source, spark, tmp_path / "lake")
+    source.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, n int, gone timestamptz)",
+        "INSERT INTO orders SELECT g, g FROM generate_series(1, 100) g",
+    )
+    marked = Deletes(DeleteMode.SOFT, Then.REMOVE, column="gone")
+    spec = source.spec("orders", NUMBER, strategy=Strategy.UPSERT, key=("id",), key_enforced=True, deletes=marked)
+    copy.sync(spec)
+    source.execute("UPDATE orders SET gone = now() WHERE id = 5")
+    before = jobs(spark)
+    assert copy.sync(spec).rows.deleted == 1
     assert jobs(spark) - before == 2

@@ -102,8 +102,19 @@ def test_a_discarded_batch_and_what_dead_runs_left_are_gone(desk: Desk) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_rows_that_the_source_marks_are_told_apart_by_spark() -> None:
-    marked = Deletes(DeleteMode.SOFT, Then.REMOVE, column="note")
-    spec = table("id bigint, note string, at bigint")
-    assert can_stage(spec)
-    assert not can_stage(replace(spec, deletes=marked))
+@pytest.mark.parametrize(
+    ("kind", "value", "by_tasks"),
+    [
+        ("boolean", "true", True),
+        ("string", "true", True),
+        ("bigint", "1", True),
+        ("double", "1.0", False),
+        ("timestamp", "2024-01-01 00:00:00", False),
+        ("timestamp", None, True),
+        ("double", None, True),
+    ],
+)
+def test_marks_whose_text_spark_alone_gives_are_its_to_compare(kind: str, value: str | None, *, by_tasks: bool) -> None:
+    spec = table(f"id bigint, gone {kind}, at bigint")
+    marked = Deletes(DeleteMode.SOFT, Then.REMOVE, column="gone", value=value)
+    assert can_stage(replace(spec, deletes=marked)) is by_tasks

@@ -24,7 +24,7 @@ INSERT = "INSERT INTO orders DEFAULT VALUES"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClockedPostgres]:
+def clocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClockedPostgres]:
     try:
         found = ClockedPostgres(
             tmp_path_factory.mktemp("held"), settings={"fsync": "off", "shared_buffers": "32MB", "wal_level": "replica"}
@@ -37,10 +37,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClockedPostgres
 
 
 @pytest.fixture
-def shop(server: ClockedPostgres, request: pytest.FixtureRequest) -> Iterator[Source]:
+def shop(clocked: ClockedPostgres, request: pytest.FixtureRequest) -> Iterator[Source]:
     name = f"shop_{abs(hash(request.node.name))}"
-    server.create_database(name)
-    source = Source(server, name, lambda: psycopg.connect(server.dsn(name)), [])
+    clocked.create_database(name)
+    source = Source(clocked, name, lambda: psycopg.connect(clocked.dsn(name)), [])
     source.execute(ORDERS)
     yield source
     for probe in source.opened:
@@ -58,19 +58,19 @@ def _waiting(shop: Source) -> Iterator[psycopg.Connection[Any]]:
 
 
 @contextmanager
-def _held(server: ClockedPostgres, shop: Source, writer: psycopg.Connection[Any], statement: str) -> Iterator[None]:
+def _held(clocked: ClockedPostgres, shop: Source, writer: psycopg.Connection[Any], statement: str) -> Iterator[None]:
     """The writer's backend stands still with the statement's stamp, which nothing shows yet, and goes on at the end of the block."""
     thread = threading.Thread(target=lambda: writer.execute(statement.encode()))
-    with server.clock.held(writer.info.backend_pid):
+    with clocked.clock.held(writer.info.backend_pid):
         thread.start()
         _until(shop, "state LIKE 'idle%' AND wait_event IS NULL", writer.info.backend_pid)
         yield
     thread.join()
 
 
-def test_a_stamp_that_nothing_shows_yet_is_never_below_the_bound(server: ClockedPostgres, shop: Source) -> None:
+def test_a_stamp_that_nothing_shows_yet_is_never_below_the_bound(clocked: ClockedPostgres, shop: Source) -> None:
     probe, spec = shop.open(), shop.spec("orders", UPDATED)
-    with _waiting(shop) as writer, _held(server, shop, writer, INSERT):
+    with _waiting(shop) as writer, _held(clocked, shop, writer, INSERT):
         time.sleep(GUARD.total_seconds())  # until the stamp is older than what the guard allows for
         bound = probe.bound()
         settled = settle(spec, UPDATED, bound, None, None)
@@ -85,14 +85,14 @@ def test_a_stamp_that_nothing_shows_yet_is_never_below_the_bound(server: Clocked
 
 
 def test_a_failed_transaction_block_shows_no_start_and_may_be_followed_by_another(
-    server: ClockedPostgres, shop: Source
+    clocked: ClockedPostgres, shop: Source
 ) -> None:
     probe, spec = shop.open(), shop.spec("orders", UPDATED)
     with _waiting(shop) as writer:
         writer.execute("BEGIN")
         with pytest.raises(psycopg.errors.DivisionByZero):
             writer.execute("SELECT 1 / 0")
-        with _held(server, shop, writer, f"ROLLBACK; {INSERT}"):
+        with _held(clocked, shop, writer, f"ROLLBACK; {INSERT}"):
             time.sleep(GUARD.total_seconds())
             settled = settle(spec, UPDATED, probe.bound(), None, None)
     (stamp,) = shop.connect().execute("SELECT updated_at FROM orders").fetchone() or (None,)
@@ -101,13 +101,13 @@ def test_a_failed_transaction_block_shows_no_start_and_may_be_followed_by_anothe
     assert settled.guarantee is Guarantee.SETTLED
 
 
-def test_it_is_not_taken_for_a_clock_that_was_put_back(server: ClockedPostgres, shop: Source) -> None:
+def test_it_is_not_taken_for_a_clock_that_was_put_back(clocked: ClockedPostgres, shop: Source) -> None:
     """The session had become idle before the last look, and the stamp came after it."""
     probe, spec = shop.open(), shop.spec("orders", UPDATED)
     with _waiting(shop) as writer:
         time.sleep(GUARD.total_seconds())
         first = synced(probe, spec)
-        with _held(server, shop, writer, f"BEGIN; {INSERT}"):
+        with _held(clocked, shop, writer, f"BEGIN; {INSERT}"):
             held = probe.bound()
         open_since = probe.bound()
         writer.execute("COMMIT")
@@ -117,15 +117,15 @@ def test_it_is_not_taken_for_a_clock_that_was_put_back(server: ClockedPostgres, 
     assert (put_back(first, held), put_back(first, open_since)) == (None, None)
 
 
-def test_a_session_that_moves_on_is_seen_open_and_holds_nothing_else(server: ClockedPostgres, shop: Source) -> None:
+def test_a_session_that_moves_on_is_seen_open_and_holds_nothing_else(clocked: ClockedPostgres, shop: Source) -> None:
     """It goes on while it is looked at once more."""
     probe = shop.open()
     with _waiting(shop) as writer:
-        with server.clock.held(writer.info.backend_pid):
+        with clocked.clock.held(writer.info.backend_pid):
             thread = threading.Thread(target=lambda: writer.execute(f"BEGIN; {INSERT}".encode()))
             thread.start()
             _until(shop, "state = 'idle' AND wait_event IS NULL", writer.info.backend_pid)
-            threading.Timer(0.1, server.clock.let_go).start()
+            threading.Timer(0.1, clocked.clock.let_go).start()
             bound = probe.bound()
         thread.join()
         (began,) = writer.execute("SELECT now()").fetchone() or (None,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ class Outside:
 
 
 class FakeRuntime:
-    """`resources.runtime.Runtime` as far as the verbs know it."""
+    """`resources.runtime.Runtime` as far as the commands know it."""
 
     def __init__(self, configuration: Configuration, outside: Outside, *, writes: bool) -> None:
         self.configuration, self._outside, self.observer, self._writes = configuration, outside, Observers(), writes
@@ -156,7 +156,27 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def made_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def migrations_read_once() -> Iterator[None]:
+    """Dagster's fifty, which it reads anew, a module each, whenever it opens a file and whenever it makes one for a run."""
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    read = ScriptDirectory.from_config
+    found: dict[tuple[str | None, str | None], ScriptDirectory] = {}
+
+    def once(config: Config) -> ScriptDirectory:
+        which = (config.config_file_name, config.get_main_option("script_location"))
+        if which not in found:
+            found[which] = read(config)
+        return found[which]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScriptDirectory, "from_config", once)
+        yield
+
+
+@pytest.fixture(scope="session")
+def made_home(tmp_path_factory: pytest.TempPathFactory, migrations_read_once: None) -> Path:
     """A home of Dagster with its tables, which take longer to make than most commands take."""
     home = tmp_path_factory.mktemp("dagster")
     (home / "dagster.yaml").symlink_to(SETTINGS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.cli.commands.demo_site import MARK, Site
+from incremental_assets.cli.commands.demo_site import MARK, DemoBusy, Site
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import Refused, SelectionError
 from incremental_assets.demo.places import PLACES, configuration_of
@@ -108,3 +108,23 @@ def test_days_are_remembered_for_the_next_one(site: Site) -> None:
     site.remember(2)
 
     assert site.days() == 2
+
+
+def test_of_two_demos_in_one_folder_the_second_says_to_wait(site: Site, tmp_path: Path) -> None:
+    with site.alone(), pytest.raises(DemoBusy) as refused, site.alone():
+        pass
+
+    assert str(refused.value) == (
+        f"{tmp_path / '.demo'}: another demo is running in this folder; run `make demo` again when it has ended"
+    )
+    assert refused.value.exit_code == 4
+
+
+def test_a_demo_that_starts_from_scratch_keeps_its_lock(site: Site) -> None:
+    with site.alone():
+        site.clear()
+        with pytest.raises(DemoBusy), site.alone():
+            pass
+
+    with site.alone():
+        assert not site.folder.exists()

@@ -83,8 +83,11 @@ class Home:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Started by somebody whose environment has a password."""
     made = Home(tmp_path_factory.mktemp("a home whose path is longer than the name of a socket may be " + "x" * 40))
-    made.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOP_PASSWORD", "swordfish")
+        made.start()
     yield made
     control.stop(made.engine)
 
@@ -220,24 +223,16 @@ def test_a_server_whose_folder_is_removed_ends(tmp_path: Path) -> None:
     server.wait(timeout=30)
 
 
-def test_a_folder_that_others_may_enter_is_not_trusted(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    home.start()
+def test_a_folder_that_others_may_enter_is_not_trusted(home: Home) -> None:
     home.engine.chmod(0o755)
-    assert control.running(home.engine) is None
+    found = control.running(home.engine)
     home.engine.chmod(0o700)
+    assert found is None
     assert control.running(home.engine) is not None
-    control.stop(home.engine)
 
 
-def test_no_password_that_the_engine_was_started_with_is_in_its_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SHOP_PASSWORD", "swordfish")
-    home = Home(tmp_path)
-    home.start()
+def test_no_password_that_the_engine_was_started_with_is_in_its_environment(home: Home) -> None:
     assert b"swordfish" not in Path(f"/proc/{home.server}/environ").read_bytes()
-    control.stop(home.engine)
 
 
 def test_the_environment_folder_and_streams_are_those_of_the_caller(home: Home) -> None:

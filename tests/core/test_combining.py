@@ -65,7 +65,7 @@ def test_what_one_meets_is_raised_for_it_alone() -> None:
 
 def test_a_round_that_fails_as_a_whole_fails_for_all_that_have_no_answer_yet() -> None:
     def work(asked: Round[int, int]) -> None:
-        together.answered(asked[0][1], 7)
+        asked[0][1].set_result(7)
         raise OSError("the line is cut")
 
     together = Combining[int, int](work)

@@ -22,6 +22,7 @@ from incremental_assets.core.config.load import (
 from incremental_assets.core.config.settings import BackfillTerms
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import ConfigurationError, SelectionError
+from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
@@ -77,6 +78,7 @@ sources:
         owners: [ann@example.com]
         tags: {tier: gold}
         pii: [email]
+        columns: {exclude: [secret]}
         reconciliation: {severity: warn}
         maintenance: {compact: never}
       - table: public.log
@@ -158,6 +160,7 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
         reconciliation=Severity.WARN,
         compact=Compact.NEVER,
         deletes=Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(hours=6), 0.1),
+        columns=ColumnChoice(exclude=("secret",)),
         line=26,
     )
 
@@ -356,3 +359,32 @@ def test_whether_the_daily_check_mends_drift_comes_from_the_table_or_the_default
 
 def mended_at_most(source: SourceConfig, name: str) -> int:
     return terms_of(source, TableId("shop", "public", name)).mended_at_most
+
+
+def test_a_comparison_follows_deletes_by_itself_and_takes_of_the_defaults_what_fits(tmp_path: Path) -> None:
+    for defaults, deletes in (
+        ("{}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
+        ("{mode: ignore}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
+        ("{mode: soft, column: gone}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
+        (
+            "{mode: diff, every: 1d, then: mark, max_fraction: 0.5}",
+            Deletes(DeleteMode.DIFF, Then.MARK, timedelta(0), 0.5),
+        ),
+    ):
+        tables = "tables: [{table: public.a, strategy: upsert, compare: {every: 1h}}]"
+        text = SMALLEST.replace("user: reader", f"user: reader, defaults: {{deletes: {defaults}}}, {tables}")
+        (found,) = loaded(tmp_path, text).source("shop").tables
+        assert (found.compares, found.refresh_every, found.cursor) == (True, timedelta(hours=1), None)
+        assert found.deletes == deletes
+
+
+def test_columns_that_a_source_excludes_are_left_out_of_each_table_unless_it_includes_them(tmp_path: Path) -> None:
+    listed = "{table: public.a, columns: {exclude: [note]}}, {table: public.b, columns: {include: [id, secret]}}, {table: public.c}"
+    keys = f"defaults: {{columns: {{exclude: [secret]}}}}, tables: [{listed}]"
+    shop = loaded(tmp_path, SMALLEST.replace("user: reader", f"user: reader, {keys}")).source("shop")
+    left_out = {
+        name: [column for column in ("id", "note", "secret") if table(shop, name).columns.leaves_out(column)]
+        for name in ("a", "b", "c")
+    }
+    assert left_out == {"a": ["note", "secret"], "b": ["note"], "c": ["secret"]}
+    assert config.unlisted_table(shop, "public", "d").columns.leaves_out("secret")

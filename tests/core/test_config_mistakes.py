@@ -54,6 +54,7 @@ def only_problem(folder: Path, text: str) -> Problem:
 
 
 CURSOR = "cursor: {column: updated_at, type: timestamp}"
+COMPARED = "table: public.a\nstrategy: upsert\ncompare: {every: 1h}\n"
 
 TABLE_MISTAKES = [
     ("table: public.a\ncursro: {column: x, type: date} #!", "cursro", "did you mean `cursor`?"),
@@ -99,7 +100,22 @@ TABLE_MISTAKES = [
         "belongs to `on_breach: quarantine`, and this is `warn`",
     ),
     ("table: public.a\ncontract: {id: {ge: 0}}\non_breach: stop #!", "stop", "choose one of: quarantine, fail, warn"),
-    ("table: public.a\ncolumns: {exclude: [x]} #!", "columns", "`columns` is not available yet"),
+    ("table: public.a\ncolumns: {exlude: [x]} #!", "exlude", "did you mean `exclude`?"),
+    ("table: public.a\ncolumns: {exclude: x} #!", "x", "write a list here"),
+    ("table: public.a\ncolumns: {include: []} #!", "include", "write at least one"),
+    ("table: public.a\ncolumns: {include: [x], exclude: [y]} #!", "columns", "remove `exclude`, or `include`"),
+    (
+        CURSOR + "\ntable: public.a\ncolumns: {exclude: [updated_at]} #!",
+        "exclude",
+        "synced by 'updated_at' (`cursor`); remove it",
+    ),
+    (CURSOR + "\ntable: public.a\ncolumns: {include: [y]} #!", "include", "synced by 'updated_at' (`cursor`); add it"),
+    ("table: public.a\nprimary_key: [k]\ncolumns: {exclude: [k]} #!", "exclude", "(`primary_key`); remove it"),
+    (
+        "table: public.a\ncontract: {total: {ge: 0}}\ncolumns: {exclude: [total]} #!",
+        "exclude",
+        "synced by 'total' (`contract`)",
+    ),
     ("table: customers #!", "customers", "write schema.table"),
     ('table: public."a #!', 'public."a', "write schema.table"),
     ("strategy: full_refresh #!", "full_refresh", "the key `table` is missing"),
@@ -109,6 +125,22 @@ TABLE_MISTAKES = [
         "did you mean `upsert`? choose one of: append, upsert, full_refresh",
     ),
     ("table: public.a\nstrategy: upsert #!", "upsert", "`upsert` needs a cursor"),
+    ("table: public.a\nstrategy: upsert #!", "upsert", "or `compare: {every: 1h}`, or choose full_refresh"),
+    (
+        "table: public.a\ncompare: {every: 1h} #!",
+        "compare",
+        "`compare` is for `strategy: upsert`, and this is `full_refresh`",
+    ),
+    ("table: public.a\nstrategy: upsert\n" + CURSOR + "\ncompare: {every: 1h} #!", "compare", "this table has one"),
+    ("table: public.a\nstrategy: append\n" + CURSOR + "\ncompare: {every: 1h} #!", "compare", "and this is `append`"),
+    (COMPARED + "refresh_every: 1d #!", "1d", "remove `refresh_every`"),
+    (COMPARED + "lookback: 15m #!", "15m", "this one is compared whole"),
+    (
+        COMPARED + "deletes: {mode: ignore} #!",
+        "deletes",
+        "`compare` finds what is gone by itself, and this is `mode: ignore`",
+    ),
+    (COMPARED + "deletes: {mode: diff, every: 1d} #!", "1d", "remove `every`"),
     ("table: public.a\nstrategy: full_refresh\n" + CURSOR + " #!", "cursor", "follows no cursor"),
     ("table: public.a\nlookback: 15m #!", "15m", "`lookback` is for tables with a cursor"),
     ("table: public.a\npartitions: {every: day} #!", "partitions", "`partitions` is for tables with a cursor"),
@@ -243,7 +275,7 @@ SOURCE_MISTAKES = [
     ("partitions: {every: hour}", "", "", "partitions", "more than 25,000"),
     ("partitions: {size: 10}", "", "", "partitions", "at the tables with an integer cursor"),
     ("defaults: {history: scd2}", "", "", "history", "there is no such key here"),
-    ("defaults: {columns: x}", "", "", "columns", "`columns` is not available yet"),
+    ("defaults: {columns: {include: [x]}}", "", "", "include", "did you mean `exclude`?"),
     ("defaults: {freshness: {warn: 1d, fail: 1h}}", "", "", "freshness", "`warn` comes before `fail`"),
     ("defaults: {deletes: {every: 1h}}", "", "", "1h", "`every` belongs to `diff`, and this is `mode: ignore`"),
     ("defaults: {strategy: upsert}", "", "", "strategy", "there is no such key here"),

@@ -16,6 +16,7 @@ from incremental_assets.core.errors import (
     SourceRefused,
     TableMissing,
 )
+from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import History
@@ -231,3 +232,39 @@ def test_a_table_of_the_source_that_is_called_as_a_history_is_refuses_that_histo
     found = resolve_all(source(KEPT), [shape(primary_key=("id",)), shape("orders__history")])
     assert [spec.id.name for spec in found.specs] == ["orders__history"]
     assert "shop.public.orders__history has the name of its history" in str(found.problems[0].error)
+
+
+# --- columns -------------------------------------------------------------------------------------------
+
+
+def test_a_column_that_is_left_out_is_as_if_the_source_did_not_have_it() -> None:
+    made = resolve(config(columns=ColumnChoice(exclude=("note",), excluded_by_default=("price", "absent"))), shape())
+    assert made.shape.names == ("id", "day", "at", "updated_at", "number")
+    assert made.shape.left_out == ("price", "note")
+    only = resolve(config(columns=ColumnChoice(include=("note", "id"))), shape())
+    assert only.shape.names == ("id", "note")
+
+
+@pytest.mark.parametrize("choice", [ColumnChoice(exclude=("notes",)), ColumnChoice(include=("id", "notes"))])
+def test_a_chosen_column_that_does_not_exist_is_refused_with_the_likeliest_first(choice: ColumnChoice) -> None:
+    with pytest.raises(ColumnMissing, match="the `columns` column 'notes' does not exist; choose one of: note"):
+        resolve(config(columns=choice), shape())
+
+
+@pytest.mark.parametrize(
+    ("choice", "cure"),
+    [
+        (ColumnChoice(exclude=("id",)), "remove it from `exclude`, or"),
+        (ColumnChoice(include=("note", "updated_at")), "add it to `include`"),
+        (ColumnChoice(excluded_by_default=("id",)), "remove it from `exclude` under `defaults`"),
+    ],
+)
+def test_the_key_that_the_source_tells_is_not_left_out(choice: ColumnChoice, cure: str) -> None:
+    by = Cursor("updated_at", CursorType.TIMESTAMP)
+    with pytest.raises(SourceRefused, match=f"leaves out 'id', which is a column of the key: {cure}"):
+        resolve(config(cursor=by, strategy=Strategy.UPSERT, columns=choice), shape(primary_key=("id",)))
+
+
+def test_what_leaves_nothing_is_refused() -> None:
+    with pytest.raises(SourceRefused, match="leaves out every column"):
+        resolve(config(columns=ColumnChoice(excluded_by_default=("a",))), shape(columns=("a",)))

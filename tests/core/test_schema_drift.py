@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
@@ -79,6 +81,22 @@ def test_a_table_that_is_read_whole_follows_its_types() -> None:
 def test_freeze_refuses_any_difference(found: Difference, overwrites: bool) -> None:
     with pytest.raises(SchemaChanged, match="schema_changes: freeze"):
         check_columns(spec(ID, evolve=False), found, overwrites=overwrites)
+
+
+def test_a_column_that_the_configuration_leaves_out_is_no_change_that_freeze_refuses() -> None:
+    frozen = spec(ID, evolve=False)
+    secret = Difference(dropped=(TargetColumn("secret", "string"),))
+    check_columns(replace(frozen, shape=replace(frozen.shape, left_out=("secret",))), secret, overwrites=False)
+    with pytest.raises(SchemaChanged, match="secret is gone"):
+        check_columns(frozen, secret, overwrites=False)
+
+
+@pytest.mark.parametrize("overwrites", [True, False])
+def test_discard_refuses_another_type_and_takes_a_dropped_column_as_evolve_does(overwrites: bool) -> None:
+    discards = replace(spec(ID), discards=True)
+    check_columns(discards, Difference(dropped=(TargetColumn("x", "string"),)), overwrites=overwrites)
+    with pytest.raises(SchemaChanged, match=r"id was integer and is bigint.*`schema_changes: discard` does not follow"):
+        check_columns(discards, Difference(retyped=(Retyped("id", "integer", "bigint"),)), overwrites=overwrites)
 
 
 def test_names_that_a_delta_table_cannot_hold_are_refused_by_name() -> None:

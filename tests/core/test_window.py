@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.window import Window, apart, gaps, merge
+from incremental_assets.core.model.window import Window, disjoint, gaps, merge
 
 
 def value(number: int) -> CursorValue:
@@ -99,14 +99,16 @@ def test_an_open_window_swallows_what_it_reaches() -> None:
 
 @given(many)
 def test_of_windows_that_are_apart_no_value_lies_in_two(parts: list[Window]) -> None:
-    assert not apart(parts) or all(sum(part.contains(probe) for part in parts) <= 1 for probe in PROBES)
+    assert not disjoint(parts) or all(sum(part.contains(probe) for part in parts) <= 1 for probe in PROBES)
 
 
 def test_windows_in_their_order_are_apart_and_others_are_not() -> None:
-    assert all(apart(parts) for parts in ([], [window(None, None)], [window(None, 1), window(1, 3), window(7, None)]))
-    assert not apart([window(0, 3), window(2, 5)])
-    assert not apart([window(5, 9), window(0, 5)])
-    assert not apart([window(0, None), window(5, 9)])
+    assert all(
+        disjoint(parts) for parts in ([], [window(None, None)], [window(None, 1), window(1, 3), window(7, None)])
+    )
+    assert not disjoint([window(0, 3), window(2, 5)])
+    assert not disjoint([window(5, 9), window(0, 5)])
+    assert not disjoint([window(0, None), window(5, 9)])
 
 
 def test_a_window_that_ends_before_it_begins_is_refused() -> None:

@@ -61,7 +61,7 @@ def in_mariadb(tmp_path: Path, mariadb: EmbeddedMariaDB) -> Iterator[tuple[Shop,
     assert not folder.exists()
 
 
-@pytest.fixture(params=["in_sqlite", "in_mariadb"])
+@pytest.fixture(params=["in_sqlite", pytest.param("in_mariadb", marks=pytest.mark.mariadb)])
 def played(request: pytest.FixtureRequest) -> tuple[Shop, Ask]:
     found: tuple[Shop, Ask] = request.getfixturevalue(request.param)
     return found

@@ -16,8 +16,6 @@ from deltalake import DeltaTable, QueryBuilder
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.e2e.stand import COMMANDS, DOCS, PAGE, PROCESSES, Stand, command
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
-
 RUNS = "{ runsOrError(limit: 20) { ... on Runs { results { runId status assetCheckSelection { name } tags { key value } } } } }"
 LAST_WORDS = """
 query ($run: ID!) { logsForRun(runId: $run) { ... on EventConnection { events { ... on MessageEvent { message } } } } }
@@ -76,6 +74,8 @@ def leases(stand: Stand) -> int:
     return found[0] if found else 0
 
 
+@pytest.mark.acceptance
+@pytest.mark.timeout(900)
 def test_the_deployment_of_the_page_syncs_refuses_onlookers_and_heals(stand: Stand) -> None:
     execute(
         stand,

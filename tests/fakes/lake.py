@@ -11,6 +11,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
+from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
@@ -58,6 +59,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
             state=states[-1] if states else None,
             foreign=foreign[0] if foreign else "",
             landed=table.landed or table.cleaned,
+            columns=tuple(TargetColumn(name, kind) for name, kind in self.columns(spec)),
         )
 
     def version(self, spec: TableSpec) -> int | None:

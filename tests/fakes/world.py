@@ -67,7 +67,7 @@ class Sleeper:
     """A sync in a thread of its own that falls asleep at a moment and goes on when it is woken."""
 
     def __init__(self, process: Process, moment: str | int, run: Callable[[], SyncReport]) -> None:
-        self._asleep, self._woken, self._done = threading.Event(), threading.Event(), threading.Event()
+        self._met, self._woken, self._done = threading.Event(), threading.Event(), False
         self._process, self._moment, self._run = process, moment, run
         self.report: SyncReport | None = None
         self.error: BaseException | None = None
@@ -76,23 +76,21 @@ class Sleeper:
 
         def meet_or_sleep(name: str) -> None:
             meet(name)
-            if moment in (name, len(process.moments) - 1) and not self._asleep.is_set():
-                self._asleep.set()
+            if moment in (name, len(process.moments) - 1) and not self._met.is_set():
+                self._met.set()
                 self._woken.wait(10)
 
         process.meet = meet_or_sleep  # type: ignore[method-assign]
         self._thread.start()
-        while not (self._asleep.wait(0.001) or self._done.is_set()):
-            pass
+        self._met.wait()
 
     @property
     def is_asleep(self) -> bool:
         """False when it was done before it came to that moment."""
-        return self._asleep.is_set() and not self._done.is_set()
+        return not self._done
 
     def wake(self) -> None:
         """Let it go on to its end, and wait for that."""
-        self._asleep.set()
         self._woken.set()
         self._thread.join(10)
 
@@ -102,7 +100,8 @@ class Sleeper:
         except BaseException as error:  # noqa: BLE001 - whatever it died of is what the test looks at
             self.error = error
         finally:
-            self._done.set()
+            self._done = True
+            self._met.set()
 
 
 class Watched:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Select, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, Delete, Select, delete, func, insert, select
 
+from incremental_assets.adapters.checkpoints.changes import append_changes
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.rows import event_of, row_of
-from incremental_assets.adapters.checkpoints.tables import checkpoints, is_table, same_table
+from incremental_assets.adapters.checkpoints.tables import checkpoints, is_named, is_table, named, same_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.syncing.ledger import FINISHED_KINDS
@@ -27,7 +28,7 @@ class Recorded:
 
 
 def append(connection: Connection, database: Database, *events: Event) -> None:
-    """A row more for each; those that took as long go in one statement."""
+    """A row more for each; those that took as long go in one statement. What they changed of columns goes into its ledger."""
     alike: dict[float | None, list[Mapping[str, Any]]] = {}
     for event in events:
         alike.setdefault(_seconds(event), []).append(row_of(event))
@@ -37,6 +38,7 @@ def append(connection: Connection, database: Database, *events: Event) -> None:
             times["completed_at"] = database.now()
             times["started_at"] = database.now(-timedelta(seconds=seconds))
         connection.execute(insert(checkpoints).values(**times), rows)
+    append_changes(connection, database, events)
 
 
 def _seconds(event: Event) -> float | None:
@@ -47,13 +49,8 @@ def _seconds(event: Event) -> float | None:
 def thin_out(connection: Connection, database: Database, keep: timedelta, tables: Iterable[TableId]) -> None:
     """Remove the surplus of these tables."""
     # Table by table, as each is a descent of an index; over all of them at once it would be a walk through every event.
-    one = surplus_idle(database, keep).where(
-        checkpoints.c.source == bindparam("of_source"),
-        checkpoints.c.schema_name == bindparam("of_schema"),
-        checkpoints.c.table_name == bindparam("of_table"),
-    )
-    named = [{"of_source": table.source, "of_schema": table.schema, "of_table": table.name} for table in tables]
-    connection.execute(one, named)
+    one = surplus_idle(database, keep).where(is_named(checkpoints.c))
+    connection.execute(one, [named(table) for table in tables])
 
 
 def surplus_idle(database: Database, keep: timedelta) -> Delete:

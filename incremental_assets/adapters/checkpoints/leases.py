@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Label, collate, select, update
+from sqlalchemy import Connection, Label, Select, Update, bindparam, collate, select, update
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats
-from incremental_assets.adapters.checkpoints.tables import among, heartbeats, is_table, names_of, table_of
+from incremental_assets.adapters.checkpoints.tables import among, heartbeats, is_named, named, names_of, table_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy, CheckpointsUnreachable, LeaseLost
 from incremental_assets.core.model.table import TableId
@@ -23,6 +24,9 @@ from incremental_assets.core.model.table import TableId
 log = logging.getLogger(__name__)
 
 _FREE = dict.fromkeys(("token", "run_id", "host", "machine", "pid", "process_started", "taken_at", "expires_at"), None)
+_ROW = select(heartbeats).where(is_named(heartbeats.c))
+_OURS = update(heartbeats).where(is_named(heartbeats.c), heartbeats.c.token == bindparam("of_token"))
+_RELEASES = _OURS.values(_FREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,7 @@ class Leases:
 
     def prove(self, connection: Connection, table: TableId, token: str) -> None:
         """Renew the lease within the transaction, so that it cannot be taken before the transaction ends. Raises LeaseLost."""
-        renewed = connection.execute(
-            update(heartbeats)
-            .where(is_table(heartbeats.c, table), heartbeats.c.token == token)
-            .values(expires_at=self._database.now(self._pace.expiry))
-        )
+        renewed = connection.execute(self._renews, named(table) | {"of_token": token})
         if not renewed.rowcount:
             raise LeaseLost(table)
 
@@ -78,31 +78,41 @@ class Leases:
             busy = _holder(self._locked(connection, table))
             if busy is not None:
                 raise busy
-            connection.execute(
-                update(heartbeats)
-                .where(is_table(heartbeats.c, table))
-                .values(
-                    token=token,
-                    run_id=run_id,
-                    host=owner.host,
-                    machine=owner.machine,
-                    pid=owner.pid,
-                    process_started=owner.started,
-                    taken_at=self._database.now(),
-                    expires_at=self._database.now(self._pace.expiry),
-                )
-            )
+            mine = {
+                "token": token,
+                "run_id": run_id,
+                "host": owner.host,
+                "machine": owner.machine,
+                "pid": owner.pid,
+                "process_started": owner.started,
+            }
+            connection.execute(self._takes, named(table) | mine)
 
         self._writes.write(table, take)
 
     def _locked(self, connection: Connection, table: TableId) -> Any:
         """The table's row, made if it is missing, under a lock until the transaction ends (SQLite: locked as a whole already)."""
         connection.execute(self._database.insert_missing(heartbeats, names_of(table)))
-        row = select(heartbeats).where(is_table(heartbeats.c, table))
         if self._database.is_postgresql:
-            connection.execute(row.with_for_update())
+            connection.execute(_ROW.with_for_update(), named(table))
         # Read again under the lock: a statement that had to wait for it may have read the clock before.
-        return connection.execute(row.add_columns(self._expired)).one()
+        return connection.execute(self._reads, named(table)).one()
+
+    @cached_property
+    def _takes(self) -> Update:
+        who: dict[str, Any] = {
+            name: bindparam(name) for name in ("token", "run_id", "host", "machine", "pid", "process_started")
+        }
+        now, until = self._database.now(), self._database.now(self._pace.expiry)
+        return update(heartbeats).where(is_named(heartbeats.c)).values(**who, taken_at=now, expires_at=until)
+
+    @cached_property
+    def _renews(self) -> Update:
+        return _OURS.values(expires_at=self._database.now(self._pace.expiry))
+
+    @cached_property
+    def _reads(self) -> Select[Any]:
+        return _ROW.add_columns(self._expired)
 
     @property
     def _expired(self) -> Label[bool]:
@@ -113,8 +123,8 @@ class Leases:
 
     def _release(self, table: TableId, token: str) -> None:
         try:
-            ours = update(heartbeats).where(is_table(heartbeats.c, table), heartbeats.c.token == token)
-            self._writes.write(table, lambda connection: connection.execute(ours.values(_FREE)).rowcount)
+            ours = named(table) | {"of_token": token}
+            self._writes.write(table, lambda connection: connection.execute(_RELEASES, ours).rowcount)
         except CheckpointsUnreachable as error:
             # The work of the block is done and must not be reported as a failure; without heartbeats the lease expires by itself.
             log.warning("%s: the lease could not be given back and will expire: %s", table, error)

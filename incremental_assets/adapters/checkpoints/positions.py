@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import (
@@ -12,10 +14,11 @@ from sqlalchemy import (
     ScalarSelect,
     Select,
     Subquery,
+    Text,
     and_,
+    bindparam,
     exists,
     func,
-    literal,
     literal_column,
     select,
 )
@@ -26,6 +29,7 @@ from incremental_assets.adapters.checkpoints.tables import (
     checkpoints,
     heartbeats,
     is_table,
+    named,
     same_table,
     table_of,
 )
@@ -40,24 +44,19 @@ _AT_ONCE = 10_000
 
 def position_of(connection: Connection, table: TableId) -> Checkpoint:
     """The position of one table."""
-    asked = select(
-        literal(table.source).label("source"),
-        literal(table.schema).label("schema_name"),
-        literal(table.name).label("table_name"),
-    )
-    return dict(_positions(connection, asked.subquery("asked"))).get(table, Checkpoint())
+    return dict(_positions(connection, _marks_of_one(), named(table))).get(table, Checkpoint())
 
 
 def positions_of(connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Checkpoint]:
     """Where those of the tables stand that have an event."""
     asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
-    return dict(_positions(connection, asked.where(among(heartbeats.c, tables)).subquery("asked")))
+    return dict(_positions(connection, _marks(asked.where(among(heartbeats.c, tables)).subquery("asked"))))
 
 
 def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
     """The position of every table that has an event: every writer of one held a lease, and so left a heartbeat."""
     asked = select(heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
-    return dict(_positions(connection, asked.subquery("asked")))
+    return dict(_positions(connection, _marks(asked.subquery("asked"))))
 
 
 def position_after(connection: Connection, table: TableId, run_id: str) -> Checkpoint | None:
@@ -84,8 +83,10 @@ def position_after(connection: Connection, table: TableId, run_id: str) -> Check
     )
 
 
-def _positions(connection: Connection, asked: Subquery) -> Iterator[tuple[TableId, Checkpoint]]:
-    marks = connection.execute(_marks(asked)).all()
+def _positions(
+    connection: Connection, query: Select[Any], of: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[TableId, Checkpoint]]:
+    marks = connection.execute(query, of).all()
     rows = _rows(connection, {wanted for mark in marks for wanted in _wanted(mark)})
     for mark in marks:
         state, target, report = (rows.get(wanted) for wanted in _wanted(mark))
@@ -123,6 +124,15 @@ def _rows(connection: Connection, ids: Iterable[int]) -> dict[int, Any]:
         query = select(c.event_id, c.state, c.target_table_id, c.target_version, c.report).where(c.event_id.in_(some))
         found.update((row.event_id, row) for row in connection.execute(query))
     return found
+
+
+@cache
+def _marks_of_one() -> Select[Any]:
+    """Of the table that it is executed with."""
+    text = (bindparam(name, type_=Text) for name in named(TableId("", "", "")))
+    labels = ("source", "schema_name", "table_name")
+    asked = select(*(value.label(label) for value, label in zip(text, labels, strict=True)))
+    return _marks(asked.subquery("asked"))
 
 
 def _marks(asked: Subquery) -> Select[Any]:

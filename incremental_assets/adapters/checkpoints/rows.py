@@ -11,6 +11,7 @@ from uuid import NAMESPACE_OID, uuid5
 from incremental_assets.adapters.checkpoints.tables import names_of, table_of
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 from incremental_assets.core.model.identifiers import quote, render_table
+from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.window import Window
@@ -86,6 +87,7 @@ def report_from(table: TableId, text: str) -> SyncReport:
         seq=document["seq"],
         rows=RowCounts(**document["rows"]),
         target_version=document["target_version"],
+        schema_changes=tuple(SchemaChange.from_json(change) for change in document.get("schema_changes", ())),
         lag=document.get("lag"),
         seconds=document["seconds"],
         phases=tuple((phase, seconds) for phase, seconds in document["stages"]),
@@ -116,6 +118,7 @@ def _report_text(report: SyncReport) -> str:
             "seconds": report.seconds,
             "stages": report.phases,
             "warnings": report.warnings,
+            "schema_changes": [change.to_json() for change in report.schema_changes],
             "reason": report.reason,
             "error": report.error,
         }

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, select
 
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
+from incremental_assets.adapters.checkpoints.changes import change_of, latest_changes
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle, thin_out
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
@@ -25,6 +26,7 @@ from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats
 from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy
+from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableShape
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
@@ -122,6 +124,10 @@ class SqlCheckpoints:
         """Who writes which table now, and how far each lagged behind its source when last looked at."""
         alive = (heartbeats.c.expires_at > self._database.now()).label("alive")
         return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
+
+    def schema_changes(self) -> dict[TableId, tuple[datetime, SchemaChange]]:
+        """The last change of columns of every table that had one, and when it landed."""
+        return {table_of(row): (row.at, change_of(row)) for row in self._read(latest_changes())}
 
     def remember_lags(self, lags: Mapping[TableId, float]) -> None:
         """Record what a look at the source has shown: the seconds by which each table lags behind."""

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     and_,
+    bindparam,
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import TIMESTAMP
@@ -138,10 +139,42 @@ verifications = Table(
     Column("drifted", Text),
 )
 
+schema_changes = Table(
+    "schema_changes",
+    metadata,
+    Column("change_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("source_table", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("schema_name", Text, nullable=False),
+    Column("table_name", Text, nullable=False),
+    Column("seq", BigInteger),
+    Column("run_id", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("column_name", Text, nullable=False),
+    Column("change", Text, nullable=False),
+    Column("type_before", Text),
+    Column("type_after", Text),
+    Column("decided_by", Text, nullable=False),
+)
+
 
 def names_of(table: TableId) -> dict[str, str]:
     """The columns that name a table, as every row of it begins."""
     return {"source_table": str(table), "source": table.source, "schema_name": table.schema, "table_name": table.name}
+
+
+def is_named(columns: Any) -> ColumnElement[bool]:
+    """The condition that a row belongs to the table of `named`: a statement with it is made once, which costs more than to execute it."""
+    return and_(
+        columns.source == bindparam("of_source"),
+        columns.schema_name == bindparam("of_schema"),
+        columns.table_name == bindparam("of_table"),
+    )
+
+
+def named(table: TableId) -> dict[str, str]:
+    """What such a statement is executed with."""
+    return {"of_source": table.source, "of_schema": table.schema, "of_table": table.name}
 
 
 def is_table(columns: Any, table: TableId) -> ColumnElement[bool]:

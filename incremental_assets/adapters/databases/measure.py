@@ -19,6 +19,7 @@ string          length in characters, `:`, the text            the same
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
@@ -44,6 +45,11 @@ def spark_key_text(columns: Sequence[Column]) -> str:
     if len(columns) == 1 and columns[0].spark_type == "string":
         return f"coalesce({spark_name(columns[0].name)}, '{NULL}')"
     return spark_row_text(columns)
+
+
+def text_hash(text: str) -> int:
+    """The hash of a canonical text, as SQL computes it on either side."""
+    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
 
 
 def placed_by_value(spec: TableSpec) -> bool:

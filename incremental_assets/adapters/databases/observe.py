@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import DirtyReading, Session, Unread
+from incremental_assets.adapters.databases.per_table import answer_or_none
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint, State
@@ -55,7 +55,7 @@ def lag(session: Session, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         if not look.spec.is_incremental or cursor is None or not cursor.type.is_time:
             continue
         if look.state is None or lags[index] > 0:
-            found = apart(look.spec, partial(_unread, look, cursor, seen.bound))
+            found = answer_or_none(look.spec, partial(_unread, look, cursor, seen.bound))
             unread |= {index: found} if found else {}
     if not unread:
         return tuple(lags)
@@ -106,7 +106,9 @@ def _held_back(session: Session, looks: Sequence[ObserveRequest], seen: list[Obs
     if not isinstance(session, DirtyReading):
         return seen
     windows = [
-        apart(look.spec, partial(settling, look.spec, look.state, each.bound)) if each.bound.uncommitted else None
+        answer_or_none(look.spec, partial(settling, look.spec, look.state, each.bound))
+        if each.bound.uncommitted
+        else None
         for look, each in zip(looks, seen, strict=True)
     ]
     wanted = {index: (looks[index].spec, window) for index, window in enumerate(windows) if window is not None}
@@ -132,7 +134,8 @@ def _windows(
     seen: Iterable[Observation],
 ) -> list[Window | None]:
     return [
-        apart(look.spec, partial(window_of, look, observation)) for look, observation in zip(looks, seen, strict=True)
+        answer_or_none(look.spec, partial(window_of, look, observation))
+        for look, observation in zip(looks, seen, strict=True)
     ]
 
 

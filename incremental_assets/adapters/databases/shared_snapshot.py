@@ -8,6 +8,7 @@ from threading import Lock
 
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.company import Rank
 from incremental_assets.core.planning.plan import SyncPlan
 
 Ask = Callable[[SyncPlan], Numbers]
@@ -40,7 +41,7 @@ class SharedSnapshots:
 
     def __init__(self, opened: Callable[[], AbstractContextManager[Ask]]) -> None:
         self._opened = opened
-        self._together = Combining[SyncPlan, tuple[Numbers, _Held]](self._ask)
+        self._together = Combining[SyncPlan, tuple[Numbers, _Held]](self._ask, Rank.SNAPSHOT)
 
     @property
     def waiting(self) -> int:
@@ -65,7 +66,7 @@ class SharedSnapshots:
         # Whoever is counted sooner begins to read sooner.
         for plan, answer in sorted(plans, key=lambda each: each[0].spec.shape.bytes):
             try:
-                self._together.answered(answer, (ask(plan), held))
+                answer.set_result((ask(plan), held))
             except BaseException as error:  # noqa: BLE001 - raised in the thread that asked
                 answer.set_exception(error)
                 held.leave()

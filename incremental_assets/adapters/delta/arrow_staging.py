@@ -20,6 +20,7 @@ from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.staged import Breaches, Staged, whole_keys
 from incremental_assets.adapters.delta.staging_task import (
     Counting,
+    Mark,
     StagedPart,
     StageUnit,
     Trial,
@@ -36,6 +37,8 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
+_TEXTS = ("boolean", "tinyint", "smallint", "int", "bigint", "string")
+"""Types whose values are the same text in Spark and in Arrow."""
 _TASK = "incremental_assets.adapters.delta.staging_task"
 _UNITS = {"date": CursorType.DATE, "timestamp": CursorType.TIMESTAMP, "timestamp_ntz": CursorType.DATETIME}
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of moments without a zone; those with one are in UTC
@@ -43,9 +46,11 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def can_stage(spec: TableSpec) -> bool:
-    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has, and marks of the source are Spark's to compare."""
+    """Whether tasks know these columns; a number that travels as text has an order that Spark alone has, and most marks a text that Spark alone gives them."""
     types = {column.name: column.spark_type for column in spec.columns}
-    if any(arrow_type(kind) is None for kind in types.values()) or spec.deletes.drops_marked:
+    if any(arrow_type(kind) is None for kind in types.values()):
+        return False
+    if spec.deletes.drops_marked and spec.deletes.value is not None and types[spec.deletes.column] not in _TEXTS:
         return False
     kinds = {types[name] for name in _cursor_columns(spec)}
     return len(kinds) <= 1 and "string" not in kinds
@@ -98,7 +103,7 @@ def write_gone(spec: TableSpec, staged: Staged, keys: pa.Table, path: str) -> St
     return replace(
         staged,
         rows=staged.rows + keys.num_rows,
-        gone=keys.num_rows,
+        gone=staged.gone + keys.num_rows,
         digest=_together_digest([staged.digest, digest(file)]),
     )
 
@@ -113,6 +118,7 @@ def counting_of(plan: SyncPlan) -> Counting:
         ends=tuple(places[name] for name in whole_keys(spec)),
         cursor=tuple(places[name] for name in _cursor_columns(spec)),
         future=_number(plan.future_above) if spec.is_incremental else None,
+        mark=Mark(places[spec.deletes.column], spec.deletes.value) if spec.deletes.drops_marked else None,
     )
 
 
@@ -145,7 +151,7 @@ def _together(spec: TableSpec, counted: Sequence[StagedPart]) -> Staged:
         digest=_together_digest([each.digest for each in counted]),
         lower=None if has_nulls or not lowest else _value(spec, min(lowest)),
         rejected=sum(each.rejected for each in counted),
-        gone=0,
+        gone=sum(each.gone for each in counted),
         future=sum(each.future for each in counted),
         keys=tuple(ranges),
         held=sum(each.held for each in counted),

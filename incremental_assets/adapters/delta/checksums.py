@@ -21,7 +21,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import NullPolicy, TableSpec
-from incremental_assets.core.model.window import Window, apart, merge
+from incremental_assets.core.model.window import Window, disjoint, merge
 
 _SAMPLES = 10
 _SOURCE, _LAKE = own("source"), own("lake")
@@ -46,7 +46,7 @@ def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
     """All windows in one scan of one version, unless they share rows."""
     if not windows:
         return ()
-    if not apart(windows):
+    if not disjoint(windows):
         return tuple(found for window in windows for found in measure(held, (window,)))
     spec = held.spec
     rows = rows_of(held, latest=True).where(in_any(spec, windows))

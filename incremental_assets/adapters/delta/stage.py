@@ -12,6 +12,7 @@ from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.staged import Staged
 from incremental_assets.adapters.delta.storage import make_own_folder, names_in, remove_folder
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.company import go_apart
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.measure import Duplicates
@@ -77,6 +78,7 @@ class ParquetStage:
                 staged = write_parts(self._tasks, plan, snapshot.parts, path)
                 return write_gone(plan.spec, staged, gone.frame.toArrow(), path) if gone and has_gone else staged
             remove_folder(path, self._session)
+        go_apart()
         # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
         self._session()
         from incremental_assets.adapters.delta.staging import with_gone, write_counted

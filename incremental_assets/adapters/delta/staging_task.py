@@ -38,11 +38,28 @@ _BLOCK = 2**20
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Where the source says of a row that it is gone: the place of the column, and what it holds there as text; None: anything but NULL."""
+
+    place: int
+    value: str | None
+
+    def rows(self, rows: pa.Table, types: Sequence[str]) -> pa.ChunkedArray:
+        """Whether each of them is marked."""
+        column = rows.column(self.place)
+        if self.value is None:
+            return column.is_valid()
+        texts = column.cast(required_type(types[self.place])).cast(pa.string())
+        return pc.fill_null(pc.equal(texts, self.value), fill_value=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Counting:
     """What is counted of a batch, by the places of its columns.
 
     `key`: with the names, of a batch in which a row without a whole key cannot land. `ends`: of these the smallest and the largest are told.
     `cursor`: its value, or the fallback's; `future`: counted from here on, in the cursor's own unit (days, microseconds, or as it is).
+    `mark`: of a batch in which a marked row leaves the copy.
     """
 
     key: tuple[tuple[int, str], ...] = ()
@@ -50,6 +67,7 @@ class Counting:
     ends: tuple[int, ...] = ()
     cursor: tuple[int, ...] = ()
     future: int | None = None
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,7 @@ class StagedPart:
 
     rows: int = 0
     rejected: int = 0
+    gone: int = 0
     future: int = 0
     nulls: int = 0
     lower: Any = None
@@ -107,7 +126,7 @@ def apply(unit: StageUnit) -> StagedPart:
 
 
 def _read(unit: StageUnit, counted: StagedPart) -> Iterator[pa.Table]:
-    rows = (_flag_null_keys(each, unit.counting) for each in grouped(unit.part.batches()))
+    rows = (_without_marked(_flag_null_keys(each, unit.counting), unit) for each in grouped(unit.part.batches()))
     if unit.contract is None:
         return rows
     # Only here: a table without a contract does not wait for pandas.
@@ -116,6 +135,15 @@ def _read(unit: StageUnit, counted: StagedPart) -> Iterator[pa.Table]:
     return (
         _held(each, counted, holds=unit.contract.holds) for each in judged(unit.contract.judge, rows, counted.rules)
     )
+
+
+def _without_marked(rows: pa.Table, unit: StageUnit) -> pa.Table:
+    """A row that the source has marked is gone, so no contract judges it."""
+    mark = unit.counting.mark
+    if mark is None:
+        return rows
+    goes = pc.or_(pc.is_valid(rows.column(REJECT_REASON)), mark.rows(rows, unit.types))
+    return rows.append_column(OPERATION, pc.if_else(goes, Operation.GONE.value, Operation.PUT.value))
 
 
 def _held(rows: pa.Table, counted: StagedPart, *, holds: bool) -> pa.Table:
@@ -205,7 +233,9 @@ def count_rows(counted: StagedPart, rows: pa.Table, counting: Counting) -> None:
     """Add rows, which say what they do to the copy, to what was counted so far."""
     lands = rows.filter(pc.equal(rows.column(OPERATION), Operation.PUT.value))
     counted.rows += rows.num_rows
-    counted.rejected += rows.num_rows - lands.num_rows
+    rejected = rows.num_rows - rows.column(REJECT_REASON).null_count
+    counted.rejected += rejected
+    counted.gone += rows.num_rows - lands.num_rows - rejected
     counted.held += pc.sum(pc.equal(rows.column(OPERATION), Operation.HELD.value)).as_py() or 0
     counted.ends = tuple(
         _wider(ends, lands.column(place)) for ends, place in zip(counted.ends, counting.ends, strict=True)

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from incremental_assets.adapters.spark.own_names import own
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Column as SourceColumn
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 
 _TIMES = {CursorType.DATE: "date", CursorType.DATETIME: "timestamp_ntz", CursorType.TIMESTAMP: "timestamp"}
 _AT_ONCE = 100
@@ -117,8 +117,7 @@ def spark_value(value: CursorValue) -> Column | None:
 
 def _ordered(spec: TableSpec, side: str) -> list[Column]:
     """Cursor and fallback. An integer cursor on a number without a precision travels as text and is ordered as a number."""
-    if spec.cursor is None:
-        raise ValueError(f"{spec.id} has no cursor")
-    names = [name for name in (spec.cursor.column, spec.cursor.fallback) if name is not None]
+    cursor = cursor_of(spec)
+    names = [name for name in (cursor.column, cursor.fallback) if name is not None]
     texts = {found.name for found in spec.columns if found.spark_type == "string"}
     return [column(name, side).try_cast(_TEXT_NUMBER) if name in texts else column(name, side) for name in names]

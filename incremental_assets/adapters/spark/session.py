@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from incremental_assets.adapters.permissions import UMASK, scratch_folder, strictly
 from incremental_assets.adapters.spark.cds_archive import DRIVER_OPTIONS, LAUNCHER_VARIABLE, find_archive, fingerprint
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LOGGING = Path(__file__).with_name("log4j2.json")
 AUTO = "auto"
+_NAME = "incremental-assets"
 _UTC = "-Duser.timezone=UTC"
 _QUIET = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
 _LAUNCHER = "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -146,22 +147,32 @@ def is_remote(session: SparkSession) -> bool:
 
 def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None = None) -> SparkSession:
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName("incremental-assets")
-    builder = builder.remote(remote) if remote else builder.master(master or "")
-    for name, value in conf.items():
-        builder = builder.config(name, value)
     quieten()
     try:
         with strictly():
-            return builder.getOrCreate()
+            return _of_server(remote, conf) if remote else _of_this_process(master or "", conf)
     except PySparkException as error:
         where = remote or master
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise SetupError(
             f"No Spark session could be opened at {where} ({first}): is it running, and may this machine reach it?"
         ) from error
+
+
+def _of_server(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.appName(_NAME).remote(remote).config(map=dict(conf)).getOrCreate()
+
+
+def _of_this_process(master: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+
+    from incremental_assets.adapters.spark.lazy_session import LazySession
+
+    settings = SparkConf().setAppName(_NAME).setMaster(master).setAll(list(conf.items()))
+    return cast("SparkSession", LazySession(SparkContext.getOrCreate(settings), conf))
 
 
 def quieten() -> None:
@@ -241,6 +252,7 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.sql.warehouse.dir": _no_warehouse(),
         "spark.local.dir": str(scratch_folder()),
+        "spark.python.daemon.module": "incremental_assets.adapters.spark.worker_daemon",
         # Hadoop gives each file a mode of its own, whatever the umask of the process.
         "spark.hadoop.fs.permissions.umask-mode": f"{UMASK:03o}",
         "spark.sql.artifact.isolation.enabled": "false",

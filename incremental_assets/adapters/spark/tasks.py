@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import logging
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incremental_assets.adapters.spark.error_text import words
+from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.company import Rank, go_apart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,18 +47,21 @@ class TasksUnavailable(Exception):
     """Spark's Python workers cannot do this: they lack this package, or one of them ended in the middle of it. Spark itself can do it all the same."""
 
 
+_Answers = Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]
+"""In a task: the answers of the units that it has, by the task's number, each with its place."""
+
 _LACKING = "No module named"
 _DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Cannot run program")
 """Spark's words."""
 
 
 class Tasks:
-    """One job at a time: whatever comes while it runs goes into the next one."""
+    """One job at a time, of all tables that are on their way to it: whatever comes while it runs goes into the next one."""
 
     def __init__(self, session: Callable[[], SparkSession]) -> None:
         self.session = session
         """The session, which is opened where it is first needed."""
-        self._together = Combining[tuple[str, Unit], Any](self._play)
+        self._together = Combining[tuple[str, Unit], Any](self._play, Rank.JOB)
         self._lacking = False
 
     @property
@@ -74,6 +79,7 @@ class Tasks:
         asked = [(module, unit) for unit in units]
         if sum(unit.size for unit in units) < _ALONE_BYTES:
             return self._together.ask(asked)
+        go_apart()
         answers: list[Future[Any]] = [Future() for _ in asked]
         self._play(list(zip(asked, answers, strict=True)))
         return [answer.result() for answer in answers]
@@ -108,21 +114,36 @@ def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple
         [(place, pickle.dumps(units[place])) for place in places] for places in packed([unit.size for _, unit in units])
     ]
 
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answers(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         # Inside of it nothing of this module is named: what a worker cannot import, it is sent.
-        import pyarrow as pa
-
         from incremental_assets.adapters.spark.tasks import played
 
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for place, each in payload[number]:
-                    yield pa.RecordBatch.from_pydict({"place": [place], "answer": [played(each)]})
+        for number in numbers:
+            for place, each in payload[number]:
+                yield place, played(each)
 
-    frame = session.range(0, len(payload), 1, len(payload))
-    rows = frame.mapInArrow(work, "place long, answer binary").collect()
-    found = {row["place"]: pickle.loads(row["answer"]) for row in rows}  # noqa: S301 - our own task wrote it
+    answered = _over_connect if is_remote(session) else _in_this_process
+    found = {place: pickle.loads(answer) for place, answer in answered(session, len(payload), answers)}  # noqa: S301 - our own task wrote it
     return [found[place] for place in range(len(units))]
+
+
+def _in_this_process(session: SparkSession, tasks: int, answers: _Answers) -> Iterable[tuple[int, bytes]]:
+    """Without Spark's SQL, which takes a JVM a CPU second or two to load and a tick needs for nothing else."""
+    return session.sparkContext.parallelize(range(tasks), tasks).mapPartitions(answers).collect()
+
+
+def _over_connect(session: SparkSession, tasks: int, answers: _Answers) -> Iterable[tuple[int, bytes]]:
+    """A server takes nothing but SQL."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for place, answer in answers(batch.column(0).to_pylist()):
+                yield pa.RecordBatch.from_pydict({"place": [place], "answer": [answer]})
+
+    rows = session.range(0, tasks, 1, tasks).mapInArrow(work, "place long, answer binary").collect()
+    return [(row["place"], row["answer"]) for row in rows]
 
 
 def packed(sizes: Sequence[int]) -> list[list[int]]:

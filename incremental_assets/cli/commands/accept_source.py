@@ -18,7 +18,7 @@ from incremental_assets.core.syncing.reset import accept_source
 
 
 def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bool) -> Answer:
-    """The verb."""
+    """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
     if to is not None:

@@ -25,7 +25,7 @@ _MOST = 10
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
-    """The verb."""
+    """Run the command."""
     with opened(configured(config)) as runtime:
         found = _coverages(runtime, patterns)
     return answer(found)

@@ -20,8 +20,8 @@ from incremental_assets.cli.commands.demo_answer import Story, answer
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.commands.sync import sync_all
 from incremental_assets.cli.opening import SHIPPED, configured, opened
-from incremental_assets.cli.progress import Board, board
-from incremental_assets.cli.selection import survey
+from incremental_assets.cli.progress import ProgressDisplay, progress_display
+from incremental_assets.cli.selection import selected
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.config.settings import Configuration, TableConfig
 from incremental_assets.core.errors import Busy, SelectionError
@@ -44,12 +44,17 @@ class Options:
 
 
 def run(config: Path | None, options: Options) -> Answer:
-    """The verb."""
+    """Run the command."""
     begun = time.monotonic()
     configuration = _within_a_day(configured(config))
     site = Site.of(configuration)
-    with opened(configuration) as runtime, board() as watch, runtime.observer.joined_by(watch):
-        steps = Steps(watch)
+    with (
+        site.alone(),
+        opened(configuration) as runtime,
+        progress_display() as display,
+        runtime.observer.joined_by(display),
+    ):
+        steps = Steps(display)
         _refuse_while_synced(runtime)
         shop = site.shop()
         steps.begin(f"starting {shop.database}")
@@ -90,18 +95,18 @@ def _warming(runtime: Runtime, size: int) -> Iterator[None]:
 class Steps:
     """One line per step, with its seconds: on a terminal above the progress, in a pipe on stderr."""
 
-    def __init__(self, watch: Board) -> None:
-        self.watch, self._last = watch, time.monotonic()
+    def __init__(self, display: ProgressDisplay) -> None:
+        self.display, self._last = display, time.monotonic()
 
     def begin(self, sentence: str) -> None:
         """A step begins."""
-        self.watch.step(sentence)
+        self.display.step(sentence)
 
     def done(self, sentence: str) -> None:
         """It has ended."""
         now = time.monotonic()
-        self.watch.step("")
-        self.watch.say(f"{now - self._last:6.1f} s  {sentence}")
+        self.display.step("")
+        self.display.say(f"{now - self._last:6.1f} s  {sentence}")
         self._last = now
 
 
@@ -119,7 +124,7 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
         f"a day went by: {changed:,} rows changed, {sum(each.inserted + each.updated for each in arrived):,} of them stamped before the first sync"
     )
     second = _sync(runtime, site, steps, "second sync")
-    specs = survey(runtime, (f"{site.source.name}.*",)).specs
+    specs = selected(runtime, (f"{site.source.name}.*",)).specs
     held, mended = _held(runtime, specs), tuple[SyncReport, ...]()
     if held:
         shop.mend(day)
@@ -157,9 +162,9 @@ def _sync(
     runtime: Runtime, site: Site, steps: Steps, name: str, patterns: Sequence[str] = ()
 ) -> tuple[SyncReport, ...]:
     steps.begin(name)
-    found = survey(runtime, patterns or (f"{site.source.name}.*",))
-    done = sync_all(runtime, found, Request(str(uuid.uuid4())), steps.watch)
-    steps.watch.clear()
+    found = selected(runtime, patterns or (f"{site.source.name}.*",))
+    done = sync_all(runtime, found, Request(str(uuid.uuid4())), steps.display)
+    steps.display.clear()
     steps.done(f"{name}: {reports.summary(done)}")
     return done
 
@@ -172,7 +177,7 @@ def _refuse_while_synced(runtime: Runtime) -> None:
 
 
 def _forget_in_dagster(site: Site) -> None:
-    """The pages of the assets starts from scratch with their tables."""
+    """The pages of the assets start from scratch with their tables."""
     from dagster import DagsterInstance
 
     from incremental_assets.cli.opening import dagster_home

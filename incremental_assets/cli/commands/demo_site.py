@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
-from incremental_assets.core.errors import Refused, SelectionError
+from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.demo.places import PLACES
 from incremental_assets.demo.shop import Shop, shop_of
 
 MARK = ".made-by-demo"
 _PORT, _PASSWORD, _DAYS = "port", "reader.password", "days.json"
 _CHECKPOINTS = "sqlite:///"
+
+
+class DemoBusy(Busy):
+    """Another demo works in this folder."""
+
+    def __init__(self, folder: Path) -> None:
+        IncrementalAssetsError.__init__(
+            self, f"{folder}: another demo is running in this folder; run `make demo` again when it has ended"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,18 @@ class Site:
                     source, folder, Path(configuration.lake), Path(configuration.checkpoints.removeprefix(_CHECKPOINTS))
                 )
         return None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Until the end of the block no other demo works here; the lock ends with the process. Raises DemoBusy."""
+        # Beside the folder, which a demo that starts from scratch removes.
+        own_folder(self.folder.parent)
+        with (self.folder.parent / f".demo-{self.source.dialect}.lock").open("a", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DemoBusy(self.folder) from None
+            yield
 
     def shop(self) -> Shop:
         """Its database, running or not."""

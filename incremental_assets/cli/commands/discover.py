@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
-    """The verb."""
+    """Run the command."""
     with opened(configured(config)) as runtime:
         missing = {source.name: _unlisted(runtime, source) for source in runtime.configuration.sources}
         wanted = chosen(patterns, [shape.id for shapes in missing.values() for shape in shapes])

@@ -17,7 +17,7 @@ _MEGABYTE = 2**20
 
 
 def run(config: Path | None, action: str) -> Answer:
-    """The verb."""
+    """Run the command."""
     configuration = configured(config)
     dagster_home()
     return {"start": _start, "stop": _stop, "status": _status}[action](configuration)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(config: Path | None, patterns: Sequence[str], *, to_run: str, yes: bool) -> Answer:
-    """The verb."""
+    """Run the command."""
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
     begun, run_id = time.monotonic(), str(uuid.uuid4())

@@ -12,7 +12,7 @@ from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
-from incremental_assets.cli.selection import Survey, remembered, survey, with_problems
+from incremental_assets.cli.selection import Selection, remembered, selected, with_problems
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
@@ -21,6 +21,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
@@ -56,12 +57,14 @@ class Standing:
     """What the next sync will stop at, which would stay unnoticed while the source is idle."""
     held: HeldRows | None = None
     """What its contract holds; None where there is none, and where only a session could tell."""
+    changed: tuple[datetime, SchemaChange] | None = None
+    """The last change of its columns, and when it landed."""
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
-    """The verb."""
+    """Run the command."""
     with opened(configured(config)) as runtime:
-        found = remembered(runtime, patterns) if offline else survey(runtime, patterns)
+        found = remembered(runtime, patterns) if offline else selected(runtime, patterns)
         standings = _standings(runtime, found, offline=offline)
         left = [
             each
@@ -83,12 +86,12 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
     return replace(with_problems(summary, found), exit_code=DONE)
 
 
-def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standing]:
+def _standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Standing]:
     positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
     verified = runtime.checkpoints.verified()
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     changed = {} if offline else _other_hands(runtime, found, positions)
-    held = _held(runtime, found)
+    held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     standings = []
     for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
@@ -106,13 +109,14 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
                 error=errors.get(table),
                 warnings=changed.get(table, ()),
                 held=held.get(table),
+                changed=columns.get(table),
             )
         )
     return standings
 
 
 def _look(
-    runtime: Runtime, found: Survey, positions: dict[TableId, Checkpoint]
+    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
 ) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
     lags: dict[TableId, float] = {}
     bounds: dict[str, Bound] = {}
@@ -131,14 +135,14 @@ def _look(
     return lags, bounds, errors
 
 
-def _held(runtime: Runtime, found: Survey) -> dict[TableId, HeldRows | None]:
+def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
     """Of tables with a contract."""
     with_contract = [spec for spec in found.specs if spec.contract is not None]
     return {spec.id: runtime.ports(spec.id.source).quarantine.held(spec) for spec in with_contract}
 
 
 def _other_hands(
-    runtime: Runtime, found: Survey, positions: dict[TableId, Checkpoint]
+    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
 ) -> dict[TableId, tuple[str, ...]]:
     """What other writers did to copies; skips sources that do not answer."""
     changed: dict[TableId, tuple[str, ...]] = {}
@@ -187,6 +191,8 @@ def _entry(standing: Standing) -> dict[str, Any]:
         "error": standing.error or (report.error if report else None),
         "warnings": list(standing.warnings),
         "held": standing.held and _held_entry(standing.held),
+        "last_schema_change": standing.changed
+        and {"at": standing.changed[0].isoformat(), **standing.changed[1].to_json()},
     }
 
 
@@ -250,6 +256,14 @@ def _shown(standings: Sequence[Standing]) -> list[Shown]:
         Note(f"{standing.table}: {standing.held.sentence}", "warn")
         for standing in standings
         if standing.held and standing.held.rows
+    ]
+    shown += [
+        Note(
+            f"{standing.table}: last change of its columns {standing.changed[0]:%Y-%m-%d %H:%M}Z: {standing.changed[1]}",
+            "dim",
+        )
+        for standing in standings
+        if standing.changed
     ]
     shown += [
         Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,6 +40,13 @@ class TableFacts:
     partitioned: bool = False
 
 
+def there(facts: SourceFacts | None, wanted: Sequence[Wanted]) -> list[TableFacts]:
+    """The tables that exist; all that are wanted where the source has not been asked."""
+    if facts is None:
+        return [TableFacts(each, exists=True) for each in wanted]
+    return [each for each in facts.tables if each.exists]
+
+
 @dataclass(frozen=True, slots=True)
 class Cures:
     """What to do about a finding, in the terms of one database; the defaults hold for every database."""
@@ -73,5 +81,9 @@ class SourceFacts:
     clock: datetime
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty if there is none."""
+    experimental: str = ""
+    """Why nothing that is said here is proven: the dialect has not met a server; empty of one that has."""
+    unsettled: str = ""
+    """Another reason why no run can be `settled`, with its cure; empty if there is none."""
     tables: tuple[TableFacts, ...] = ()
     cures: Cures = Cures()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from incremental_assets.core.checks.differing import Differing, differing
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.checks.remember import remember_windows
-from incremental_assets.core.errors import IncrementalAssetsError, SelectionError
+from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.table import TableSpec
@@ -19,11 +16,10 @@ from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Ports
-from incremental_assets.core.syncing.retry_once import retry_once
+from incremental_assets.core.syncing.attempt import or_failed
+from incremental_assets.core.syncing.differing import Differing, differing
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.words import counted
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +52,12 @@ def repair_table(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) 
 
 
 def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:
-    """`repair_table`, always with a report: an unexpected error is one sentence there, and its traceback is in the log."""
-    begun = time.monotonic()
-    try:
-        done = retry_once(lambda: repair_table(spec, grid, run_id, ports), spec.id, ports.observer)
-    except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
-        if not isinstance(error, IncrementalAssetsError):
-            _log.exception("%s: the repair failed with an unexpected error", spec.id)
-        failed = SyncReport.failed(spec, Request(run_id, Mode.REPAIR), error, time.monotonic() - begun)
-        done = Repaired(failed)
-    ports.observer.on_report(done.report)
-    return done
+    """`repair_table`, always with a report."""
+    request = Request(run_id, Mode.REPAIR)
+    done = or_failed(lambda: repair_table(spec, grid, run_id, ports), spec, request, ports.observer)
+    repaired = Repaired(done) if isinstance(done, SyncReport) else done
+    ports.observer.on_report(repaired.report)
+    return repaired
 
 
 def told(rows: RowCounts) -> str:

@@ -7,15 +7,16 @@ from importlib.metadata import entry_points
 
 GROUP = "incremental_assets.dialects"
 """Entry points under which another package offers a dialect of its own."""
-BUILT_IN = ("postgresql", "sqlite", "mariadb", "mysql")
+BUILT_IN = ("postgresql", "sqlite", "mariadb", "mysql", "sqlserver")
 FILES = ("sqlite",)
 """Those whose `database` is a file: they have no host, no user and no password."""
 SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 """Those that have no schemas within a database: what they call so is the database itself."""
-_PORTS = {"mariadb": 3306, "mysql": 3306}
-PLANNED = ("sqlserver", "oracle")
+_PORTS = {"mariadb": 3306, "mysql": 3306, "sqlserver": 1433}
+_SCHEMAS = {"sqlite": "main", "sqlserver": "dbo"}
+PLANNED = ("oracle",)
 
-_ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite"}
+_ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite", "mssql": "sqlserver"}
 """Other beginnings of a URL that people know."""
 _KINDS = {"postgresql": "postgres", "sqlserver": "mssql"}
 """Where Dagster's word for a database, and so its picture, is another one than ours."""
@@ -43,6 +44,11 @@ def checked_dialect(name: str) -> str:
 def port_of(name: str) -> int:
     """Where its servers listen unless they are told otherwise."""
     return _PORTS.get(name, 5432)
+
+
+def schema_of(name: str) -> str:
+    """Where its tables lie unless they are said to lie elsewhere."""
+    return _SCHEMAS.get(name, "public")
 
 
 def dialect_of_scheme(scheme: str) -> str:

@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from incremental_assets.core.config import document as written
+from incremental_assets.core.config import table_document
 from incremental_assets.core.config.contract_document import ColumnRulesDocument
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.yaml_source import Document, Path
 from incremental_assets.core.errors import Problem
 
-_NOT_YET = ("columns",)
 _OTHER_WORDS = {
     "safety_lag": "lookback",
     "incremental_safety_lag": "lookback",
@@ -25,12 +25,13 @@ _OTHER_WORDS = {
     "key": "primary_key",
 }
 _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
-    "cursor": (written.CursorDocument,),
-    "partitions": (written.TimePartitions, written.IntegerPartitions),
-    "freshness": (written.FreshnessDocument,),
-    "reconciliation": (written.ReconciliationDocument,),
-    "defaults": (written.DefaultsDocument,),
-    "deletes": (written.DeletesDocument,),
+    "cursor": (table_document.CursorDocument,),
+    "partitions": (table_document.TimePartitions, table_document.IntegerPartitions),
+    "freshness": (table_document.FreshnessDocument,),
+    "reconciliation": (table_document.ReconciliationDocument,),
+    "defaults": (table_document.DefaultsDocument,),
+    "deletes": (table_document.DeletesDocument,),
+    "columns": (table_document.ColumnsDocument,),
     "options": (written.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
     "spark": (written.SparkDocument,),
@@ -93,9 +94,7 @@ def choose(text: str, choices: Iterable[str]) -> str:
 
 
 def _unknown_key(document: Document, loc: Path) -> str:
-    key, models = str(loc[-1]), _models(document.existing(loc))
-    if key in _NOT_YET and any(issubclass(model, written.DefaultsDocument) for model in models):
-        return f"`{key}` is not available yet; remove it"
+    models = _models(document.existing(loc))
     near = meant(document, loc)
     hint = f"did you mean `{near}`?" if near else f"the keys are {', '.join(_keys(models))}"
     return f"there is no such key here; {hint}"
@@ -121,7 +120,9 @@ def _models(path: Path) -> tuple[type[BaseModel], ...]:
         case ("sources", _, _):
             return (written.SourceDocument,)
         case (*_, int(), _):
-            return (written.TableDocument,)
+            return (table_document.TableDocument,)
+        case (*_, "defaults", "columns", _):
+            return (table_document.DefaultColumnsDocument,)
         case (*_, "contract", str(), _):
             return (ColumnRulesDocument,)
         case (*_, parent, _):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from incremental_assets.core.config.chosen_columns import chosen_columns
 from incremental_assets.core.config.contracts import typed_contract
 from incremental_assets.core.config.settings import SourceConfig, TableConfig, unlisted_table
 from incremental_assets.core.config.terms import takes_unlisted
@@ -26,6 +27,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.table import Column, Cursor, TableId, TableShape, TableSpec
+from incremental_assets.core.planning.discarding import discarding
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.strategies import traits_of
 
@@ -48,6 +50,11 @@ class Resolved:
 
     specs: tuple[TableSpec, ...]
     problems: tuple[Unresolved, ...]
+
+    def as_landed(self, positions: Mapping[TableId, Checkpoint]) -> Resolved:
+        """Without the new columns of tables that discard them."""
+        specs = (discarding(spec, positions.get(spec.id, Checkpoint()).state) for spec in self.specs)
+        return replace(self, specs=tuple(specs))
 
 
 def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
@@ -118,17 +125,10 @@ def gone(table: TableId) -> TableMissing:
 
 def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     """One table. Raises ColumnMissing, ConfigurationError, CursorMistyped, NoPrimaryKey, NameRefused, and SourceRefused where table or rows are hidden from the reader."""
-    if not shape.readable:
-        raise SourceRefused(
-            f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
-            "or leave the table out: remove it from `tables`, or add it to `exclude`"
-        )
-    if shape.filtered:
-        raise SourceRefused(rows_hidden(shape.id))
-    if not shape.columns:
-        raise SourceRefused(
-            f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"
-        )
+    _check_readable(shape)
+    for name in config.columns.named:
+        _check_column(shape, "`columns`", name)
+    shape = chosen_columns(config, shape)
     cursor = config.cursor
     if cursor is not None:
         _check_cursor(shape, cursor, "cursor", cursor.column)
@@ -142,10 +142,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         _check_column(shape, "key", name)
     if traits_of(config.strategy).one_row_per_key and not key:
         raise NoPrimaryKey(shape.id, shape.own_key)
-    if config.deletes.marks and traits_of(config.strategy).keeps_versions and not _is_enforced(shape, key):
-        raise SourceRefused(
-            f"{shape.id}: `deletes: {{mode: diff}}` tells versions of a row by its key, and the source enforces none; add a primary key, or remove `deletes`"
-        )
+    _check_key(shape, config, key)
     spec = TableSpec(
         shape=shape,
         strategy=config.strategy,
@@ -157,8 +154,10 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         future=config.future,
         start=config.start,
         refresh_every=config.refresh_every,
+        compares=config.compares,
         evolve=config.schema_changes != "freeze",
         widens=config.schema_changes == "widen",
+        discards=config.schema_changes == "discard",
         pii=config.pii,
         deletes=config.deletes,
         contract=None if config.contract is None else typed_contract(config.contract, shape),
@@ -166,6 +165,20 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     )
     check_names(spec)
     return spec
+
+
+def _check_readable(shape: TableShape) -> None:
+    if not shape.readable:
+        raise SourceRefused(
+            f"{shape.id}: the user that reads the source may not read this table; grant it, `incremental-assets doctor --sql` prints the statements, "
+            "or leave the table out: remove it from `tables`, or add it to `exclude`"
+        )
+    if shape.filtered:
+        raise SourceRefused(rows_hidden(shape.id))
+    if not shape.columns:
+        raise SourceRefused(
+            f"{shape.id}: this table has no columns that this user may read, so there is nothing to copy; add a column, grant it, or leave the table out"
+        )
 
 
 def cursor_type_of(column: Column) -> CursorType | None:
@@ -178,6 +191,19 @@ def _check_column(shape: TableShape, role: str, name: str) -> None:
         # The likeliest come first, as a wide table's list is cut.
         near = _near(name, shape.names)
         raise ColumnMissing(shape.id, role, name, (*near, *(other for other in shape.names if other not in near)))
+
+
+def _check_key(shape: TableShape, config: TableConfig, key: tuple[str, ...]) -> None:
+    """What tells rows, or versions of them, by a key needs one that cannot repeat."""
+    if config.compares and not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: `compare` tells rows by a key of which there is one row each, and the source enforces none on ({', '.join(key)}); "
+            "add a primary key or a unique index on columns that are NOT NULL, or choose `strategy: full_refresh`"
+        )
+    if config.deletes.marks and traits_of(config.strategy).keeps_versions and not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: `deletes: {{mode: diff}}` tells versions of a row by its key, and the source enforces none; add a primary key, or remove `deletes`"
+        )
 
 
 def _check_mark(shape: TableShape, deletes: Deletes) -> None:

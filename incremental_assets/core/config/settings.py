@@ -13,6 +13,7 @@ from typing import Literal
 
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.errors import ConfigurationError, Problem, SelectionError
+from incremental_assets.core.model.column_choice import ALL, ColumnChoice
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorValue, Span
 from incremental_assets.core.model.deletes import IGNORED, Deletes
@@ -109,9 +110,12 @@ class TableConfig:
     partitions: Grid | None = None
     """None: the single key `current`."""
     start: CursorValue | None = None
-    schema_changes: Literal["evolve", "widen", "freeze"] = "evolve"
+    schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
     refresh_every: timedelta = timedelta(days=1)
+    """How often a table without a cursor is read whole, or compared."""
+    compares: bool = False
+    """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     pii: tuple[str, ...] = ()
@@ -122,6 +126,7 @@ class TableConfig:
     deletes: Deletes = IGNORED
     contract: Contract | None = None
     history: History = History.NONE
+    columns: ColumnChoice = ALL
     line: int = 0
 
     def id(self, source: str) -> TableId:
@@ -133,12 +138,13 @@ class TableConfig:
 class Defaults:
     """What a table of the source gets for the keys that it leaves out, listed or not."""
 
-    schema_changes: Literal["evolve", "widen", "freeze"] = "evolve"
+    schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Severity = Severity.ERROR
     mended_at_most: int = 0
     compact: Compact = Compact.AUTO
+    columns: ColumnChoice = ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,4 +247,5 @@ def unlisted_table(source: SourceConfig, schema: str, name: str) -> TableConfig:
         reconciliation=defaults.reconciliation,
         mended_at_most=defaults.mended_at_most,
         compact=defaults.compact,
+        columns=defaults.columns,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from incremental_assets.core.errors import NameRefused, SchemaChanged
 from incremental_assets.core.model.cures import full_refresh
@@ -83,10 +83,17 @@ def check_columns(spec: TableSpec, found: Difference, *, overwrites: bool) -> No
     """Raises SchemaChanged where the policy, or the type of rows that have landed, does not allow a difference."""
     if not found:
         return
-    if not spec.evolve:
+    # What the configuration leaves out, the source has not dropped.
+    kept = replace(found, dropped=tuple(each for each in found.dropped if each.name not in spec.shape.left_out))
+    if kept and not spec.evolve:
         raise SchemaChanged(
-            f"{spec.id}: the source's columns are no longer those that landed ({_described(found)}) and `schema_changes: freeze` keeps them: "
+            f"{spec.id}: the source's columns are no longer those that landed ({_described(kept)}) and `schema_changes: freeze` keeps them: "
             f"put the source back, or set `schema_changes: evolve` for this table"
+        )
+    if found.retyped and spec.discards:
+        raise SchemaChanged(
+            f"{spec.id}: columns changed their type ({_described(Difference(retyped=found.retyped))}), which `schema_changes: discard` does not follow: "
+            f"put the type back, or set `schema_changes: widen` for this table, or `evolve` and read everything again with {full_refresh(spec)}"
         )
     stuck = tuple(each for each in found.retyped if not (spec.widens and each.is_wider))
     if stuck and not overwrites:

@@ -14,6 +14,7 @@ from incremental_assets.core.errors import CheckpointsTooNew
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import UNREAD, Position
+from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
 from incremental_assets.core.model.window import Window, gaps, merge
@@ -111,6 +112,10 @@ class State:
     """Every column that landed, by name, and the source's identity of it (empty where it has none); see `Column.identity`."""
     absent: tuple[str, ...] = ()
     """Those of them that the source did not show when something landed last: renamed, dropped, or not granted."""
+    discarded: tuple[str, ...] = ()
+    """New columns of the source that are not read, and of which a run has told."""
+    changed: tuple[SchemaChange, ...] = ()
+    """What the landing that left this state changed of the columns."""
     last_read: LastRead | None = None
     """What the next sync need not read again; None where it must read all from the watermark on."""
     compared: KeysCompared | None = None
@@ -192,6 +197,8 @@ class State:
             "zones": list(self.zones),
             "columns": dict(self.columns),
             "absent": list(self.absent),
+            "discarded": list(self.discarded),
+            "changed": [change.to_json() for change in self.changed],
             "last_read": self.last_read and _dump_last_read(self.last_read),
             "compared": self.compared
             and {"clock": self.compared.clock.isoformat(), "storage": [list(each) for each in self.compared.storage]},
@@ -224,6 +231,8 @@ class State:
             zones=tuple(document.get("zones", ())),
             columns=tuple(document.get("columns", {}).items()),
             absent=tuple(document.get("absent", ())),
+            discarded=tuple(document.get("discarded", ())),
+            changed=tuple(SchemaChange.from_json(change) for change in document.get("changed", ())),
             last_read=_load_last_read(document.get("last_read")),
             compared=_load_compared(document.get("compared")),
         )

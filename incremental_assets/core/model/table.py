@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -130,6 +131,14 @@ class TableShape:
     """Whether its rows outlive a crash (PostgreSQL: not where it, or a partition or child of it, is UNLOGGED)."""
     readable: bool = True
     """Whether this user may read it; of one that it may not, nothing but the name is known."""
+    left_out: tuple[str, ...] = ()
+    """Columns of the source that are not read, and do not count."""
+
+    def without(self, names: Collection[str]) -> TableShape:
+        """The table as if it had none of these columns."""
+        unread = tuple(name for name in self.names if name in names)
+        columns = tuple(column for column in self.columns if column.name not in names)
+        return replace(self, columns=columns, left_out=(*self.left_out, *unread)) if unread else self
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -167,9 +176,16 @@ class TableSpec:
     future: FuturePolicy = FuturePolicy.LAND
     start: CursorValue | None = None
     refresh_every: timedelta = timedelta(days=1)
+    """How often a table without a cursor is read whole, or compared."""
+    compares: bool = False
+    """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
     evolve: bool = True
     widens: bool = False
     """Whether the copy's columns follow the source to wider types, in place."""
+    discards: bool = False
+    """Whether new columns of the source are not read."""
+    discarded: tuple[str, ...] = ()
+    """Columns that are not read for that reason."""
     pii: tuple[str, ...] = ()
     """Columns whose values are never shown."""
     deletes: Deletes = IGNORED
@@ -219,6 +235,13 @@ class TableSpec:
             cursor=f"{cursor.column}:{cursor.type}" if cursor is not None and self.is_incremental else "",
             fallback=(cursor.fallback or "") if cursor is not None and self.is_incremental else "",
         )
+
+
+def cursor_of(spec: TableSpec) -> Cursor:
+    """The cursor of an incremental table."""
+    if spec.cursor is None:
+        raise ValueError(f"{spec.id} has no cursor")
+    return spec.cursor
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ class Bound:
     """When the server was started last, for whatever reason; None if that cannot be seen."""
     login_trigger: str = ""
     """An event trigger that runs when a session logs in; empty if there is none."""
+    experimental: str = ""
+    """Why nothing that is said here is proven: the dialect has not met a server; empty of one that has."""
     local_times: tuple[LocalTime, ...] = ()
     """Some moments as the source converts them in the zones that its tables are read in."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.position import UNREAD, Position
+from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import Fingerprint, State
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.last_read import remembered
@@ -24,6 +25,8 @@ class Shown:
     visible: str = ""
     compared: KeysCompared | None = None
     """Where keys were compared in it."""
+    changed: tuple[SchemaChange, ...] = ()
+    """In which columns it differs from the copy that the plan was made for."""
 
 
 def landed_state(plan: SyncPlan, shown: Shown) -> State:
@@ -53,6 +56,8 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         zones=plan.zones,
         columns=_columns(plan),
         absent=_absent(plan),
+        discarded=plan.spec.discarded,
+        changed=shown.changed,
         last_read=remembered(plan, shown.visible),
         compared=_compared(plan, shown),
     )

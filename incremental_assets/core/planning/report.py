@@ -10,6 +10,7 @@ from typing import Self
 from incremental_assets.core.errors import Busy, Refused, sentence_of
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.history import HistoryRows
+from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, NothingToDo, Request, SyncPlan
@@ -66,6 +67,8 @@ class SyncReport:
     target_version: int | None = None
     history: HistoryRows | None = None
     """What it did to the history beside the copy; None where there is none, or nothing to follow."""
+    schema_changes: tuple[SchemaChange, ...] = ()
+    """What it changed of the copy's columns."""
     lag: float | None = None
     """Seconds from the new watermark to the source's clock at the bound; None for integers and for tables without a cursor."""
     clock: datetime | None = None

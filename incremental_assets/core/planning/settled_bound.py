@@ -41,6 +41,14 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
     return _settle_integer(spec, bound, highest, state)
 
 
+def settle_whole(bound: Bound, done: str = "read") -> Settled:
+    """Of a table that is read whole, or compared, and has no cursor to settle."""
+    reason = f"the whole table is {done} in one snapshot"
+    if bound.experimental:
+        return Settled(None, Guarantee.BEST_EFFORT, f"{reason}; {bound.experimental}")
+    return Settled(None, Guarantee.SETTLED, reason)
+
+
 def held_at(uncommitted: CursorValue | None, settled: Settled) -> Settled:
     """No further than the smallest cursor of a row that is written and not committed."""
     if uncommitted is None or settled.value is None or settled.value <= uncommitted:
@@ -141,7 +149,7 @@ def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
 def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
     """Why a run of this table cannot be `settled`, for people; empty if it can."""
     zone = zone_of(spec.cursor, bound)
-    return (
+    found = (
         bound.blind
         or _clock_went_back(spec, bound, state)
         or new_timeline(state, bound)
@@ -151,6 +159,7 @@ def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
         or of_roles(spec, zone, bound.clock)
         or of_zones(spec, zone, state.zones if state else (), bound.clock)
     )
+    return "; ".join(each for each in (found, bound.experimental) if each)
 
 
 def new_timeline(state: State | None, bound: Bound) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.report import RowCounts
 
@@ -23,6 +24,8 @@ class Target:
     """The first commit after the version asked about that changed rows and is not ours; empty if there is none."""
     landed: bool = True
     """Whether a batch of ours ever landed: before that it holds no rows, or those of an unfinished first load."""
+    columns: tuple[TargetColumn, ...] = ()
+    """Our own among them."""
 
 
 @dataclass(frozen=True, slots=True)

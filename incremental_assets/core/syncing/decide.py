@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.discarding import discarding
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.planner import plan
@@ -21,6 +22,7 @@ def decide(
     spec: TableSpec, request: Request, position: Checkpoint, lease: Lease, ports: Ports
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
     """The plan, and the target that it was made for; the lake is not read if nothing changed and the copy is as it was."""
+    spec = discarding(spec, position.state)
     (observation,) = ports.probe.observe((ObserveRequest(spec, position.state),))
     decision = _planned(spec, request, position, None, observation)
     if isinstance(decision, NothingToDo) and stands(spec, position, ports.reader):
@@ -55,6 +57,7 @@ def _planned(
     spec: TableSpec, request: Request, position: Checkpoint, target: Target | None, observation: Observation
 ) -> SyncPlan | NothingToDo:
     """The plan for the position, with a warning if the position had to be rebuilt."""
+    spec = discarding(spec, position.state)
     decision = plan(spec, request, position.state, _ticket(spec, request, position, target), observation)
     return replace(decision, warnings=(*decision.warnings, position.rebuilt)) if position.rebuilt else decision
 

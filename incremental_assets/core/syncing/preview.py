@@ -63,6 +63,9 @@ class Preview:
 
     def with_estimate(self, estimate: Estimate) -> Preview:
         """The same, with what the source says."""
+        if self.plan is not None and self.plan.compares_rows:
+            # What will be read nothing but the comparison tells: the number is that of the rows that are hashed.
+            estimate = replace(estimate, sql="")
         return replace(self, estimate=estimate)
 
 
@@ -76,6 +79,7 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     if isinstance(decision, NothingToDo):
         later = compared_again(spec.deletes, position.state.compared if position.state else None)
         return Preview(spec, decision, terms=told(spec, later), warnings=warnings)
+    spec = decision.spec
     columns = tuple(TargetColumn(name, kind) for name, kind in lake.columns(spec)) if target else ()
     found = difference(spec.columns, columns) if target else Difference()
     schema = SchemaStep(found, _outcome(decision, found, target))
@@ -99,7 +103,7 @@ def _left_open(position: Checkpoint) -> tuple[str, ...]:
     if position.open is None:
         return ()
     return (
-        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans anew",
+        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans again",
     )
 
 
@@ -112,7 +116,11 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
         steps.append(f"{_names(found.added)} {agreeing(len(found.added), 'is', 'are')} added to the copy{there}")
     if found.dropped:
         stays = "leaves the copy" if plan.overwrites else "stays in the copy, NULL in rows that land from now on"
-        steps.append(f"{_names(found.dropped)} {stays}")
+        left_out = any(column.name in plan.spec.shape.left_out for column in found.dropped)
+        steps.append(f"{_names(found.dropped)} {stays}{', as `columns` says' if left_out else ''}")
+    if plan.spec.discarded:
+        names = ", ".join(repr(name) for name in plan.spec.discarded)
+        steps.append(f"{names} {agreeing(len(plan.spec.discarded), 'is', 'are')} new in the source and not read")
     if found.retyped and plan.overwrites:
         names = ", ".join(repr(each.name) for each in found.retyped)
         steps.append(f"{names} {agreeing(len(found.retyped), 'changes its type', 'change their types')}")

@@ -145,6 +145,7 @@ def _closing(spec: TableSpec, request: Request, position: Checkpoint, left: Open
         seq=left.seq,
         rows=commit.rows,
         target_version=commit.version,
+        schema_changes=commit.state.changed,
         reason="found in the lake after its run had ended",
     )
     if commit.rolled_back_to is not None:

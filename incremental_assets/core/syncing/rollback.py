@@ -19,6 +19,7 @@ from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.schema_changes import rolled_back_changes
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.following import follow
@@ -56,6 +57,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
             seconds=time.monotonic() - begun,
             reason=f"rolled back to run {to_run}",
             history=history,
+            schema_changes=state.changed,
         )
         landed = replace(event, kind=EventKind.LANDED, state=state, report=report, detail=report.reason)
         lease.record(replace(landed, target=(commit.table_id, commit.version)))
@@ -72,6 +74,7 @@ def rolled_back(past: State, now: State, seq: int, batch_id: str) -> State:
         identity=now.identity,
         reading=now.reading,
         put_back=now.put_back,
+        changed=rolled_back_changes(past, now),
         # Whatever lies above the watermark is read again.
         fingerprint=None,
         last_read=None,
@@ -96,7 +99,7 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
     table_id, version = position.target
     if table_id != target.table_id:
         raise TargetChanged(
-            f"{spec.id}: the copy has been made anew since run {to_run!r}, so its rows of then are not there; read it again with {full_refresh(spec)}"
+            f"{spec.id}: the copy has been recreated since run {to_run!r}, so its rows of that time are gone; read it again with {full_refresh(spec)}"
         )
     if version > target.version:
         raise TargetChanged(

@@ -13,8 +13,10 @@ from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_nulls, check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
+from incremental_assets.core.planning.schema_changes import schema_changes
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
+from incremental_assets.core.syncing.comparing import snapshot_of
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
 from incremental_assets.core.syncing.following import follow, follow_commit, together
@@ -53,7 +55,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     lease.record(replace(intent, state=plan.noticed))
     phases.enter("read")
     with discarded_on_failure(plan, ports.stage):
-        batch, state = _read(plan, ports)
+        batch, state = _read(plan, target, ports)
         check_shrink(plan, batch.rows)
         check_untouched(spec, plan.request, target, ports.reader.inspect(spec, target.version) if target else None)
         lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))
@@ -65,7 +67,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     history = follow_commit(plan, ports.historian, phases) if commit else None
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
-    report = replace(phases.timed(report), history=history)
+    report = replace(phases.timed(report), history=history, schema_changes=state.changed)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)
     landed = replace(intent, kind=EventKind.LANDED, state=state, report=report)
@@ -74,13 +76,18 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     return report
 
 
-def _read(plan: SyncPlan, ports: Ports) -> tuple[Batch, State]:
+def _read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     """Everything from one snapshot: the rows, and the state that they leave."""
-    with ports.source.snapshot(plan) as snapshot:
+    with snapshot_of(plan, ports) as snapshot:
+        if snapshot.sought is not None:
+            plan = plan.at(snapshot.sought.places)
         check_nulls(plan, snapshot.nulls)
         gone = find_gone(plan, snapshot, ports.by_key)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
         compared = gone.compared if gone else None
-        seen = Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible, compared)
+        changed = schema_changes(plan, target.columns if target is not None and target.landed else ())
+        rows = snapshot.sought.rows if snapshot.sought else snapshot.rows
+        shown = (rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
+        seen = Shown(*shown, compared, changed)
         return batch, landed_state(plan, seen)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 
 from incremental_assets.core.background import in_lanes
+from incremental_assets.core.company import Company
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -18,11 +17,9 @@ from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.attempt import or_failed
 from incremental_assets.core.syncing.cached_probe import CachedProbe
-from incremental_assets.core.syncing.retry_once import retry_once
 from incremental_assets.core.syncing.sync import sync_table
-
-_log = logging.getLogger(__name__)
 
 RequestFor = Callable[[TableSpec], Request]
 
@@ -58,7 +55,9 @@ def as_they_land(
         return partial(attempt, spec, request_for(spec), seen if spec.id in there else ports)
 
     # Not in a pool: an interrupted process would wait for its threads.
-    yield from in_lanes([(map(begun, large), parallel), (map(begun, small), many)], this_process.see_out)
+    run, lanes = Company(), [(large, parallel), (small, many)]
+    members = [(map(run.lane(len(each), at).member, map(begun, each)), at) for each, at in lanes]
+    yield from in_lanes(members, this_process.see_out)
 
 
 def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
@@ -91,13 +90,7 @@ def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
 
 
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
-    """`sync_table`, always with a report: an unexpected error is one sentence there, and its traceback is in the log."""
-    begun = time.monotonic()
-    try:
-        report = retry_once(lambda: sync_table(spec, request, ports), spec.id, ports.observer)
-    except Exception as error:  # noqa: BLE001 - one failure must not stop the other tables
-        if not isinstance(error, IncrementalAssetsError):
-            _log.exception("%s: the sync failed with an unexpected error", spec.id)
-        report = SyncReport.failed(spec, request, error, time.monotonic() - begun)
+    """`sync_table`, always with a report."""
+    report = or_failed(lambda: sync_table(spec, request, ports), spec, request, ports.observer)
     ports.observer.on_report(report)
     return report

@@ -35,6 +35,8 @@ from incremental_assets.core.model.schema_drift import delta_type
 
 _STAGED_GROUP = 3
 """Rows of a batch, so that few of them have many row groups."""
+_MOST_GROUPS = 32
+"""Of a batch of many rows: thousands of groups take seconds to read and show nothing more."""
 
 Row = tuple[Any, ...]
 How = Replacing | Adding | Overwriting
@@ -108,9 +110,8 @@ class Table:
             REJECT_REASON: pa.array(reasons, pa.string()),
         }
         names = [*(f"c{place}" for place in range(len(self.columns))), *own]
-        pq.write_table(
-            pa.table([*arrays, *own.values()], names=names), folder / "part-0.parquet", row_group_size=_STAGED_GROUP
-        )
+        group = max(_STAGED_GROUP, -(-len(every) // _MOST_GROUPS))
+        pq.write_table(pa.table([*arrays, *own.values()], names=names), folder / "part-0.parquet", row_group_size=group)
         (folder / "_SUCCESS").touch()
         return folder
 

@@ -11,7 +11,7 @@ from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.sql import identifier, relation
 from incremental_assets.adapters.databases.mysql.zone import server_zone
-from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted
+from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted, there
 
 _SERVER = "SELECT VERSION(), CURRENT_USER(), @@global.time_zone, @@system_time_zone, UTC_TIMESTAMP(6)"
 _CURES = Cures(unseen_transactions="grant PROCESS, by which the transactions of other users can be seen")
@@ -80,11 +80,7 @@ def missing_sql(
         lines.append(f"GRANT PROCESS ON *.* TO {user};")
     unknown = tuple(whole) if facts is None else ()
     lines += [f"GRANT SELECT ON {identifier(schema)}.* TO {user};" for schema in unknown]
-    tables = (
-        [TableFacts(each, exists=True) for each in wanted]
-        if facts is None
-        else [each for each in facts.tables if each.exists]
-    )
+    tables = there(facts, wanted)
     lines += [
         f"GRANT SELECT ON {relation(each.wanted.table)} TO {user};"
         for each in tables

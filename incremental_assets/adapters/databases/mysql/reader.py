@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incremental_assets.adapters.databases.condition import Condition
 from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
 from incremental_assets.adapters.databases.file_part import FilePart
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
-from incremental_assets.adapters.databases.mysql.questions import row_hashes_sql, unholdable_keys_sql
-from incremental_assets.adapters.databases.mysql.sql import Condition
+from incremental_assets.adapters.databases.mysql.window_queries import row_hashes_sql, unholdable_keys_sql
 from incremental_assets.adapters.spark.own_names import HASH, KEY
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused
 from incremental_assets.core.model.table import TableId, TableSpec

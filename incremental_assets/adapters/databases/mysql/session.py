@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from functools import partial
-from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.mysql import questions
+from incremental_assets.adapters.databases.mysql import window_queries
 from incremental_assets.adapters.databases.mysql.bound import take_bound
 from incremental_assets.adapters.databases.mysql.catalogue import missing_schemas, read_catalogue
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.doctor import read_facts
 from incremental_assets.adapters.databases.mysql.errors import explained
-from incremental_assets.adapters.databases.mysql.keys import ReadKeys
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
 from incremental_assets.adapters.databases.mysql.transactions import Transactions
 from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
+from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.interruption import this_process
@@ -31,8 +29,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import SyncPlan
-
-_Found = TypeVar("_Found")
+from incremental_assets.core.ports import Seek
 
 
 class Session:
@@ -60,30 +57,36 @@ class Session:
 
     def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The largest cursor of each table."""
-        return _numbered(specs, lambda index: (questions.end(self._connection, specs[index], "MAX"),), alone=alone)
+        return for_each_table(
+            specs, lambda index: (window_queries.end(self._connection, specs[index], "MAX"),), alone=alone
+        )
 
     def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The smallest cursor of each table."""
-        return _numbered(specs, lambda index: (questions.end(self._connection, specs[index], "MIN"),), alone=alone)
+        return for_each_table(
+            specs, lambda index: (window_queries.end(self._connection, specs[index], "MIN"),), alone=alone
+        )
 
     def fingerprints(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
     ) -> dict[int, Fingerprint]:
         """Of what the rows of each window hold."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
-        return _numbered(specs, lambda index: (questions.fingerprint(self._connection, *wanted[index]),), alone=alone)
+        return for_each_table(
+            specs, lambda index: (window_queries.fingerprint(self._connection, *wanted[index]),), alone=alone
+        )
 
     def lowest_uncommitted(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
     ) -> dict[int, CursorValue | None]:
         """By what a dirty read shows beside the committed rows."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
-        return _numbered(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
+        return for_each_table(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
         """Seconds since the oldest of the stamps."""
         specs = {index: each.spec for index, each in unread.items()}
-        return _numbered(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
+        return for_each_table(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
 
     def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
         """Partitions are not looked at one by one."""
@@ -98,19 +101,17 @@ class Session:
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window."""
         with self._connection.snapshot():
-            return questions.measure(self._connection, spec, windows)
+            return window_queries.measure(self._connection, spec, windows)
 
     @contextmanager
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one statement, which sees one view."""
-        yield ReadKeys(self._connection, spec)
+        yield window_queries.read_keys(self._connection, spec)
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
         """Likewise."""
-        found = questions.placed_rows_sql(spec, windows)
-        pairs = self._connection.rows(found.sql, found.values)
-        yield ReadPlaces.of((int(place), int(digest)) for place, digest in pairs if place and digest)
+        yield window_queries.placed_rows(self._connection, spec, windows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""
@@ -120,8 +121,12 @@ class Session:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
 
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
+        """Likewise, of what differs from a copy."""
+        return open_snapshot(self._connection, plan, seek)
+
     def _age(self, unread: Unread, clock: datetime) -> float | None:
-        found = questions.oldest(self._connection, unread.spec, unread.window, unread.above)
+        found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)
         if found is None:
             return None
         is_instant = unread.spec.cursor is not None and unread.spec.cursor.type is CursorType.TIMESTAMP
@@ -155,12 +160,3 @@ class Connections:
                 yield Session(connection, self._transactions)
         finally:
             connection.close()
-
-
-def _numbered(specs: Mapping[int, TableSpec], ask: Callable[[int], tuple[_Found]], *, alone: bool) -> dict[int, _Found]:
-    """One table after the other; of several, one that fails is left out."""
-    found: dict[int, _Found] = {}
-    for index, spec in specs.items():
-        answer = ask(index) if alone else apart(spec, partial(ask, index))
-        found |= {index: answer[0]} if answer else {}
-    return found

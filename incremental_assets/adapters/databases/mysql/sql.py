@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-
+from incremental_assets.adapters.databases.condition import EVERY, NONE, Condition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Cursor, TableId, TableSpec
+from incremental_assets.core.model.table import TableId, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 _FIRST = {
@@ -26,31 +24,6 @@ def identifier(name: str) -> str:
 def relation(table: TableId) -> str:
     """A table by its full name."""
     return f"{identifier(table.schema)}.{identifier(table.name)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """SQL with `%s` for its values."""
-
-    sql: str
-    values: tuple[str | int, ...] = ()
-
-    def __and__(self, other: Condition) -> Condition:
-        return Condition(f"({self.sql}) AND ({other.sql})", (*self.values, *other.values))
-
-    def __or__(self, other: Condition) -> Condition:
-        return Condition(f"({self.sql}) OR ({other.sql})", (*self.values, *other.values))
-
-
-EVERY = Condition("TRUE")
-NONE = Condition("FALSE")
-
-
-def cursor_of(spec: TableSpec) -> Cursor:
-    """The cursor of an incremental table."""
-    if spec.cursor is None:
-        raise ValueError(f"{spec.id} has no cursor")
-    return spec.cursor
 
 
 def effective(spec: TableSpec) -> str:
@@ -100,11 +73,3 @@ def literal(value: CursorValue) -> str | int:
     if value.type is CursorType.DATE:
         return value.text
     return value.text.removesuffix("Z").replace("T", " ")
-
-
-def either(conditions: Iterable[Condition]) -> Condition:
-    """Rows that fulfil one of them."""
-    found = NONE
-    for each in conditions:
-        found |= each
-    return found

@@ -10,10 +10,10 @@ from collections import Counter
 from datetime import timedelta
 
 from incremental_assets.adapters.databases.mysql.connect import Connection, Text
-from incremental_assets.adapters.databases.mysql.questions import printed_hash, value_of
-from incremental_assets.adapters.databases.mysql.sql import cursor_of, effective, inside, relation
+from incremental_assets.adapters.databases.mysql.sql import effective, inside, relation
+from incremental_assets.adapters.databases.mysql.window_queries import printed_hash, value_of
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 _Groups = dict[str, list[Text]]

@@ -12,7 +12,7 @@ from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.bound import LOGIN_TRIGGER, database_zone
 from incremental_assets.adapters.databases.postgresql.cures import CURES
 from incremental_assets.adapters.databases.postgresql.sql import identifier
-from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted
+from incremental_assets.core.checks.doctor import SourceFacts, TableFacts, Wanted, there
 
 _SOURCE = f"""
 SELECT current_setting('server_version'), current_user, current_setting('server_encoding'),
@@ -100,11 +100,7 @@ def missing_sql(
         lines.append(f"GRANT pg_read_all_stats TO {user};")
     if facts is not None and not facts.says_which:
         lines.append(f"GRANT EXECUTE ON FUNCTION pg_control_system(), pg_control_checkpoint() TO {user};")
-    tables = (
-        [TableFacts(each, exists=True) for each in wanted]
-        if facts is None
-        else [each for each in facts.tables if each.exists]
-    )
+    tables = there(facts, wanted)
     unknown = tuple(whole) if facts is None else ()
     schemas = dict.fromkeys([*unknown, *(each.wanted.table.schema for each in tables if not each.usable)])
     lines += [f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {user};" for schema in schemas]

@@ -9,8 +9,7 @@ import psycopg
 
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
 from incremental_assets.adapters.databases.postgresql.read import read_query
-from incremental_assets.adapters.databases.postgresql.sql import cursor_of
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 

@@ -9,10 +9,10 @@ import psycopg
 
 from incremental_assets.adapters.databases.postgresql.batch import light, one_row, raise_if_lost
 from incremental_assets.adapters.databases.postgresql.bound import database_zone
-from incremental_assets.adapters.databases.postgresql.sql import cursor_of, effective, literal, relation
+from incremental_assets.adapters.databases.postgresql.sql import effective, literal, relation
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 
 _BLOCKS, _ROWS = 64, 1_000
 """The end of a table, and so many of its rows."""

@@ -13,7 +13,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     Values,
     column,
     column_of,
-    cursor_of,
     cursor_value,
     effective,
     inline,
@@ -23,8 +22,8 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, unholdable
 from incremental_assets.adapters.spark.own_names import HASH, KEY
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.table import Column, NullPolicy, TableSpec
-from incremental_assets.core.model.window import Window, apart, merge
+from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.model.window import Window, disjoint, merge
 
 
 def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
@@ -39,7 +38,7 @@ def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Wi
 
 def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
     """Per window that has rows: its number, rows, and the sum of their hashes as text."""
-    if not apart(windows):
+    if not disjoint(windows):
         one_by_one = (
             measure_sql(spec, (window,), values).replace("SELECT 0", f"SELECT {number}", 1)
             for number, window in enumerate(windows)

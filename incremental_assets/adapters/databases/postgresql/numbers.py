@@ -20,7 +20,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     can_be_null,
     column,
     column_of,
-    cursor_of,
     inside,
     of_members,
     orderly,
@@ -32,7 +31,7 @@ from incremental_assets.adapters.databases.postgresql.unaltered import check_mem
 from incremental_assets.adapters.databases.postgresql.visible import first_unread
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.last_read import read_already
@@ -53,6 +52,13 @@ def begin_snapshot(asked: psycopg.RawCursor[Any]) -> tuple[str, str]:
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     snapshot_id, visible = one_row(asked, "SELECT pg_export_snapshot(), CAST(pg_current_snapshot() AS text)")
     return str(snapshot_id), str(visible)
+
+
+def check_shown(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
+    """That the snapshot shows the planned table, which from here on nobody can alter. Raises SourceRefused."""
+    asked.execute(f"SELECT FROM {relation(plan.spec.id)} LIMIT 0")
+    check_unaltered(asked, plan.spec)
+    check_members(asked, plan)
 
 
 def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id: str, visible: str) -> Numbers:

@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 
-from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Unread
+from incremental_assets.adapters.databases.per_table import answer_or_none
 from incremental_assets.adapters.databases.postgresql.batch import Question, answers
 from incremental_assets.adapters.databases.postgresql.numbers import (
     fingerprint,
@@ -20,7 +20,6 @@ from incremental_assets.adapters.databases.postgresql.numbers import (
 )
 from incremental_assets.adapters.databases.postgresql.sql import (
     Parameters,
-    cursor_of,
     cursor_value,
     effective,
     inside,
@@ -29,7 +28,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 
@@ -54,7 +53,7 @@ def fingerprints(
     made: dict[int, Fingerprint] = {}
     for index, answer in found.items():
         spec, window = wanted[index]
-        mark = apart(spec, partial(fingerprint, spec, window.lower, answer, bound))
+        mark = answer_or_none(spec, partial(fingerprint, spec, window.lower, answer, bound))
         made |= {index: mark} if mark else {}
     return made
 
@@ -72,7 +71,7 @@ def cursors(
     parsed: dict[int, CursorValue | None] = {}
     for index, (text, *_) in answers(asked, questions, alone=alone).items():
         # In a tuple, as a table without a value is no failure.
-        for value in apart(specs[index], partial(_parsed, specs[index], text)) or ():
+        for value in answer_or_none(specs[index], partial(_parsed, specs[index], text)) or ():
             parsed[index] = value
     return parsed
 

@@ -13,7 +13,6 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
     Values,
     column,
-    cursor_of,
     cursor_value,
     effective,
     inline,
@@ -26,7 +25,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 from incremental_assets.adapters.databases.postgresql.types import as_text, transport, unholdable
 from incremental_assets.adapters.databases.postgresql.visible import written_since
 from incremental_assets.adapters.spark.own_names import BLOCK, LATE, RAW, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.core.model.table import FuturePolicy, TableSpec
+from incremental_assets.core.model.table import FuturePolicy, TableSpec, cursor_of
 from incremental_assets.core.planning.plan import SyncPlan
 
 _PAGES_PER_PART = 128
@@ -64,7 +63,9 @@ def where(plan: SyncPlan, values: Values, since: int | None) -> str:
         rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
     rows = of_members(spec, plan.members, values, rows)
     if plan.request.places is not None:
-        rows = f"{rows} AND {at_places(spec, plan.request.places, values)}"
+        sought = at_places(spec, plan.request.places, values)
+        # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
+        rows = f"{rows} AND ({sought} OR {rejected(plan, values)})" if plan.compares_rows else f"{rows} AND {sought}"
     return rows if since is None else f"{rows} AND {written_since(since)}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column, Cursor, NullPolicy, TableId, TableSpec
+from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 ALIAS = "t"
@@ -77,13 +77,6 @@ class Parameters:
 def column_of(spec: TableSpec, name: str) -> Column:
     """The column of that name; resolving the configuration has made sure of it."""
     return next(column for column in spec.columns if column.name == name)
-
-
-def cursor_of(spec: TableSpec) -> Cursor:
-    """The cursor of an incremental table."""
-    if spec.cursor is None:
-        raise ValueError(f"{spec.id} has no cursor")
-    return spec.cursor
 
 
 def effective(spec: TableSpec) -> str:

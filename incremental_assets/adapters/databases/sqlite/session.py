@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import quote
 
-from incremental_assets.adapters.databases.apart import apart
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
+from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.bound import take_bound
@@ -21,7 +20,7 @@ from incremental_assets.adapters.databases.sqlite.discovery import describe
 from incremental_assets.adapters.databases.sqlite.doctor import read_facts
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.foresight import foresee
-from incremental_assets.adapters.databases.sqlite.keys import ReadKeys
+from incremental_assets.adapters.databases.sqlite.keys import read_keys
 from incremental_assets.adapters.databases.sqlite.rows import utc
 from incremental_assets.adapters.databases.sqlite.snapshot import open_snapshot
 from incremental_assets.adapters.databases.sqlite.sql import install
@@ -36,8 +35,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-
-_Found = TypeVar("_Found")
+from incremental_assets.core.ports import Seek
 
 
 class Session:
@@ -64,11 +62,15 @@ class Session:
 
     def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The largest cursor of each table."""
-        return _each(specs, lambda spec: (window_queries.end(self._connection, spec, "max"),), alone=alone)
+        return for_each_table(
+            specs, lambda index: (window_queries.end(self._connection, specs[index], "max"),), alone=alone
+        )
 
     def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The smallest cursor of each table."""
-        return _each(specs, lambda spec: (window_queries.end(self._connection, spec, "min"),), alone=alone)
+        return for_each_table(
+            specs, lambda index: (window_queries.end(self._connection, specs[index], "min"),), alone=alone
+        )
 
     def fingerprints(
         self,
@@ -80,7 +82,7 @@ class Session:
         """Of what the rows of each window hold."""
         ranges = {index: window for index, (_, window) in wanted.items()}
         specs = {index: spec for index, (spec, _) in wanted.items()}
-        return _numbered(
+        return for_each_table(
             specs,
             lambda index: (window_queries.fingerprint(self._connection, specs[index], ranges[index]),),
             alone=alone,
@@ -88,7 +90,7 @@ class Session:
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
         """Seconds since the oldest of the stamps, which are taken for UTC."""
-        return _numbered(
+        return for_each_table(
             {index: each.spec for index, each in unread.items()},
             lambda index: (self._age(unread[index], clock),),
             alone=alone,
@@ -118,7 +120,7 @@ class Session:
     @contextmanager
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one statement, which is a transaction."""
-        yield ReadKeys(self._connection, spec)
+        yield read_keys(self._connection, spec)
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
@@ -144,6 +146,10 @@ class Session:
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
+        """Likewise, of what differs from a copy."""
+        return open_snapshot(self._connection, plan, seek)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)
@@ -197,18 +203,3 @@ def open_file(address: Address) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _each(
-    specs: Mapping[int, TableSpec], ask: Callable[[TableSpec], tuple[_Found]], *, alone: bool
-) -> dict[int, _Found]:
-    return _numbered(specs, lambda index: ask(specs[index]), alone=alone)
-
-
-def _numbered(specs: Mapping[int, TableSpec], ask: Callable[[int], tuple[_Found]], *, alone: bool) -> dict[int, _Found]:
-    """One table after the other; of several, one that fails is left out."""
-    found: dict[int, _Found] = {}
-    for index, spec in specs.items():
-        answer = ask(index) if alone else apart(spec, partial(ask, index))
-        found |= {index: answer[0]} if answer else {}
-    return found

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.sqlite.types import Stored, Unfit, day, moment, whole
 from incremental_assets.core.checks.doctor import SourceFacts
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Cursor, TableSpec
+from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 
 _FUNCTION = "_sync_cursor"
@@ -28,30 +28,6 @@ def identifier(name: str) -> str:
 def install(connection: sqlite3.Connection) -> None:
     """Make the function known on a connection."""
     connection.create_function(_FUNCTION, 2, _sortable, deterministic=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """SQL with `?` for its values."""
-
-    sql: str
-    values: tuple[str | int, ...] = ()
-
-    def __and__(self, other: Condition) -> Condition:
-        return Condition(f"({self.sql}) AND ({other.sql})", (*self.values, *other.values))
-
-    def __or__(self, other: Condition) -> Condition:
-        return Condition(f"({self.sql}) OR ({other.sql})", (*self.values, *other.values))
-
-
-EVERY = Condition("TRUE")
-
-
-def cursor_of(spec: TableSpec) -> Cursor:
-    """The cursor of an incremental table."""
-    if spec.cursor is None:
-        raise ValueError(f"{spec.id} has no cursor")
-    return spec.cursor
 
 
 def effective(spec: TableSpec) -> str:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from incremental_assets.adapters.databases.condition import EVERY, Condition, either
+from incremental_assets.adapters.databases.measure import text_hash
 from incremental_assets.adapters.databases.read_places import ReadPlaces
-from incremental_assets.adapters.databases.sqlite.rows import Row, is_marked, place, raw, read_rows, row_hash
-from incremental_assets.adapters.databases.sqlite.sql import (
-    EVERY,
-    Condition,
-    comparable,
-    cursor_of,
-    effective,
-    identifier,
-    inside,
-    without_cursor,
-)
+from incremental_assets.adapters.databases.row_texts import is_marked, place, row_hash
+from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
+from incremental_assets.adapters.databases.sqlite.sql import comparable, effective, identifier, inside, without_cursor
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
-from incremental_assets.core.model.table import NullPolicy, TableSpec
-from incremental_assets.core.model.window import Window, apart, merge
+from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.model.window import Window, disjoint, merge
 
 
 def end(connection: sqlite3.Connection, spec: TableSpec, function: str) -> CursorValue | None:
@@ -47,7 +40,7 @@ def fingerprint(connection: sqlite3.Connection, spec: TableSpec, window: Window)
     rows, total, highest = 0, 0, None
     for row in read_rows(connection, spec, inside(spec, window, nulls=nulls)):
         rows += 1
-        total += _digest(raw(spec, row)) if row.is_rejected else row_hash(spec.columns, row.values)
+        total += text_hash(raw(spec, row)) if row.is_rejected else row_hash(spec.columns, row.values)
         if row.cursor is not None:
             highest = row.cursor if highest is None else max(highest, row.cursor)
     value = value_of(spec, highest)
@@ -63,7 +56,7 @@ def oldest(connection: sqlite3.Connection, spec: TableSpec, window: Window, abov
 
 def measure(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
     """Rows and hash of each window, of rows that could have landed; one pass unless the windows share rows."""
-    if not apart(windows):
+    if not disjoint(windows):
         return tuple(found for window in windows for found in measure(connection, spec, (window,)))
     counts, sums = [0] * len(windows), [0] * len(windows)
     lowers = [comparable(window.lower) for window in windows if window.lower is not None]
@@ -76,13 +69,13 @@ def measure(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[W
 
 def landable(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """Rows of the windows that could have landed."""
-    return (row for row in _rows(connection, spec, windows) if not (row.is_rejected or is_marked(spec, row)))
+    return (row for row in _rows(connection, spec, windows) if not (row.is_rejected or is_marked(spec, row.values)))
 
 
 def placed(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
     """Place and hash of each row that could have landed."""
     rows = landable(connection, spec, windows)
-    return ReadPlaces.of((place(spec, row), row_hash(spec.columns, row.values)) for row in rows)
+    return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
 
 
 def unfit(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
@@ -95,18 +88,11 @@ def value_of(spec: TableSpec, found: str | int | None) -> CursorValue | None:
     return None if found is None else CursorValue.parse(cursor_of(spec).type, str(found))
 
 
-def _digest(text: str) -> int:
-    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
-
-
 def _rows(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """A row without a cursor lies in no window but the one that is open on both sides."""
     condition = EVERY
     if spec.is_incremental and windows:
-        parts = [_inside(spec, window) for window in merge(windows)]
-        condition = parts[0]
-        for part in parts[1:]:
-            condition |= part
+        condition = either(_inside(spec, window) for window in merge(windows))
     return read_rows(connection, spec, condition)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_ho
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.unit import Stored
 
-_OUTSIDE = -1
+OUTSIDE = -1
+"""The number of the window of a row that lies in none."""
 _LOWEST, _BEYOND = -(2**63), 2**63 - 1
 
 
@@ -53,7 +54,7 @@ class MeasureUnit:
 def apply(unit: MeasureUnit) -> list[tuple[int, int]]:
     """Per window its rows, and the sum of their hashes."""
     found = [(0, 0)] * len(unit.windows)
-    within = _within(unit)
+    within = reaches_of(unit)
     for add in unit.files:
         if not file_may_hold(add.get("stats"), within):
             continue
@@ -64,7 +65,8 @@ def apply(unit: MeasureUnit) -> list[tuple[int, int]]:
     return found
 
 
-def _within(unit: MeasureUnit) -> tuple[Reach, ...]:
+def reaches_of(unit: MeasureUnit) -> tuple[Reach, ...]:
+    """Outside of which no file has a row of its windows."""
     first, last = unit.windows[0].lower, unit.windows[-1].upper
     if len(unit.cursor) != 1 or first is None:
         return ()
@@ -73,19 +75,15 @@ def _within(unit: MeasureUnit) -> tuple[Reach, ...]:
 
 
 def _measured(unit: MeasureUnit, group: RowGroup) -> list[tuple[int, int, int]]:
-    stays = group.alive
-    if unit.gone is not None:
-        (gone,) = group.columns([unit.gone])
-        stays &= gone.is_null().to_numpy()
-    columns = [_whole(values) for values in group.columns(unit.columns)]
-    places = _places(unit, columns, group.rows)
-    stays &= places != _OUTSIDE
+    stays = standing(unit, group)
+    columns = [whole(values) for values in group.columns(unit.columns)]
+    places = windows_of(unit, [columns[place] for place in unit.cursor], group.rows)
+    stays &= places != OUTSIDE
     if not stays.any():
         return []
     rows = numbered(columns).append_column("place", pa.array(places)).filter(pa.array(stays))
-    text = f"concat_ws('{SEPARATOR}', {', '.join(_canonical(place, each.type) for place, each in enumerate(unit.columns))})"
     found = asked(
-        f"SELECT place, count(*) AS rows, CAST(sum(CAST(CAST('0x' || md5({text})[:15] AS BIGINT) AS HUGEINT)) AS VARCHAR) AS total FROM held GROUP BY 1",  # noqa: S608 - our own names
+        f"SELECT place, count(*) AS rows, CAST(sum(CAST({row_hash(unit, range(len(columns)))} AS HUGEINT)) AS VARCHAR) AS total FROM held GROUP BY 1",  # noqa: S608 - our own names
         held=rows,
     )
     return [
@@ -94,21 +92,35 @@ def _measured(unit: MeasureUnit, group: RowGroup) -> list[tuple[int, int, int]]:
     ]
 
 
-def _places(unit: MeasureUnit, columns: Sequence[pa.ChunkedArray], rows: int) -> Numbers:
-    """Of each row the number of its window."""
-    if not unit.cursor:
+def standing(unit: MeasureUnit, group: RowGroup) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Rows that are there, and not marked as gone."""
+    if unit.gone is None:
+        return group.alive
+    (gone,) = group.columns([unit.gone])
+    return group.alive & gone.is_null().to_numpy()
+
+
+def row_hash(unit: MeasureUnit, places: Iterable[int]) -> str:
+    """SQL for the hash of some columns of a row, under the names of `numbered`: a whole number of 60 bits."""
+    texts = ", ".join(_canonical(place, unit.columns[place].type) for place in places)
+    return f"CAST('0x' || md5(concat_ws('{SEPARATOR}', {texts}))[:15] AS BIGINT)"
+
+
+def windows_of(unit: MeasureUnit, cursors: Sequence[pa.ChunkedArray], rows: int) -> Numbers:
+    """Of each row the number of the window in which its cursor lies, or its fallback."""
+    if not cursors:
         return np.zeros(rows, dtype=np.int64)
-    cursor = pc.coalesce(*(columns[place].cast(pa.int64()) for place in unit.cursor))
+    cursor = pc.coalesce(*(values.cast(pa.int64()) for values in cursors))
     values = pc.fill_null(cursor, 0).to_numpy()
     lower = np.array([_LOWEST if each.lower is None else each.lower for each in unit.windows])
     upper = np.array([_BEYOND if each.upper is None else each.upper for each in unit.windows])
     places = np.searchsorted(lower, values, side="right") - 1
     open_end = np.array([each.upper is None for each in unit.windows])
     inside = (places >= 0) & ((values < upper[places]) | open_end[places]) & cursor.is_valid().to_numpy()
-    return np.where(inside, places, _OUTSIDE)
+    return np.where(inside, places, OUTSIDE)
 
 
-def _whole(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def whole(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Days of a date and microseconds of a moment, of which the text is that of the number."""
     if pa.types.is_date32(values.type):
         return values.cast(pa.int32())

@@ -20,7 +20,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import NullPolicy, TableSpec
-from incremental_assets.core.model.window import Window, apart
+from incremental_assets.core.model.window import Window, disjoint
 
 _TASK = "incremental_assets.adapters.delta.direct.measure_task"
 _FLOATING = ("float", "double")
@@ -28,7 +28,7 @@ _FLOATING = ("float", "double")
 
 def measured(tasks: Tasks, path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
     """Rows and hash of each window. Raises NotDirect."""
-    units = _units(path, log, spec, windows)
+    units = units_of(path, log, spec, windows)
     try:
         found = tasks.run_all(_TASK, units) if units else []
     except TasksUnavailable as why:
@@ -39,7 +39,8 @@ def measured(tasks: Tasks, path: str, log: TableLog, spec: TableSpec, windows: S
     )
 
 
-def _units(path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> list[MeasureUnit]:
+def units_of(path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> list[MeasureUnit]:
+    """What tasks are given to measure all of a table. Raises NotDirect."""
     if not is_local(path) or (spec.traits.keeps_versions and spec.key):
         raise NotDirect("its lake is in a store, or only the last version of each row counts")
     if any(arrow_type(each.spark_type) is None or each.spark_type in _FLOATING for each in spec.columns):
@@ -64,7 +65,7 @@ def _windows(spec: TableSpec, windows: Sequence[Window]) -> tuple[tuple[int, ...
     is_whole = len(windows) == 1 and windows[0].lower is None and windows[0].upper is None
     if is_whole and (cursor is None or cursor.nulls is not NullPolicy.SKIP):
         return (), (Ends(None, None),)
-    if cursor is None or not apart(windows):
+    if cursor is None or not disjoint(windows):
         raise NotDirect("windows share rows")
     names = [name for name in (cursor.column, cursor.fallback) if name is not None]
     places = tuple(spec.shape.names.index(name) for name in names)

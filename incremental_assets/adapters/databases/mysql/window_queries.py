@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from incremental_assets.adapters.databases.condition import EVERY, NONE, Condition, either
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR, placed_by_value
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.sql import (
-    EVERY,
-    NONE,
-    Condition,
     beyond,
-    cursor_of,
     effective,
-    either,
     has_cursor,
     identifier,
     inside,
@@ -21,11 +17,13 @@ from incremental_assets.adapters.databases.mysql.sql import (
     without_cursor,
 )
 from incremental_assets.adapters.databases.mysql.types import travel
+from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
-from incremental_assets.core.model.table import Column, NullPolicy, TableSpec
+from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, merge
 
 
@@ -86,6 +84,19 @@ def placed_rows_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
     return Condition(f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
 
 
+def placed_rows(connection: Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
+    """Place and hash of each row that could have landed, read in one statement."""
+    found = placed_rows_sql(spec, windows)
+    pairs = connection.rows(found.sql, found.values)
+    return ReadPlaces.of((int(place), int(digest)) for place, digest in pairs if place and digest)
+
+
+def unlandable(spec: TableSpec) -> Condition:
+    """Rows of which Spark cannot hold a value."""
+    landable = _landable(spec)
+    return NONE if landable == EVERY else Condition(f"NOT ({landable.sql})", landable.values)
+
+
 def place(spec: TableSpec) -> str:
     """The key's value where it is one whole number, else its hash; of a row without a key the hash of the row."""
     return identifier(spec.key[0]) if placed_by_value(spec) else row_hash(_key_columns(spec) or spec.columns)
@@ -102,11 +113,16 @@ def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition
     landable = _landable(spec)
     if not spec.key or landable == EVERY:
         return None
-    rows = _inside(spec, windows) & Condition(f"NOT ({landable.sql})")
+    rows = _inside(spec, windows) & unlandable(spec)
     return Condition(f"SELECT {_key(spec)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
 
 
-def key_texts_sql(spec: TableSpec) -> str:
+def read_keys(connection: Connection, spec: TableSpec) -> ReadKeys:
+    """All of a table's keys, in one statement, which sees one view."""
+    return ReadKeys.of(spec, (str(text) for (text,) in connection.rows(_key_texts_sql(spec))))
+
+
+def _key_texts_sql(spec: TableSpec) -> str:
     """A whole SELECT: the canonical text of each key; one with a part that is NULL, or that Spark cannot hold, is in no copy."""
     columns = _key_columns(spec)
     whole = [f"{identifier(column.name)} IS NOT NULL" for column in columns]

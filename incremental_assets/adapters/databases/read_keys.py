@@ -1,0 +1,43 @@
+"""A table's keys, of a database that is asked once for all of them: kept here, so that no snapshot is held while they are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Self
+
+from incremental_assets.adapters.databases.measure import placed_by_value, text_hash
+from incremental_assets.core.model.key_parts import KeyParts, KeySum, summed
+from incremental_assets.core.model.table import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKeys:
+    """Implements `core.ports.SourceKeys` over the canonical texts of the keys."""
+
+    all: frozenset[str]
+    by_value: bool
+    storage: tuple[tuple[int, int], ...] = ()
+    """Empty: such a database does not tell whether a table was rewritten."""
+
+    @classmethod
+    def of(cls, spec: TableSpec, texts: Iterable[str]) -> Self:
+        """All of them."""
+        return cls(frozenset(texts), placed_by_value(spec))
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        """Of what was read."""
+        places = ((self._place(text), text_hash(text)) for text in self.all)
+        return summed(((place, digest) for place, digest in places if within.holds(place)), shift)
+
+    def texts(self, within: KeyParts) -> frozenset[str]:
+        """Of what was read."""
+        return frozenset(text for text in self.all if within.holds(self._place(text)))
+
+    def present(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """Of what was read."""
+        return self.all & texts
+
+    def _place(self, text: str) -> int:
+        return int(text) if self.by_value else text_hash(text)

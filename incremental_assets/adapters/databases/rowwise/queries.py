@@ -1,0 +1,127 @@
+"""Queries on the rows of a window: ends, count, fingerprint, keys, and the hashes that are compared with the lake's."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from incremental_assets.adapters.databases.measure import text_hash
+from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.adapters.databases.read_places import ReadPlaces
+from incremental_assets.adapters.databases.row_texts import is_marked, place, row_hash, row_text
+from incremental_assets.adapters.databases.rowwise.rows import Read, raw, read_rows
+from incremental_assets.adapters.databases.rowwise.sql import (
+    EVERY,
+    both,
+    column_of,
+    cursor_columns,
+    effective,
+    inside,
+    relation,
+    rows_in,
+    selected,
+    without_cursor,
+)
+from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue, Unfit
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
+from incremental_assets.core.model.window import Window, disjoint
+
+
+def end(tongue: Tongue, link: Link, spec: TableSpec, function: str) -> CursorValue | None:
+    """The smallest (`MIN`) or the largest (`MAX`) cursor of a table; the largest only of those that have settled, where the database tells."""
+    column = cursor_columns(spec)[0]
+    settled = tongue.settled_rows(column) if function == "MAX" else ""
+    return _one(tongue, link, spec, f"{function}({effective(tongue, spec)})", settled or EVERY)
+
+
+def lowest_of(tongue: Tongue, link: Link, spec: TableSpec, rows: str) -> CursorValue | None:
+    """The smallest cursor of the rows that fulfil a condition."""
+    return _one(tongue, link, spec, f"MIN({effective(tongue, spec)})", rows)
+
+
+def without(tongue: Tongue, link: Link, spec: TableSpec) -> int:
+    """Rows without a cursor."""
+    sql = f"SELECT COUNT(*) FROM {relation(tongue, spec.id)} WHERE {without_cursor(tongue, spec)}"
+    ((count,),) = link.rows(sql)
+    return int(count)
+
+
+def fingerprint(tongue: Tongue, link: Link, spec: TableSpec, window: Window) -> Fingerprint:
+    """Of what the rows hold, read and hashed here."""
+    nulls = cursor_of(spec).nulls is not NullPolicy.SKIP
+    rows, total, highest = 0, 0, None
+    for row in read_rows(tongue, link, spec, inside(tongue, spec, window, nulls=nulls)):
+        rows += 1
+        total += text_hash(raw(spec, row)) if row.column else row_hash(spec.columns, row.values)
+        if row.cursor is not None:
+            highest = row.cursor if highest is None else max(highest, row.cursor)
+    value = value_of(spec, highest)
+    return Fingerprint(window.lower, rows, value.text if value else None, str(total))
+
+
+def measure(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    """Rows and hash of each window, of rows that could have landed; one pass unless the windows share rows."""
+    if not disjoint(windows):
+        return tuple(found for window in windows for found in measure(tongue, link, spec, (window,)))
+    counts, sums = [0] * len(windows), [0] * len(windows)
+    lowers = [window.lower for window in windows if window.lower is not None]
+    for row in landable(tongue, link, spec, windows):
+        index = 0
+        if len(windows) > 1 and (at := value_of(spec, row.cursor)) is not None:
+            index = bisect_right(lowers, at) - len(lowers) + len(windows) - 1
+        counts[index] += 1
+        sums[index] += row_hash(spec.columns, row.values)
+    return tuple(Measure(window, count, str(total)) for window, count, total in zip(windows, counts, sums, strict=True))
+
+
+def landable(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
+    """Rows of the windows that could have landed."""
+    rows = read_rows(tongue, link, spec, rows_in(tongue, spec, windows))
+    return (row for row in rows if not (row.column or is_marked(spec, row.values)))
+
+
+def unfit(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
+    """Rows of the windows that cannot land."""
+    return (row for row in read_rows(tongue, link, spec, rows_in(tongue, spec, windows)) if row.column)
+
+
+def placed(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
+    """Place and hash of each row that could have landed."""
+    rows = landable(tongue, link, spec, windows)
+    return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
+
+
+def _key_texts(tongue: Tongue, link: Link, spec: TableSpec) -> Iterator[str]:
+    """Canonical texts of the keys; a key with a part that is NULL, or not of its kind, is in no copy."""
+    columns = [column_of(spec, name) for name in spec.key]
+    converters = [tongue.converter(column) for column in columns]
+    for brought in link.rows(selected(tongue, spec, spec.key, EVERY)):
+        if None in brought:
+            continue
+        try:
+            values = [convert(value) for value, convert in zip(brought, converters, strict=True)]
+        except Unfit:
+            continue
+        yield row_text(columns, values)
+
+
+def read_keys(tongue: Tongue, link: Link, spec: TableSpec) -> ReadKeys:
+    """All of a table's keys, in one statement."""
+    return ReadKeys.of(spec, _key_texts(tongue, link, spec))
+
+
+def value_of(spec: TableSpec, found: Any) -> CursorValue | None:
+    """From a converted value; a moment that stands for a day is its day."""
+    return None if found is None else CursorValue.of(cursor_of(spec).type, found)
+
+
+def _one(tongue: Tongue, link: Link, spec: TableSpec, sql: str, rows: str) -> CursorValue | None:
+    column = cursor_columns(spec)[0]
+    condition = both(f"{effective(tongue, spec)} IS NOT NULL", rows)
+    found = f"SELECT {tongue.shown(column, sql)} FROM {relation(tongue, spec.id)} WHERE {condition}"
+    ((value,),) = link.rows(found)
+    return None if value is None else value_of(spec, tongue.converter(column)(value))

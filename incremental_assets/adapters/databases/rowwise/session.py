@@ -1,0 +1,176 @@
+"""Connections that are opened when they are asked for, and the light queries of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
+from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.adapters.databases.read_places import ReadPlaces
+from incremental_assets.adapters.databases.rowwise import queries
+from incremental_assets.adapters.databases.rowwise.snapshot import open_snapshot, since
+from incremental_assets.adapters.databases.rowwise.sql import beyond, both, inside, rows_of, selected
+from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
+from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.interruption import this_process
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableId, TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.estimate import Estimate
+from incremental_assets.core.planning.plan import SyncPlan
+
+
+class Session:
+    """Implements `databases.dialect.Session` on one connection."""
+
+    def __init__(self, tongue: Tongue, link: Link) -> None:
+        self._tongue, self._link = tongue, link
+
+    def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
+        """Every table and view that this user may read."""
+        return self._tongue.catalogue(self._link, source, schemas)
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """Those that are not there, or not shown."""
+        return self._tongue.missing_schemas(self._link, schemas)
+
+    def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
+        """As far as this user may see what hides them."""
+        return self._tongue.hidden(self._link, tables)
+
+    def bound(self, specs: Sequence[TableSpec]) -> Bound:
+        """The clock, and since when somebody may be writing."""
+        return self._tongue.bound(self._link)
+
+    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The largest cursor of each table."""
+        return for_each_table(
+            specs, lambda index: (queries.end(self._tongue, self._link, specs[index], "MAX"),), alone=alone
+        )
+
+    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
+        """The smallest cursor of each table."""
+        return for_each_table(
+            specs, lambda index: (queries.end(self._tongue, self._link, specs[index], "MIN"),), alone=alone
+        )
+
+    def fingerprints(
+        self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
+    ) -> dict[int, Fingerprint]:
+        """Of what the rows of each window hold."""
+        specs = {index: spec for index, (spec, _) in wanted.items()}
+        return for_each_table(
+            specs,
+            lambda index: (queries.fingerprint(self._tongue, self._link, *wanted[index]),),
+            alone=alone,
+        )
+
+    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
+        """Seconds since the oldest of the stamps."""
+        specs = {index: each.spec for index, each in unread.items()}
+        return for_each_table(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
+
+    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
+        """Partitions are not looked at one by one."""
+        return [() for _ in tables]
+
+    def lowest_of_members(
+        self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
+    ) -> dict[int, CursorValue | None]:
+        """Of none."""
+        return {}
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, in one snapshot."""
+        with self._link.snapshot():
+            return queries.measure(self._tongue, self._link, spec, windows) if windows else ()
+
+    @contextmanager
+    def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
+        """Read in one snapshot, which is over then."""
+        with self._link.snapshot():
+            found = queries.read_keys(self._tongue, self._link, spec)
+        yield found
+
+    @contextmanager
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
+        """Likewise."""
+        with self._link.snapshot():
+            found = queries.placed(self._tongue, self._link, spec, windows)
+        yield found
+
+    def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
+        """What `doctor` must know."""
+        return self._tongue.facts(self._link, wanted)
+
+    def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
+        """The SELECT of each read; how the database would answer it, it is not asked."""
+        unknown = "; ".join(
+            each for each in ("this database is not asked how it would read the rows", self._tongue.note) if each
+        )
+        return tuple(
+            Estimate(
+                selected(self._tongue, plan.spec, plan.spec.shape.names, rows_of(self._tongue, plan)), unknown=unknown
+            )
+            for plan in plans
+        )
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
+        """One snapshot, whose rows lie in a file until the block ends."""
+        return open_snapshot(self._tongue, self._link, plan)
+
+    def _age(self, unread: Unread, clock: datetime) -> float | None:
+        spec = unread.spec
+        rows = both(
+            inside(self._tongue, spec, unread.window, nulls=False), beyond(self._tongue, spec, ">", unread.above)
+        )
+        found = queries.lowest_of(self._tongue, self._link, spec, rows)
+        return None if found is None else since(found, clock, ZoneInfo(unread.zone))
+
+
+class Connections:
+    """Implements `databases.dialect.Connections`. Each session has a connection of its own: nothing that was set or asked lasts into the next."""
+
+    shares_snapshots = False
+
+    def __init__(self, tongue: Tongue, address: Address) -> None:
+        self._tongue, self._address = tongue, address
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    @contextmanager
+    def explained(self, table: TableId | None = None) -> Iterator[None]:
+        """Turns whatever the driver raises inside into an error of the family."""
+        with explained(self._tongue, self._address, table):
+            yield
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A connection of its own."""
+        with self.explained():
+            link = self._tongue.connect(self._address)
+        try:
+            with this_process.cancelling(link.abort):
+                yield Session(self._tongue, link)
+        finally:
+            link.close()
+
+
+@contextmanager
+def explained(tongue: Tongue, address: Address, table: TableId | None) -> Iterator[None]:
+    """One sentence for what the driver raises in the block."""
+    try:
+        yield
+    except Exception as error:
+        found = tongue.explain(error, address, table)
+        if found is None:
+            raise
+        raise found from None

@@ -1,0 +1,129 @@
+"""What `doctor` asks the server, and the SQL that an administrator runs to mend what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Link
+from incremental_assets.adapters.databases.sqlserver.bound import CLOCK, SERVER, blind, zone_of
+from incremental_assets.adapters.databases.sqlserver.catalogue import hiding_tables
+from incremental_assets.adapters.databases.sqlserver.words import identifier, relation, text
+from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted, there
+
+VERSION = (
+    "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), ORIGINAL_LOGIN(), IS_SRVROLEMEMBER('sysadmin')"
+)
+_CURES = Cures(
+    unseen_transactions="grant VIEW SERVER STATE to the login, by which the transactions of other users can be seen",
+    no_identity="grant VIEW SERVER STATE and VIEW ANY DEFINITION to the login",
+)
+TABLE = """
+SELECT o.type, HAS_PERMS_BY_NAME({place}, N'OBJECT', N'SELECT'),
+       ISNULL(HAS_PERMS_BY_NAME({place}, N'OBJECT', N'INSERT'), 0) + ISNULL(HAS_PERMS_BY_NAME({place}, N'OBJECT', N'UPDATE'), 0)
+       + ISNULL(HAS_PERMS_BY_NAME({place}, N'OBJECT', N'DELETE'), 0),
+       (SELECT SUM(p.rows) FROM sys.partitions AS p WHERE p.object_id = o.object_id AND p.index_id < 2)
+FROM sys.objects AS o WHERE o.object_id = OBJECT_ID({place}) AND o.type IN ('U', 'V')
+"""
+INDEXED = """
+SELECT COUNT(*) FROM sys.index_columns AS k JOIN sys.indexes AS x ON x.object_id = k.object_id AND x.index_id = k.index_id
+WHERE k.object_id = OBJECT_ID({place}) AND k.key_ordinal = 1 AND x.is_disabled = 0 AND x.has_filter = 0 AND COL_NAME(k.object_id, k.column_id) = {column}
+"""
+STAMPED = """
+SELECT (SELECT COUNT(*) FROM sys.columns AS c WHERE c.object_id = OBJECT_ID({place}) AND c.name = {column}
+        AND (c.default_object_id <> 0 OR c.is_identity = 1 OR c.system_type_id = 189 OR c.generated_always_type <> 0))
+     + (SELECT COUNT(*) FROM sys.triggers AS t WHERE t.parent_id = OBJECT_ID({place}) AND t.is_disabled = 0)
+"""
+
+
+def read_facts(link: Link, wanted: Sequence[Wanted]) -> SourceFacts:
+    """The server as this user finds it, with one entry per wanted table, in their order."""
+    ((version, user, is_admin),) = link.rows(VERSION)
+    ((clock, offset),) = link.rows(CLOCK)
+    ((database, updateability, snapshots, sees),) = link.rows(SERVER)
+    hiding = hiding_tables(link)
+    return SourceFacts(
+        version=f"SQL Server {version}",
+        user=str(user),
+        # The driver brings every text as Unicode.
+        encoding="UTF8",
+        is_superuser=bool(is_admin),
+        sees_transactions=bool(sees),
+        tracks_activities=True,
+        says_which=bool(sees),
+        is_replica=updateability == "READ_ONLY",
+        zone=zone_of(int(offset)),
+        clock=datetime.fromisoformat(str(clock)[:26]).replace(tzinfo=UTC),
+        tables=tuple(_facts(link, each, hiding) for each in wanted),
+        cures=_CURES,
+        experimental=f"the dialect sqlserver is {UNPLAYED}",
+        unsettled=blind(str(database), str(updateability), snapshots=snapshots == 1, sees=True),
+    )
+
+
+def missing_sql(
+    address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()
+) -> str:
+    """Statements for an administrator, without any password; empty when nothing is missing. Without facts, everything that a new user needs."""
+    name = address.user if facts is None else facts.user
+    user, database = identifier(name), identifier(address.database)
+    server: list[str] = []
+    if facts is None:
+        server.append(f"-- first give it a login: CREATE LOGIN {user} WITH PASSWORD = N'…'")
+    if facts is None or not facts.sees_transactions:
+        server += [f"GRANT VIEW SERVER STATE TO {user};", f"GRANT VIEW ANY DEFINITION TO {user};"]
+    if facts is None or (facts.unsettled and not facts.is_replica):
+        server.append(f"ALTER DATABASE {database} SET ALLOW_SNAPSHOT_ISOLATION ON;")
+    local = _in_database(user, wanted, facts, whole)
+    return "\n".join(
+        [*(["USE [master];", *server] if server else []), *([f"USE {database};", *local] if local else [])]
+    )
+
+
+def _in_database(user: str, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str]) -> list[str]:
+    lines = [f"CREATE USER {user} FOR LOGIN {user};"] if facts is None else []
+    unknown = tuple(whole) if facts is None else ()
+    lines += [f"GRANT SELECT ON SCHEMA::{identifier(schema)} TO {user};" for schema in unknown]
+    tables = there(facts, wanted)
+    lines += [
+        f"GRANT SELECT ON {relation(each.wanted.table)} TO {user};"
+        for each in tables
+        if not each.readable and each.wanted.table.schema not in unknown
+    ]
+    lines += [
+        f"DENY INSERT, UPDATE, DELETE ON {relation(each.wanted.table)} TO {user};"
+        for each in tables
+        if each.writable and facts and not facts.is_superuser
+    ]
+    lines += [
+        f"CREATE INDEX {identifier(f'{each.wanted.table.name}_{column}')} ON {relation(each.wanted.table)} ({identifier(column)});"
+        for each in tables
+        for column in each.unindexed
+    ]
+    return lines
+
+
+def _facts(link: Link, wanted: Wanted, hiding: set[tuple[str, str]]) -> TableFacts:
+    place = text(relation(wanted.table))
+    found = list(link.rows(TABLE.format(place=place)))
+    if not found:
+        return TableFacts(wanted)
+    kind, readable, writable, rows = found[0]
+    is_table = str(kind).strip() == "U"
+    return TableFacts(
+        wanted=wanted,
+        exists=True,
+        usable=True,
+        readable=bool(readable),
+        writable=is_table and bool(writable),
+        filtered=(wanted.table.schema, wanted.table.name) in hiding,
+        unindexed=tuple(column for column in wanted.cursors if is_table and not _count(link, INDEXED, place, column)),
+        unstamped=is_table and bool(wanted.cursors) and not _count(link, STAMPED, place, wanted.cursors[0]),
+        rows=int(rows or 0),
+    )
+
+
+def _count(link: Link, question: str, place: str, column: str) -> int:
+    ((found,),) = link.rows(question.format(place=place, column=text(column)))
+    return int(found)

@@ -1,0 +1,78 @@
+"""The server's refusals as sentences: what, where, and the cure. The server's own words follow where they say more."""
+
+from __future__ import annotations
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.sqlserver.connect import Lost
+from incremental_assets.adapters.databases.sqlserver.words import relation
+from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.model.table import TableId
+
+_NO_LOGIN = (18452, 18456, 18470, 18486, 18487, 18488)
+_NO_DATABASE = (4060, 4064, 911)
+_NO_TABLE, _NO_COLUMN = 208, 207
+_ALTERED = (3961, 3962, 4891)
+_NOT_GRANTED = (229, 230, 297, 300, 916, 6004)
+_BUSY = (1222, 1205)
+_FULL = (10928, 10929, 17809, 40501)
+
+
+def explain(error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
+    """One sentence for one error of the driver; None of another error."""
+    place = f"{address.user}@{address.host}:{address.port}/{address.database}"
+    if isinstance(error, Lost):
+        return SourceUnreachable(f"{place}: {_unreachable(_words(error), address)}")
+    if type(error).__module__.partition(".")[0] not in ("pytds", "OpenSSL"):
+        return None
+    number, words = int(getattr(error, "msg_no", 0) or 0), _words(error)
+    if type(error).__module__.startswith("OpenSSL") or "certificate" in words.lower() or "encryption" in words.lower():
+        return SourceUnreachable(
+            f"{place}: no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
+            "a source on this machine may have `tls: disable`"
+        )
+    if number in _NO_LOGIN:
+        return SourceUnreachable(
+            f"{place}: the login of {address.user} is refused ({words}); check `user` and the secret that `password` refers to"
+        )
+    if number in _NO_DATABASE:
+        return SourceUnreachable(
+            f"{place}: there is no database {address.database!r} on this server, or {address.user} may not use it; check `database`, `doctor --sql` prints the grants"
+        )
+    if number in _FULL:
+        return SourceUnreachable(
+            f"{place}: the server has no connection left ({words}); try again, or lower `parallel: {{connections: …}}`"
+        )
+    if table is not None and number == _NO_TABLE and table.name in words:
+        return TableMissing(table)
+    return SourceRefused(f"{table or place}: {_refused(number, words, address, table)}")
+
+
+def _refused(number: int, words: str, address: Address, table: TableId | None) -> str:
+    if number == _NO_COLUMN:
+        return (
+            f"a column went away while the table was asked ({words}); run the sync again, it reads the catalogue anew"
+        )
+    if number in _ALTERED:
+        return (
+            f"the table was altered in the source while this sync was about to read it ({words}), so nothing was written; "
+            "run the sync again, it reads the catalogue anew"
+        )
+    if number in _NOT_GRANTED:
+        cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
+        return f"the user {address.user} lacks a permission ({words}); {cure}"
+    if number in _BUSY:
+        return f"another session holds a lock on it for longer than {address.socket_timeout} ({words}); run the sync again when it is free, or raise `options: {{socket_timeout: …}}`"
+    return f"the source refused the question: {words or f'error {number}'}"
+
+
+def _unreachable(words: str, address: Address) -> str:
+    lower = words.lower()
+    if "name or service not known" in lower or "resolution" in lower:
+        return f"the host {address.host!r} is not known; check `host`"
+    if "timed out" in lower or "timeout" in lower:
+        return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {address.statement_timeout}"
+    return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")

@@ -1,0 +1,157 @@
+"""In a task: the rows of some files of a table by the places of their keys, counted and hashed, see `core.model.key_parts`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+
+from incremental_assets.adapters.delta.direct.key_set import Numbers
+from incremental_assets.adapters.delta.direct.measure_task import (
+    OUTSIDE,
+    MeasureUnit,
+    reaches_of,
+    row_hash,
+    standing,
+    whole,
+    windows_of,
+)
+from incremental_assets.adapters.delta.direct.query import asked
+from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
+from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
+from incremental_assets.core.model.key_parts import KeyParts
+
+_HALF = 30
+"""Bits of a hash that are summed at once: a row group has fewer rows than make such a sum exceed what a double tells exactly."""
+
+
+class Asked(StrEnum):
+    """What is wanted of the rows."""
+
+    SPREAD = "spread"
+    SUMS = "sums"
+    HASHES = "hashes"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedUnit:
+    """`measured`: files, and the windows whose rows count. `key`: places of the columns that place a row: by its value, or by their hash. `within`: None: anywhere."""
+
+    measured: MeasureUnit
+    key: tuple[int, ...]
+    by_value: bool
+    asked: Asked = Asked.SPREAD
+    within: KeyParts | None = None
+    shift: int = 0
+
+    @property
+    def size(self) -> int:
+        """For the order in which units begin."""
+        return self.measured.size
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Rows of a row group that are asked for, by their numbers, and their places."""
+
+    group: RowGroup
+    rows: Numbers
+    places: Numbers
+
+
+def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | None:
+    """Of `spread` rows and ends, None without a row; of `sums` part, rows and sum of hashes; of `hashes` place and hash of each row."""
+    found = _found(unit)
+    if unit.asked is Asked.SPREAD:
+        ends = [(len(each.places), int(each.places.min()), int(each.places.max())) for each in found]
+        return _wider(ends) if ends else None
+    hashed = ((each.places, _hashes(unit, each)) for each in found)
+    if unit.asked is Asked.HASHES:
+        return [pair for places, hashes in hashed for pair in zip(places.tolist(), hashes.tolist(), strict=True)]
+    rows, sums = Counter[int](), Counter[int]()
+    for places, hashes in hashed:
+        for part, count, total in _summed(places >> unit.shift, hashes):
+            rows[part] += count
+            sums[part] += total
+    return [(part, rows[part], sums[part]) for part in rows]
+
+
+def _wider(ends: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
+    counts, lows, highs = zip(*ends, strict=True)
+    return sum(counts), min(lows), max(highs)
+
+
+def _found(unit: PlacedUnit) -> Iterator[_Placed]:
+    within = (*reaches_of(unit.measured), *_reach(unit))
+    for add in unit.measured.files:
+        if file_may_hold(add.get("stats"), within):
+            with row_groups(unit.measured.table, add, within) as groups:
+                for group in groups:
+                    rows, places = _placed(unit, group)
+                    if len(rows):
+                        yield _Placed(group, rows, places)
+
+
+def _reach(unit: PlacedUnit) -> tuple[Reach, ...]:
+    """Where keys lie that are asked for, where files tell of theirs."""
+    if not unit.by_value or unit.within is None or not unit.within.ranges:
+        return ()
+    column, ranges = unit.measured.columns[unit.key[0]], unit.within.ranges
+    return (Reach(column.name, column.type, ranges[0][0], ranges[-1][1]),)
+
+
+def _placed(unit: PlacedUnit, group: RowGroup) -> tuple[Numbers, Numbers]:
+    """Numbers of the rows that are asked for, and their places; of other columns than the key and the cursor nothing is read."""
+    measured = unit.measured
+    cursors = [whole(values) for values in group.columns([measured.columns[place] for place in measured.cursor])]
+    stays = standing(measured, group) & (windows_of(measured, cursors, group.rows) != OUTSIDE)
+    rows = np.flatnonzero(stays)
+    if not len(rows):
+        return rows, rows
+    places = _places(unit, group, rows)
+    inside = _inside(unit.within, places)
+    return rows[inside], places[inside]
+
+
+def _places(unit: PlacedUnit, group: RowGroup, rows: Numbers) -> Numbers:
+    if unit.by_value:
+        (values,) = group.columns([unit.measured.columns[unit.key[0]]])
+        return values.take(pa.array(rows)).cast(pa.int64()).to_numpy()
+    # How many there are is told without their hashes.
+    return np.zeros_like(rows) if unit.asked is Asked.SPREAD else _hashed(unit, group, rows, unit.key)
+
+
+def _inside(within: KeyParts | None, places: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    if within is None:
+        return np.ones(len(places), dtype=bool)
+    inside = (places >= within.lowest) & (places <= within.highest)
+    if within.numbers is not None:
+        inside &= np.isin(places >> within.shift, np.fromiter(within.numbers, np.int64, len(within.numbers)))
+    return inside
+
+
+def _hashes(unit: PlacedUnit, found: _Placed) -> Numbers:
+    return _hashed(unit, found.group, found.rows, range(len(unit.measured.columns)))
+
+
+def _hashed(unit: PlacedUnit, group: RowGroup, rows: Numbers, places: Sequence[int]) -> Numbers:
+    """Hashes of some columns of these rows, in their order."""
+    columns = group.columns([unit.measured.columns[place] for place in places])
+    named = {f"k{place}": whole(values) for place, values in zip(places, columns, strict=True)}
+    held = pa.table(named).take(pa.array(rows)).append_column("n", pa.array(np.arange(len(rows))))
+    sql = f"SELECT n, {row_hash(unit.measured, places)} AS hash FROM held ORDER BY n"  # noqa: S608 - our own names
+    hashes: Numbers = asked(sql, held=held)["hash"]
+    return hashes
+
+
+def _summed(parts: Numbers, hashes: Numbers) -> Iterator[tuple[int, int, int]]:
+    """Per part its rows and the sum of their hashes, which 64 bits do not hold."""
+    found, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
+    high = np.bincount(where, weights=hashes >> _HALF)
+    low = np.bincount(where, weights=hashes & ((1 << _HALF) - 1))
+    for part, count, above, below in zip(found, counts, high, low, strict=True):
+        yield int(part), int(count), (int(above) << _HALF) + int(below)

@@ -1,0 +1,71 @@
+"""The lake's side of a search for rows that differ, by tasks; where they cannot, Spark's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.delta.checksums import Held
+from incremental_assets.adapters.delta.direct.measuring import units_of
+from incremental_assets.adapters.delta.direct.placed_task import Asked, PlacedUnit
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.ports import PlacedRows
+
+_TASK = "incremental_assets.adapters.delta.direct.placed_task"
+
+
+class PlacedByTasks:
+    """Implements `core.ports.PlacedRows`. Raises NotDirect when it is made where tasks do not know all that the table has."""
+
+    def __init__(self, tasks: Tasks, held: Held, windows: Sequence[Window], otherwise: PlacedRows) -> None:
+        spec = held.spec
+        self._tasks, self._otherwise = tasks, otherwise
+        self._by_value = placed_by_value(spec)
+        key = tuple(spec.shape.names.index(name) for name in spec.key) or tuple(range(len(spec.columns)))
+        units = units_of(held.path, held.log, spec, merge(windows))
+        self._units = [PlacedUnit(unit, key, self._by_value) for unit in units]
+
+    def spread(self) -> KeySpread:
+        """From the keys and the cursor alone."""
+        try:
+            found = [ends for ends in self._run(Asked.SPREAD) if ends is not None]
+        except NotDirect:
+            return self._otherwise.spread()
+        rows = sum(count for count, _, _ in found)
+        if not self._by_value:
+            return KeySpread(rows, 0, (1 << HASH_BITS) - 1)
+        return KeySpread(
+            rows, min((low for _, low, _ in found), default=0), max((high for *_, high in found), default=0)
+        )
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """Of row groups that have a key there all columns are read, of the others its keys."""
+        try:
+            found = self._run(Asked.SUMS, within, shift)
+        except NotDirect:
+            return self._otherwise.sums(within, shift)
+        rows, digests = Counter[int](), Counter[int]()
+        for part, count, digest in (each for of_task in found for each in of_task):
+            rows[part] += count
+            digests[part] += digest
+        return {part: KeySum(rows[part], digests[part]) for part in rows}
+
+    def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
+        """The same."""
+        try:
+            return [each for of_task in self._run(Asked.HASHES, within) for each in of_task]
+        except NotDirect:
+            return self._otherwise.hashes(within)
+
+    def _run(self, asked: Asked, within: KeyParts | None = None, shift: int = 0) -> list[Any]:
+        units = [replace(unit, asked=asked, within=within, shift=shift) for unit in self._units]
+        try:
+            return self._tasks.run_all(_TASK, units) if units else []
+        except TasksUnavailable as why:
+            raise NotDirect(str(why)) from why

@@ -1,0 +1,44 @@
+"""A session of this process whose SQL begins when it is first asked for: tasks need none, and it takes the JVM two CPU seconds to load."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+
+def whole(session: object) -> SparkSession:
+    """What code of others may be given, which asks for the class."""
+    return cast("SparkSession", session.whole if isinstance(session, LazySession) else session)
+
+
+class LazySession:
+    """Does for ours what a `SparkSession` does."""
+
+    def __init__(self, context: SparkContext, conf: Mapping[str, str]) -> None:
+        self.sparkContext = context
+        self._conf = dict(conf)
+        self._lock = threading.Lock()
+        self._whole: SparkSession | None = None
+
+    @property
+    def whole(self) -> SparkSession:
+        """The session itself, made on this context."""
+        with self._lock:
+            if self._whole is None:
+                from pyspark.sql import SparkSession
+
+                self._whole = SparkSession.builder.config(map=dict(self._conf)).getOrCreate()
+            return self._whole
+
+    def stop(self) -> None:
+        """As much as has begun."""
+        with self._lock:
+            (self._whole or self.sparkContext).stop()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)

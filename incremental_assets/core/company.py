@@ -1,0 +1,111 @@
+"""Works that run side by side and meet in the same rounds: who of them is still on its way, so that a round need not begin without it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextvars import ContextVar
+from enum import IntEnum
+from typing import Protocol, TypeVar
+
+Answer = TypeVar("Answer")
+
+LOCK = threading.Lock()
+"""Of all companies and all that they meet in: held for a few steps, never while anything works."""
+
+
+class Rank(IntEnum):
+    """Of what the works of a sync meet in: the lowest goes first, as whoever waits for it has the others still before it."""
+
+    SNAPSHOT = 0
+    JOB = 1
+
+
+class Meeting(Protocol):
+    """Where works of a company wait for each other. Called under LOCK."""
+
+    rank: Rank
+
+    def look(self) -> None:
+        """Somebody who was on the way has come elsewhere, or comes no more."""
+
+
+class Company:
+    """The works of one run. Each is under way, waits in a meeting, or has gone apart: then nobody waits for it."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+        self._waits: Counter[Meeting] = Counter()
+
+    def lane(self, works: int, at_once: int) -> Lane:
+        """So many works, of which a few at a time are under way from now on."""
+        with LOCK:
+            begin = min(works, max(1, at_once))
+            self._under_way += begin
+            return Lane(self, works - begin)
+
+    def is_there(self, meeting: Meeting) -> bool:
+        """Whether nobody comes before this meeting begins: all wait, and nobody for an earlier one. Under LOCK."""
+        return not self._under_way and all(other.rank >= meeting.rank for other in self._waits)
+
+    def came(self, meeting: Meeting) -> None:
+        """One of its works waits. Under LOCK."""
+        self._waits[meeting] += 1
+        self.changed(-1)
+
+    def went(self, meeting: Meeting) -> None:
+        """The meeting has begun with it. Under LOCK."""
+        self._waits[meeting] -= 1
+        self._waits += Counter()
+        self._under_way += 1
+
+    def changed(self, by: int) -> None:
+        """So many more are under way. Under LOCK."""
+        self._under_way += by
+        if not self._under_way:
+            for meeting in tuple(self._waits):
+                meeting.look()
+
+
+class Lane:
+    """Works of a company of which as many end as begin."""
+
+    def __init__(self, company: Company, ahead: int) -> None:
+        self._company, self._ahead = company, ahead
+
+    def member(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
+        """The work as one of the company's, in whichever thread it is called."""
+
+        def played() -> Answer:
+            token = _here.set(self._company)
+            try:
+                return work()
+            finally:
+                self._ended(was_apart=_here.get() is None)
+                _here.reset(token)
+
+        return played
+
+    def _ended(self, *, was_apart: bool) -> None:
+        with LOCK:
+            comes = self._ahead > 0
+            self._ahead -= comes
+            self._company.changed(comes - (not was_apart))
+
+
+_here: ContextVar[Company | None] = ContextVar("company", default=None)
+
+
+def company() -> Company | None:
+    """That of the work in this thread, unless it has gone apart."""
+    return _here.get()
+
+
+def go_apart() -> None:
+    """What this thread does now takes long: until the end of its work nobody waits for it."""
+    left = _here.get()
+    if left is not None:
+        _here.set(None)
+        with LOCK:
+            left.changed(-1)

@@ -1,0 +1,33 @@
+"""What must hold between `columns` and the keys beside it. Each mistake is a path below the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incremental_assets.core.config.table_document import TableDocument
+from incremental_assets.core.config.yaml_source import Path
+
+
+def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
+    """What can be told without the source: which columns it has, the first look at it tells."""
+    columns = table.columns
+    if columns.include is not None and columns.exclude:
+        yield ("columns",), "`include` says of itself which columns are left out; remove `exclude`, or `include`"
+        return
+    for key, name in _needed(table):
+        if name in columns.exclude:
+            yield ("columns", "exclude"), f"the table is synced by {name!r} (`{key}`); remove it from `exclude`"
+        elif columns.include is not None and name not in columns.include:
+            yield ("columns", "include"), f"the table is synced by {name!r} (`{key}`); add it to `include`"
+
+
+def _needed(table: TableDocument) -> Iterator[tuple[str, str]]:
+    if table.cursor is not None:
+        yield "cursor", table.cursor.column
+        if table.cursor.fallback is not None:
+            yield "fallback", table.cursor.fallback
+    yield from (("primary_key", name) for name in table.primary_key or ())
+    if table.deletes.column is not None:
+        yield "deletes", table.deletes.column
+    if isinstance(table.contract, dict):
+        yield from (("contract", name) for name in table.contract)

@@ -1,0 +1,35 @@
+"""`schema_changes: discard`: new columns of the source are as if it did not have them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+
+
+def discarding(spec: TableSpec, state: State | None) -> TableSpec:
+    """The table with the columns that landed. Nothing is new to a copy that does not exist, nor what rows are told apart by."""
+    if not spec.discards or state is None or not state.columns:
+        return spec
+    cursor = (spec.cursor.column, spec.cursor.fallback) if spec.cursor else ()
+    needed = {*spec.key, *cursor, spec.deletes.column}
+    landed = {name.lower() for name, _ in state.columns}
+    new = tuple(name for name in spec.shape.names if name.lower() not in landed and name not in needed)
+    return replace(spec, shape=spec.shape.without(new), discarded=(*spec.discarded, *new)) if new else spec
+
+
+def newly_discarded(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """Those of which no run has told yet."""
+    known = state.discarded if state else ()
+    return tuple(name for name in spec.discarded if name not in known)
+
+
+def discarded_warning(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """Told once, by the run that lands something while they are there."""
+    names = ", ".join(newly_discarded(spec, state))
+    sentence = (
+        f"new columns of the source ({names}) are not read, as `schema_changes: discard` says; to take them in, set `schema_changes: evolve`, "
+        "or leave them out for good with `columns: {exclude: [...]}`"
+    )
+    return (sentence,) if names else ()

@@ -1,0 +1,528 @@
+"""SQL Server, which was not played against a server: its SQL, its types, its bound and its refusals, and the whole of a look on recorded answers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import socket
+import sys
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytds
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Unfit
+from incremental_assets.adapters.databases.sqlserver import bound, connect, tongue, words
+from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of, earliest, zone_of
+from incremental_assets.adapters.databases.sqlserver.errors import explain
+from incremental_assets.adapters.databases.sqlserver.types import beyond, converter, declared, shown, spark_type
+from incremental_assets.cli.findings import Health, of_table
+from incremental_assets.core.checks.doctor import Wanted
+from incremental_assets.core.errors import SetupError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.source_identity import Compared
+from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableId, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.landed_state import Shown, landed_state
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
+from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.strategies import Strategy
+from tests.adapters.databases.recorded import Recorded
+
+ADDRESS = Address("sqlserver", "127.0.0.1", 1433, "shop", "reader", "hunter2", schemas=("dbo",))
+GOLDEN = Path(__file__).with_name("golden") / "sqlserver.sql"
+NOW = "2024-05-01T10:00:00.0000000"
+SERVER = ("shop", "READ_WRITE", 1, 1)
+TEN = datetime(2024, 5, 1, 10, tzinfo=UTC)
+FORK = "11111111-2222-3333-4444-555555555555"
+COLUMNS = [
+    ("dbo", "orders", "id", "", "int", 4, 10, 0, False, 1, None),
+    ("dbo", "orders", "note", "", "nvarchar", 100, 0, 0, True, None, "what was said"),
+    ("dbo", "orders", "price", "", "decimal", 9, 10, 2, True, None, None),
+    ("dbo", "orders", "updated_at", "", "datetime2", 8, 26, 6, False, None, None),
+    ("dbo", "orders", "version", "", "timestamp", 8, 0, 0, False, None, None),
+]
+
+
+def translated(sql: str) -> str:
+    """For SQLite, whose times are texts and whose versions are numbers."""
+    sql = re.sub(r"CONVERT\(binary\(8\), CONVERT\(bigint, (\d+)\)\)", r"\1", sql)
+    sql = re.sub(r"CONVERT\(datetime2\(7\), '([^']+)'\)", r"'\1'", sql)
+    sql = re.sub(r"CONVERT\(bigint, ((?:[A-Z]+\()?\[\w+\]\)?)\)", r"\1", sql)
+    sql = re.sub(r"CONVERT\(varbinary\(max\), CONVERT\(nvarchar\(max\), (\[\w+\])\)\)", r"utf16(\1)", sql)
+    return sql.replace("MIN_ACTIVE_ROWVERSION()", "1000")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
+    began = time.monotonic()
+
+    def clock(sql: str) -> list[Any]:
+        return [((TEN + timedelta(seconds=time.monotonic() - began)).isoformat()[:26], 0)]
+
+    link = Recorded(
+        "dbo",
+        {
+            "SYSDATETIMEOFFSET": clock,
+            "Updateability": [SERVER],
+            "dm_exec_requests": [],
+            "dm_tran_active_transactions": [],
+            "dm_db_log_stats": [("b", "d", FORK, "00000021:000000e8:0001")],
+            "dm_os_sys_info": [(3_600_000,)],
+            "ProductVersion": [("16.0.1000.6", "reader", 0)],
+            "sys.security_predicates": [],
+            "sys.identity_columns": COLUMNS,
+            "sys.extended_properties": [("dbo", "orders", "U ", 1, 3, 8192, False, False, None)],
+            "x.is_primary_key": [("dbo", "orders", "PK", True, "id")],
+            "AS o WHERE o.object_id": [("U ", 1, 0, 3)],
+            "k.key_ordinal = 1": [(1,)],
+            "default_object_id": [(1,)],
+        },
+        translated,
+    )
+    link.tables.create_function("utf16", 1, lambda text: None if text is None else text.encode("utf-16-le"))
+    link.tables.execute("CREATE TABLE dbo.orders (id, note, price, updated_at, version)")
+    rows = [
+        (1, "first", "1.50", "2024-05-01T09:00:00", 101),
+        (2, "naïve, 🎉", None, "2024-05-01T09:30:00.5", 102),
+        (3, None, "3.25", "2024-05-01T09:59:59", 103),
+    ]
+    link.tables.executemany("INSERT INTO dbo.orders VALUES (?, ?, ?, ?, ?)", rows)
+    monkeypatch.setattr(tongue, "Connection", lambda address: link)
+    return link
+
+
+def spec_of(cursor: Cursor) -> TableSpec:
+    (shape,) = SqlProbe(ADDRESS, "shop").catalogue()
+    return TableSpec(shape, Strategy.UPSERT, cursor, key=("id",), key_enforced=True)
+
+
+BY_TIME = Cursor("updated_at", CursorType.DATETIME, zone="UTC")
+BY_VERSION = Cursor("version", CursorType.INTEGER)
+
+
+def decided(spec: TableSpec, state: Any = None) -> SyncPlan | NothingToDo:
+    (seen,) = SqlProbe(ADDRESS, "shop").observe((ObserveRequest(spec, state),))
+    return plan(spec, Request("run"), state, CommitIds("app", 0, "batch"), seen)
+
+
+def synced(spec: TableSpec, state: Any = None) -> tuple[pa.Table, Any]:
+    decision = decided(spec, state)
+    assert isinstance(decision, SyncPlan), decision
+    with SqlProbe(ADDRESS, "shop").snapshot(decision) as seen:
+        parts = dialect_of("sqlserver").reader(ADDRESS).parts(decision, seen)
+        assert parts is not None
+        rows = pa.concat_tables(batch for part in parts for batch in part.batches())
+    return rows, landed_state(decision, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))
+
+
+# --- the whole of a look ------------------------------------------------------------------------------
+
+
+def test_the_catalogue_tells_columns_types_key_and_what_draws_the_numbers(server: Recorded) -> None:
+    (shape,) = SqlProbe(ADDRESS, "shop").catalogue()
+    assert [(column.name, column.source_type, column.spark_type) for column in shape.columns] == [
+        ("id", "int", "int"),
+        ("note", "nvarchar(50)", "string"),
+        ("price", "decimal(10,2)", "decimal(10,2)"),
+        ("updated_at", "datetime2(6)", "timestamp_ntz"),
+        ("version", "rowversion", "bigint"),
+    ]
+    assert (shape.primary_key, shape.rows, shape.columns[1].comment) == (("id",), 3, "what was said")
+    assert [column.sequence.name for column in shape.columns if column.sequence] == [
+        "IDENTITY of orders",
+        "rowversion of the database",
+    ]
+
+
+@pytest.mark.parametrize("cursor", [BY_TIME, BY_VERSION], ids=["time", "rowversion"])
+def test_rows_are_read_once_and_a_later_one_with_the_next_sync(server: Recorded, cursor: Cursor) -> None:
+    spec = spec_of(cursor)
+    rows, state = synced(spec)
+    assert rows.column("c0").to_pylist() == [1, 2, 3]
+    assert rows.column("c1").to_pylist() == ["first", "naïve, 🎉", None]
+    assert rows.column("c2").to_pylist() == [Decimal("1.50"), None, Decimal("3.25")]
+    assert rows.column("c3").to_pylist()[1] == datetime.fromisoformat("2024-05-01T09:30:00.500000")
+    assert server.events.count("snapshot") == server.events.count("over") == 1
+    assert isinstance(decided(spec, state), NothingToDo)
+
+    server.tables.execute("INSERT INTO dbo.orders VALUES (4, 'later', NULL, '2024-05-01T09:59:59.9', 104)")
+    rows, state = synced(spec, state)
+
+    assert 4 in rows.column("c0").to_pylist()
+    assert 1 not in rows.column("c0").to_pylist()
+    assert isinstance(decided(spec, state), NothingToDo)
+
+
+def test_every_run_says_that_no_server_has_played_it(server: Recorded) -> None:
+    for spec in (spec_of(BY_TIME), replace(spec_of(BY_TIME), strategy=Strategy.FULL_REFRESH)):
+        decision = decided(spec)
+        assert isinstance(decision, SyncPlan)
+        assert decision.settled.guarantee is Guarantee.BEST_EFFORT
+        assert UNPLAYED in decision.settled.reason
+
+
+def test_plan_shows_the_select_and_says_that_no_server_has_played_it(server: Recorded) -> None:
+    decision = decided(spec_of(BY_TIME))
+    assert isinstance(decision, SyncPlan)
+    (found,) = SqlProbe(ADDRESS, "shop").foresee([decision])
+    assert found.sql.startswith(
+        "SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [updated_at], CONVERT(bigint, [version]) FROM [dbo].[orders]"
+    )
+    assert UNPLAYED in found.unknown
+
+
+def test_doctor_says_of_every_table_that_no_server_has_played_it(server: Recorded) -> None:
+    spec, probe = spec_of(BY_TIME), SqlProbe(ADDRESS, "shop")
+    facts = probe.facts((Wanted(spec.id, ("updated_at",)),))
+    (table,) = facts.tables
+    assert (table.exists, table.readable, table.writable, table.unindexed, table.unstamped) == (
+        True,
+        True,
+        False,
+        (),
+        False,
+    )
+    found = [each for each in of_table(spec, table, facts, landed=True) if each.topic == "experimental"]
+    assert [(each.health, UNPLAYED in each.detail) for each in found] == [(Health.WARN, True)]
+
+
+def test_an_open_transaction_holds_the_watermark_below_its_begin(server: Recorded) -> None:
+    server.answers = {
+        **server.answers,
+        "dm_tran_active_transactions": [(7, "2024-05-01T09:20:00", 2, 55, "app", "till")],
+    }
+    spec = spec_of(BY_TIME)
+    decision = decided(spec)
+    assert isinstance(decision, SyncPlan)
+    assert decision.settled.value is not None
+    assert str(decision.settled.value) <= "2024-05-01T09:20:00"
+    assert decision.bound.holder == "session 55, app, till"
+
+
+def test_of_a_row_version_only_those_below_the_smallest_active_one_count(server: Recorded) -> None:
+    server.tables.execute("INSERT INTO dbo.orders VALUES (9, 'while others write', NULL, '2024-05-01T09:00:00', 1000)")
+    (found,) = SqlProbe(ADDRESS, "shop").highest((spec_of(BY_VERSION),))
+    assert found == CursorValue(CursorType.INTEGER, "103")
+
+
+def test_measure_and_keys_are_made_of_the_same_rows(server: Recorded) -> None:
+    spec, probe = spec_of(BY_TIME), SqlProbe(ADDRESS, "shop")
+    halves = tuple(
+        Window(lower and CursorValue(CursorType.DATETIME, lower), upper and CursorValue(CursorType.DATETIME, upper))
+        for lower, upper in ((None, "2024-05-01T09:30:00"), ("2024-05-01T09:30:00", None))
+    )
+    whole = probe.measure(spec, (Window(None, None),))[0]
+    parts = probe.measure(spec, halves)
+    assert [each.rows for each in parts] == [1, 2]
+    assert sum(int(each.digest) for each in parts) == int(whole.digest)
+    with probe.keys(spec) as keys:
+        assert keys.present(frozenset({"1", "2", "9"})) == {"1", "2"}
+
+
+def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) -> None:
+    server.answers = {**server.answers, "SYSDATETIMEOFFSET": [(NOW, 0)]}
+    synced(spec_of(BY_TIME))
+    decided(spec_of(BY_VERSION))
+    SqlProbe(ADDRESS, "shop").facts((Wanted(TableId("shop", "dbo", "orders"), ("updated_at",)),))
+    assert "\n;\n".join(dict.fromkeys(server.asked)) + "\n" == GOLDEN.read_text(encoding="utf-8")
+
+
+# --- types --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("catalogued", "source", "spark"),
+    [
+        (("tinyint", 1, 3, 0), "tinyint", "smallint"),
+        (("bit", 1, 1, 0), "bit", "boolean"),
+        (("numeric", 17, 38, 10), "decimal(38,10)", "decimal(38,10)"),
+        (("money", 8, 19, 4), "money", "decimal(19,4)"),
+        (("float", 8, 53, 0), "float", "double"),
+        (("real", 4, 24, 0), "real", "float"),
+        (("nvarchar", -1, 0, 0), "nvarchar(max)", "string"),
+        (("nchar", 20, 0, 0), "nchar(10)", "string"),
+        (("varbinary", 16, 0, 0), "varbinary(16)", "binary"),
+        (("timestamp", 8, 0, 0), "rowversion", "bigint"),
+        (("date", 3, 10, 0), "date", "date"),
+        (("datetime", 8, 23, 3), "datetime", "timestamp_ntz"),
+        (("datetime2", 8, 26, 6), "datetime2(6)", "timestamp_ntz"),
+        (("datetime2", 8, 27, 7), "datetime2(7)", "string"),
+        (("datetimeoffset", 10, 33, 6), "datetimeoffset(6)", "timestamp"),
+        (("datetimeoffset", 10, 34, 7), "datetimeoffset(7)", "string"),
+        (("time", 5, 16, 7), "time(7)", "string"),
+        (("uniqueidentifier", 16, 0, 0), "uniqueidentifier", "string"),
+        (("sql_variant", 8016, 0, 0), "sql_variant", "string"),
+    ],
+)
+def test_a_declared_type_has_its_type_in_spark(catalogued: tuple[str, int, int, int], source: str, spark: str) -> None:
+    assert declared(*catalogued) == source
+    assert spark_type(source)[0] == spark
+
+
+def column(source: str, name: str = "c") -> Column:
+    return Column(name, source, *spark_type(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("sql_variant", "of the type sql_variant"),
+        ("geography", "of the type geography"),
+        ("masked nvarchar(50)", "GRANT UNMASK"),
+        ("encrypted nvarchar(50)", "encrypted by its client"),
+    ],
+)
+def test_a_type_that_nothing_holds_is_refused_by_its_name(source: str, said: str) -> None:
+    assert spark_type(source) == ("string", Fidelity.TEXT)
+    with pytest.raises(SourceRefused, match=said):
+        shown(column(source, "c"), "[c]")
+
+
+@pytest.mark.parametrize(
+    ("source", "brought", "value"),
+    [
+        ("decimal(10,2)", Decimal("1.5"), Decimal("1.50")),
+        (
+            "decimal(38,10)",
+            Decimal("1234567890123456789012345678.5"),
+            Decimal("1234567890123456789012345678.5000000000"),
+        ),
+        ("bit", 1, True),
+        ("rowversion", 2**63 - 1, 2**63 - 1),
+        ("date", date(2024, 2, 29), date(2024, 2, 29)),
+        (
+            "datetimeoffset(6)",
+            datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))),
+            datetime(2024, 1, 1, 10, tzinfo=UTC),
+        ),
+    ],
+)
+def test_a_value_is_taken_as_it_is(source: str, brought: Any, value: Any) -> None:
+    found = converter(column(source))(brought)
+    assert (found, str(found)) == (value, str(value))
+
+
+def test_half_a_surrogate_is_no_text_and_every_other_one_is_exact() -> None:
+    convert = converter(column("varchar(10)"))
+    assert convert("naïve, 🎉".encode("utf-16-le")) == "naïve, 🎉"
+    with pytest.raises(Unfit, match="half a surrogate"):
+        convert("\ud800".encode("utf-16-le", "surrogatepass"))
+
+
+def test_a_datetime_is_compared_as_it_prints_beside_what_its_index_finds() -> None:
+    """It counts in three-hundredths of a second: `10:00:00.007` lies a little below seven thousandths."""
+    at = CursorValue(CursorType.DATETIME, "2024-01-01T10:00:00.007")
+    assert beyond(column("datetime"), "[c]", ">=", at) == (
+        "[c] >= CONVERT(datetime, '2024-01-01T09:59:59') AND CONVERT(datetime2(3), [c]) >= CONVERT(datetime2(7), '2024-01-01T10:00:00.007')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "sign", "expected"),
+    [
+        ("date", ">", "[c] > CONVERT(date, '2024-02-29')"),
+        ("datetime2(6)", "<", "[c] < CONVERT(datetime2(0), '2024-02-29')"),
+        ("datetime2(6)", ">", "[c] >= CONVERT(datetime2(0), '2024-03-01')"),
+    ],
+)
+def test_a_moment_that_stands_for_a_day_is_compared_by_its_day(source: str, sign: str, expected: str) -> None:
+    assert beyond(column(source), "[c]", sign, CursorValue(CursorType.DATE, "2024-02-29")) == expected
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1))
+def test_a_name_and_a_text_end_where_they_end(name: str) -> None:
+    for quoted, closing in ((words.identifier(name), "]"), (words.text(name), "'")):
+        inner = quoted[1:-1] if closing == "]" else quoted[2:-1]
+        assert quoted[-1] == closing
+        assert closing not in inner.replace(closing * 2, "")
+        assert inner.replace(closing * 2, closing) == name
+
+
+# --- the settled bound --------------------------------------------------------------------------------
+
+QUIET = Answers((NOW, 0), SERVER, identity=("b", "d", FORK, "00000021:000000e8:0001"), uptime=(5_000,), listed=(NOW, 0))
+
+
+def test_nobody_at_work_is_nobody() -> None:
+    found = bound_of(QUIET)
+    assert (found.clock, found.oldest, found.blind, found.prepared, found.zone) == (TEN, None, "", None, "UTC")
+    assert found.started == TEN - timedelta(seconds=5)
+
+
+def test_the_oldest_of_requests_and_transactions_holds() -> None:
+    found = bound_of(
+        replace(
+            QUIET,
+            requests=[(51, "2024-05-01T09:59:00", "a", "x")],
+            transactions=[(7, "2024-05-01T09:58:00", 2, 52, "b", "y")],
+        )
+    )
+    assert (found.oldest, found.holder) == (TEN - timedelta(minutes=2), "session 52, b, y")
+    assert found.newest == TEN - timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("state_and_session", [(5, None), (2, None), (5, 52)])
+def test_a_prepared_transaction_stops_the_watermark(state_and_session: tuple[int, int | None]) -> None:
+    found = bound_of(replace(QUIET, transactions=[(7, "2024-05-01T09:58:00", *state_and_session, None, None)]))
+    assert found.prepared is not None
+    assert "coordinator" in found.prepared
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (("shop", "READ_WRITE", 1, 0), "GRANT VIEW SERVER STATE"),
+        (("sh]op", "READ_WRITE", 0, 1), "ALTER DATABASE [sh]]op] SET ALLOW_SNAPSHOT_ISOLATION ON"),
+        (("shop", "READ_ONLY", 1, 1), "read the primary"),
+    ],
+)
+def test_what_could_not_be_seen_is_said_with_its_cure(server: tuple[Any, ...], said: str) -> None:
+    assert said in bound_of(replace(QUIET, server=server)).blind
+
+
+def test_without_the_permission_nothing_is_asked_that_would_be_refused(server: Recorded) -> None:
+    server.answers = {**server.answers, "Updateability": [("shop", "READ_WRITE", 1, 0)]}
+    assert "VIEW SERVER STATE" in SqlProbe(ADDRESS, "shop").bound().blind
+    assert not any("sys.dm_" in sql for sql in server.asked)
+
+
+def test_a_begin_in_an_hour_that_was_shown_twice_is_the_first() -> None:
+    """Central Europe on 2024-10-27: 02:30 was at 00:30Z and again at 01:30Z."""
+    clock = datetime(2024, 10, 27, 1, 40, tzinfo=UTC)
+    assert earliest("2024-10-27T02:30:00", 60, clock) == datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
+    assert earliest("2024-10-26T23:00:00", 60, clock) <= datetime(2024, 10, 26, 21, tzinfo=UTC)
+    assert earliest("2024-06-01T12:00:00", 0, datetime(2024, 6, 1, 13, tzinfo=UTC)) == datetime(
+        2024, 6, 1, 12, tzinfo=UTC
+    )
+
+
+@pytest.mark.parametrize(("offset", "zone"), [(0, "UTC"), (120, "Etc/GMT-2"), (-300, "Etc/GMT+5"), (330, "+05:30")])
+def test_the_zone_of_stamps_is_the_offset_of_the_server(offset: int, zone: str) -> None:
+    assert zone_of(offset) == zone
+
+
+def test_a_restored_database_is_older_a_recovered_one_is_on_another_fork_and_another_one_is_another() -> None:
+    def of(*identity: str) -> Any:
+        return bound_of(replace(QUIET, identity=identity)).identity
+
+    here = of("b", "d", FORK, "00000021:000000e8:0002")
+    assert of("b", "d", FORK, "00000021:000000e8:0001").compared_with(here) is Compared.OLDER
+    assert of("b", "d", FORK, "00000022:00000001:0001").compared_with(here) is Compared.SAME
+    assert of("b", "d", FORK[::-1], "00000022:00000001:0001").timeline != here.timeline
+    assert of("x", "y", FORK, "00000022:00000001:0001").compared_with(here) is Compared.OTHER
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------
+
+
+def test_a_driver_that_is_not_installed_is_one_sentence_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pytds", None)
+    with pytest.raises(SetupError, match=r"pip install 'incremental-assets\[sqlserver\]'"):
+        SqlProbe(ADDRESS, "shop").bound()
+
+
+def test_a_closed_port_is_one_sentence() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    with pytest.raises(SourceUnreachable, match="does not answer") as refused:
+        SqlProbe(replace(ADDRESS, port=port), "shop").bound()
+    assert "hunter2" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_server_that_hangs_up_is_one_sentence() -> None:
+    """The driver itself meets a line that ends within its greeting."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = replace(ADDRESS, port=listener.getsockname()[1], connect_timeout=timedelta(seconds=1), tls="disable")
+        listener.settimeout(5)
+
+        def hang_up() -> None:
+            listener.accept()[0].close()
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        with pytest.raises(SourceUnreachable) as refused:
+            SqlProbe(address, "shop").bound()
+    assert "\n" not in str(refused.value)
+
+
+def test_the_driver_knows_every_setting_that_it_is_given() -> None:
+    known = inspect.signature(pytds.connect).parameters
+    assert {"sock", "autocommit", "appname", "login_timeout", "timeout", "disable_connect_retry", "port"} <= set(known)
+    assert set(connect.tls(replace(ADDRESS, tls="verify-full"))) <= set(known)
+
+
+def test_tls_checks_the_certificate_and_no_weaker_one_is_pretended() -> None:
+    assert connect.tls(replace(ADDRESS, tls="verify-full"))["validate_host"] is True
+    assert connect.tls(replace(ADDRESS, tls="verify-ca"))["validate_host"] is False
+    with pytest.raises(SourceRefused, match="verify-ca"):
+        connect.tls(replace(ADDRESS, tls="require"))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "said"),
+    [
+        (18456, SourceUnreachable, "check `user`"),
+        (4060, SourceUnreachable, "check `database`"),
+        (208, TableMissing, "dbo.orders"),
+        (207, SourceRefused, "a column went away"),
+        (229, SourceRefused, "GRANT SELECT ON [dbo].[orders]"),
+        (3961, SourceRefused, "was altered"),
+        (1222, SourceRefused, "holds a lock"),
+        (1, SourceRefused, "refused the question"),
+    ],
+)
+def test_a_refusal_of_the_server_is_a_sentence_with_its_cure(number: int, kind: type[Exception], said: str) -> None:
+    error = pytds.tds_base.OperationalError("Invalid object name 'dbo.orders'.")
+    error.msg_no = number
+    found = explain(error, ADDRESS, TableId("shop", "dbo", "orders"))
+    assert isinstance(found, kind)
+    assert said in str(found)
+
+
+def test_an_error_that_is_not_the_drivers_stays_what_it_is() -> None:
+    assert explain(ValueError("ours"), ADDRESS, None) is None
+
+
+# --- doctor -------------------------------------------------------------------------------------------
+
+
+def test_the_sql_for_a_new_user_names_every_grant_and_no_password() -> None:
+    wanted = (Wanted(TableId("shop", "dbo", "or]ders"), ("updated_at",)),)
+    found = dialect_of("sqlserver").missing_sql(ADDRESS, wanted, None, ("sales",))
+    assert found.splitlines() == [
+        "USE [master];",
+        "-- first give it a login: CREATE LOGIN [reader] WITH PASSWORD = N'…'",
+        "GRANT VIEW SERVER STATE TO [reader];",
+        "GRANT VIEW ANY DEFINITION TO [reader];",
+        "ALTER DATABASE [shop] SET ALLOW_SNAPSHOT_ISOLATION ON;",
+        "USE [shop];",
+        "CREATE USER [reader] FOR LOGIN [reader];",
+        "GRANT SELECT ON SCHEMA::[sales] TO [reader];",
+        "GRANT SELECT ON [dbo].[or]]ders] TO [reader];",
+    ]
+
+
+def test_nothing_is_missing_where_all_is_granted_and_snapshots_are_missed_by_name(server: Recorded) -> None:
+    probe, wanted = SqlProbe(ADDRESS, "shop"), (Wanted(TableId("shop", "dbo", "orders"), ("updated_at",)),)
+    facts = probe.facts(wanted)
+    assert dialect_of("sqlserver").missing_sql(ADDRESS, wanted, facts) == ""
+    server.answers = {**server.answers, "Updateability": [("shop", "READ_WRITE", 0, 1)]}
+    facts = probe.facts(wanted)
+    assert "ALLOW_SNAPSHOT_ISOLATION ON" in dialect_of("sqlserver").missing_sql(ADDRESS, wanted, facts)
+    assert bound.blind("shop", "READ_WRITE", snapshots=False, sees=True) == facts.unsettled
