@@ -75,7 +75,7 @@ def ticks(ui: Camera) -> None:
 
 def contract_and_history(ui: Camera) -> None:
     """A check that fails because a row is held in quarantine, and the versions of rows beside their copy."""
-    ui.open("assets/tpch/public/part?view=checks&checkDetail=contract", "held in quarantine", height=720)
+    ui.open("assets/tpch/public/part?view=checks&checkDetail=contract", "1 row is held", height=720)
     ui.take("contract")
     ui.open("assets/tpch/public/customer__history?view=overview", "versions_added", height=1100)
     ui.take("history")
