@@ -8,7 +8,11 @@ from typing import Any
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.reports import short, text
 from incremental_assets.cli.selection import Trouble
+from incremental_assets.core.model.contract import Contract
+from incremental_assets.core.model.deletes import IGNORED
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.syncing.preview import FileStep, Preview, SchemaStep
@@ -37,6 +41,7 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
     shown += [Note(f"{each.spec.id}: {step}", "warn") for each in previews for step in each.destructive]
     shown += [Note(f"{each.spec.id}: {warning}", "warn") for each in previews for warning in each.warnings]
     shown += [Note(sentence, "bad") for sentence in dict.fromkeys(str(error) for error in errors)]
+    shown += _terms(previews)
     shown += _questions(reads)
     idle = len(previews) - len(reads) - len(stops)
     shown.append(
@@ -47,6 +52,18 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
     )
     document = {"tables": [*(_entry(each) for each in previews), *(_troubled(each) for each in troubles)]}
     return Answer(document, shown, worst([exit_code_of(error) for error in errors]) if errors else DONE)
+
+
+def _terms(previews: Sequence[Preview]) -> list[Note]:
+    """Of a few tables; of many, a list as long as theirs would be read by nobody."""
+    own = [each for each in previews if _has_terms(each.spec)]
+    if len(own) > _SPELT_OUT:
+        return []
+    return [Note(f"{each.spec.id}: {sentence}", "dim") for each in own for sentence in each.terms.sentences]
+
+
+def _has_terms(spec: TableSpec) -> bool:
+    return spec.deletes != IGNORED or spec.contract is not None or spec.history is not History.NONE
 
 
 def _questions(reads: Sequence[Preview]) -> list[Note]:
@@ -140,7 +157,9 @@ def _entry(each: Preview) -> dict[str, Any]:
         "source_read": _estimate(each.estimate),
         "schema": _schema(each.schema),
         "files": _files(each.files),
-        "deletes": each.deletes or None,
+        "deletes": each.terms.deletes or None,
+        "contract": _contract(spec.contract),
+        "history": None if spec.history is History.NONE else str(spec.history),
         "destructive": list(each.destructive),
         "warnings": list(each.warnings),
         "error": str(each.error) if each.error else None,
@@ -177,6 +196,25 @@ def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
         "scans": estimate.scans,
         "unknown": estimate.unknown or None,
     }
+
+
+def _contract(contract: Contract | None) -> dict[str, Any] | None:
+    if contract is None:
+        return None
+    rules = {each.column: {name: _written(value) for name, value in each.given.items()} for each in contract.rules}
+    return {
+        "model": contract.model or None,
+        "rules": rules,
+        "on_breach": str(contract.on_breach),
+        "max_fraction": contract.max_fraction,
+    }
+
+
+def _written(value: object) -> object:
+    """A constant as JSON has it: what it has no type for as text."""
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 def _schema(schema: SchemaStep | None) -> dict[str, Any] | None:

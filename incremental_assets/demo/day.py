@@ -80,6 +80,12 @@ FUTURE_SUPPLIER = """
 """
 
 
+# None of those that the day updates.
+SPOILT_PART = "SELECT max(p_partkey) FROM part WHERE hashint8extended(p_partkey, %s) & 1023 >= 10"
+SPOIL_PART = "UPDATE part SET p_size = -abs(p_size) WHERE p_partkey = %s"
+MEND_PART = "UPDATE part SET p_size = abs(p_size) WHERE p_partkey = %s"
+
+
 @dataclass(frozen=True, slots=True)
 class TableDay:
     """What happened to one table, in rows."""
@@ -92,11 +98,12 @@ class TableDay:
 
 @dataclass(frozen=True, slots=True)
 class DayReport:
-    """`cancelled_orders` are the keys that are gone from orders (o_orderkey) and lineitem (l_orderkey)."""
+    """`cancelled_orders` are the keys that are gone from orders (o_orderkey) and lineitem (l_orderkey); `spoilt_part` has a size that breaks its contract."""
 
     tables: tuple[TableDay, ...]
     cancelled_orders: tuple[int, ...]
     future_supplier: int
+    spoilt_part: int
     future: datetime = FUTURE
     """How that supplier is stamped."""
 
@@ -138,13 +145,16 @@ def open_shop(connection: psycopg.Connection, *, seed: int = 1) -> None:
 
 
 def live_a_day(connection: psycopg.Connection, *, seed: int = 1) -> DayReport:
-    """Inserts, updates, hard deletes and one row from the future, in several transactions of its own, so `connection`
-    must have none open. Another seed is another day.
+    """Inserts, updates, hard deletes, one row from the future and one of a size that cannot be, in several transactions of its own, so
+    `connection` must have none open. Another seed is another day.
     """
     updated = {}
     for table, statement in UPDATES.items():
         with connection.transaction():
             updated[table] = connection.execute(statement, [seed]).rowcount
+    with connection.transaction():
+        (spoilt_part,) = _row(connection, SPOILT_PART, [seed])
+        updated["part"] += connection.execute(SPOIL_PART, [spoilt_part]).rowcount
     with connection.transaction():
         cancelled, lines_cancelled = _row(connection, CANCELLED_ORDERS, [seed])
     with connection.transaction():
@@ -159,7 +169,14 @@ def live_a_day(connection: psycopg.Connection, *, seed: int = 1) -> DayReport:
         ),
         cancelled_orders=tuple(cancelled),
         future_supplier=future_supplier,
+        spoilt_part=spoilt_part,
     )
+
+
+def mend_part(connection: psycopg.Connection, day: DayReport) -> None:
+    """Its size is what it was, under a new stamp."""
+    with connection.transaction():
+        connection.execute(MEND_PART, [day.spoilt_part])
 
 
 def _place_orders(

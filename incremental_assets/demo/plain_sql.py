@@ -60,6 +60,9 @@ NEW_LINES = """
           FROM orders WHERE {o_orderkey} BETWEEN ? AND ? AND o_orderkey <= ?) AS chosen
     JOIN lineitem ON l_orderkey = o_orderkey
 """
+SPOILT_PART = "SELECT max(p_partkey) FROM part WHERE {p_partkey} >= 10"
+SPOIL_PART = "UPDATE part SET p_size = -abs(p_size) WHERE p_partkey = ?"
+MEND_PART = "UPDATE part SET p_size = abs(p_size) WHERE p_partkey = ?"
 FUTURE_SUPPLIER = """
     INSERT INTO supplier (s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment, updated_at)
     VALUES (?, 'Supplier from the future', 'unknown', 0, '00-000-000-0000', 0, 'its clock is wrong', ?)
@@ -129,8 +132,10 @@ def write_late(connection: Connection, seed: int) -> tuple[TableDay, ...]:
 
 
 def live_a_day(connection: Connection, seed: int, future: datetime) -> DayReport:
-    """The others: inserts, updates, deletes and one row that is stamped in the future."""
+    """The others: inserts, updates, deletes, one row that is stamped in the future and one of a size that cannot be."""
     updated = {table: run(connection, statement, seed) for table, statement in UPDATES.items()}
+    ((spoilt_part,),) = connection.rows(_bucketed(connection, SPOILT_PART), (seed,))
+    updated["part"] += connection.run(SPOIL_PART, (spoilt_part,))
     keys = [
         key
         for (key,) in connection.rows(
@@ -154,8 +159,14 @@ def live_a_day(connection: Connection, seed: int, future: datetime) -> DayReport
         tables=tuple(TableDay(name, inserted.get(name, 0), updated[name], deleted.get(name, 0)) for name in STAMPED),
         cancelled_orders=tuple(sorted(keys)),
         future_supplier=supplier,
+        spoilt_part=spoilt_part,
         future=future,
     )
+
+
+def mend_part(connection: Connection, day: DayReport) -> None:
+    """Its size is what it was, under a new stamp."""
+    connection.run(MEND_PART, (day.spoilt_part,))
 
 
 def run(connection: Connection, statement: str, seed: int) -> int:

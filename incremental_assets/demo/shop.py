@@ -55,7 +55,10 @@ class Shop(Protocol):
         """The first changes of the day, stamped after those of `late`."""
 
     def live_a_day(self, seed: int) -> DayReport:
-        """Inserts, updates, deletes and one row from the future, in several transactions."""
+        """Inserts, updates, deletes, one row from the future and one that breaks its contract, in several transactions."""
+
+    def mend(self, day: DayReport) -> None:
+        """The row that broke its contract is as it was."""
 
 
 def shop_of(dialect: str, folder: Path) -> Shop:

@@ -132,6 +132,11 @@ class Shop:
         with _Connection(self._server) as connection:
             return plain_sql.live_a_day(connection, seed, FUTURE)
 
+    def mend(self, day: DayReport) -> None:
+        """The part's size."""
+        with _Connection(self._server) as connection:
+            plain_sql.mend_part(connection, day)
+
 
 def _load(connection: _Connection, table: str, file: Path) -> int:
     columns = file.open(encoding="utf-8").readline().strip()

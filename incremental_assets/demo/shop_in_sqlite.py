@@ -125,6 +125,11 @@ class Shop:
         with _Connection(self._file) as connection:
             return plain_sql.live_a_day(connection, seed, FUTURE)
 
+    def mend(self, day: DayReport) -> None:
+        """The part's size."""
+        with _Connection(self._file) as connection:
+            plain_sql.mend_part(connection, day)
+
 
 def _bucket(key: int, seed: int) -> int:
     return zlib.crc32(f"{key}:{seed}".encode()) & 1023

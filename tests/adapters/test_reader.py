@@ -16,6 +16,7 @@ from incremental_assets.adapters.databases.spark_source import SparkSnapshot, Sp
 from incremental_assets.adapters.delta.lake import DeltaLake
 from incremental_assets.adapters.delta.stage import ParquetStage
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
+from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.measure import Comparison, Duplicates
@@ -341,9 +342,15 @@ def test_a_first_load_goes_straight_into_files_of_the_target_in_parts_of_one_sna
     assert len(files) == 3
 
 
-@pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND, Strategy.FULL_REFRESH])
+SOUND = Contract(rules=(ColumnRules("n", ge=0), ColumnRules("note", isin=("new",))))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "contract"),
+    [(Strategy.UPSERT, None), (Strategy.APPEND, None), (Strategy.FULL_REFRESH, None), (Strategy.UPSERT, SOUND)],
+)
 def test_a_tick_of_a_table_that_has_landed_is_two_jobs(
-    source: Source, spark: SparkSession, tmp_path: Path, strategy: Strategy
+    source: Source, spark: SparkSession, tmp_path: Path, strategy: Strategy, contract: Contract | None
 ) -> None:
     copy = Copy(source, spark, tmp_path / "lake")
     source.execute(
@@ -352,6 +359,7 @@ def test_a_tick_of_a_table_that_has_landed_is_two_jobs(
     )
     cursor = None if strategy is Strategy.FULL_REFRESH else NUMBER
     spec = source.spec("orders", cursor, key=("id",), strategy=strategy, key_enforced=True)
+    spec = replace(spec, contract=contract)
     copy.sync(spec)
     source.execute("UPDATE orders SET note = 'new', n = n + 100 WHERE id <= 10")
     before = jobs(spark)

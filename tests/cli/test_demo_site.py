@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.cli.commands.demo_site import MARK, Days, DemoBusy, Site
+from incremental_assets.cli.commands.demo_site import MARK, DemoBusy, Site
 from incremental_assets.core.config.load import load
 from incremental_assets.core.errors import Refused, SelectionError
 from incremental_assets.demo.places import PLACES, configuration_of
@@ -104,10 +104,10 @@ def test_a_table_of_somebody_elses_stays_and_so_does_all_the_rest(site: Site, *,
 def test_days_are_remembered_for_the_next_one(site: Site) -> None:
     site.folder.mkdir()
 
-    assert site.days() == Days()
-    site.remember(Days().after((1, 2)).after((3,)))
+    assert site.days() == 0
+    site.remember(2)
 
-    assert site.days() == Days(2, (1, 2, 3))
+    assert site.days() == 2
 
 
 def test_of_two_demos_in_one_folder_the_second_says_to_wait(site: Site, tmp_path: Path) -> None:

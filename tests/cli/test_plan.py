@@ -19,7 +19,7 @@ from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, mon
 
 ENTRY = {
     "source", "table", "strategy", "cursor", "key", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
-    "guarantee_reason", "source_read", "schema", "files", "deletes", "destructive", "warnings", "error",
+    "guarantee_reason", "source_read", "schema", "files", "deletes", "contract", "history", "destructive", "warnings", "error",
 }  # fmt: skip
 
 
@@ -125,6 +125,31 @@ def test_a_comparison_of_keys_that_is_due_is_told_with_what_it_may_remove(
         "due: keys are compared, and rows that are gone are removed from the copy, unless they are more than 20%"
     )
     assert due["destructive"] == ["removes rows whose key is gone from the source, unless they are more than 20%"]
+
+
+CONTRACT = """strategy: upsert
+        history: scd2
+        contract: {id: {ge: 1}, customer: {nullable: false, isin: [ada, alan]}}
+        on_breach: fail"""
+
+
+def test_contract_and_history_are_told_whether_rows_move_or_not(call: Call, outside: Outside, config: Path) -> None:
+    config.write_text(CONFIG.replace("strategy: upsert", CONTRACT))
+    monday(outside.world.database)
+    told, seen = call("plan", "--json").tables["public.orders"], call("plan").out
+
+    assert told["contract"] == {
+        "model": None,
+        "rules": {"id": {"ge": 1}, "customer": {"nullable": False, "isin": ["ada", "alan"]}},
+        "on_breach": "fail",
+        "max_fraction": None,
+    }
+    assert told["history"] == "scd2"
+    assert "if a row breaks it, nothing lands" in seen
+    assert "each version with its time is kept in shop.public.orders__history" in seen
+    call("sync")
+    idle = call("plan", "--json").tables["public.orders"]
+    assert (idle["action"], idle["contract"], idle["deletes"]) == ("nothing", told["contract"], "not followed")
 
 
 def without_status(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,15 @@ class Beside(StrEnum):
     DONE = "after the commit of the history"
 
 
-Place = Point | Upkeep | Beside
+class Held(StrEnum):
+    """Where it can be in its commit, of a table whose contract holds rows. No port has these points: `process.py` puts them into the adapter."""
+
+    KEPT = "after the quarantine is written, before the commit"
+    LANDED = "after the commit, before what was held is resolved"
+    RESOLVED = "after what was held is resolved"
+
+
+Place = Point | Upkeep | Beside | Held
 Hook = Callable[[Place, TableId], None]
 
 _AFTER = {EventKind.INTENT: Point.ANNOUNCED, EventKind.STAGED: Point.RECORDED, EventKind.LANDED: Point.LANDED}

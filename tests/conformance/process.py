@@ -16,8 +16,10 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from incremental_assets import load
+from incremental_assets.adapters.delta import quarantine, settling
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.observers import Observer, Observers
@@ -29,7 +31,7 @@ from incremental_assets.core.syncing.rollback import roll_back
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from tests.conformance.mart import MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
-from tests.conformance.points import Beside, Place, Point, Upkeep, at_points, once
+from tests.conformance.points import Beside, Held, Place, Point, Upkeep, at_points, once
 
 UNSTAGED = "first load, however small, without a stage"
 
@@ -49,6 +51,8 @@ def main(config: str, point: str, table: str, running: str) -> int:
         return _roll_back(runtime, Point(point), table)
     runtime.observer = Observers(Told())
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
+    if point in {*Held}:
+        _kill_inside(Held(point))
     ports = at_points(runtime.ports("shop"), once(_place(point), table, kill))
     request = Request("killed", MODES[running], window(running))
     sync_many(specs, lambda _: request, ports, parallel=len(specs))
@@ -63,7 +67,21 @@ class Told(Observer):
 
 
 def _place(named: str) -> Place:
-    return Beside(named) if named in {*Beside} else Point(named)
+    kinds: tuple[type[Beside | Held | Point], ...] = (Beside, Held, Point)
+    return next(kind(named) for kind in kinds if named in {*kind})
+
+
+def _kill_inside(point: Held) -> None:
+    """Of the only table whose contract holds anything."""
+    module, name = (quarantine, "keep") if point is Held.KEPT else (settling, "settle")
+    play = getattr(module, name)
+
+    def dies(*arguments: Any) -> None:
+        if point is not Held.LANDED:
+            play(*arguments)
+        kill()
+
+    setattr(module, name, dies)
 
 
 def kill() -> None:

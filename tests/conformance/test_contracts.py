@@ -8,7 +8,7 @@ from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.syncing.replay import replay_table
 from tests.conformance.conftest import OpenStand
-from tests.conformance.points import Point
+from tests.conformance.points import Held, Place, Point
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
 from tests.conformance.test_kills import killed
@@ -136,4 +136,32 @@ def test_a_killed_sync_of_a_contract_is_made_good(stand: OpenStand, point: Point
     assert sorted(row["id"] for row in desk.quarantined("orders")) == ["5001", "7", "8"]
     passed = [row for row in desk.copy("orders") if row[0] not in (7, 8)]
     assert passed == desk.source(LAST)
+    desk.assert_tidy("orders")
+
+
+@scenario(
+    "T45",
+    "kill -9 of a sync that brings a row that breaks its contract and later versions of two that are held: after its quarantine is written, after its commit, after "
+    "what was held is resolved, after its batch is removed",
+    holds="one more sync, without another change in the source: each bad row is in quarantine once, those that were mended say so, nothing else is held",
+    long=True,
+)
+@pytest.mark.parametrize("point", [*Held, Point.CLEANED], ids=str)
+def test_a_killed_sync_has_said_what_became_of_each_held_row(stand: OpenStand, point: Place) -> None:
+    desk = with_contract(stand)
+    desk.land()
+    desk.execute(*BAD)
+    desk.land()
+    desk.settled("orders")
+    desk.execute(
+        "UPDATE orders SET email = 'u7@shop.example', updated_at = now() WHERE id = 7",
+        "UPDATE orders SET email = 'u8@shop.example', total = 8, updated_at = now() WHERE id = 8",
+        "UPDATE orders SET total = -9, updated_at = now() WHERE id = 9",
+    )
+    killed(desk, point, "orders", "incremental")
+    desk.land()
+    rows = sorted((row["id"], row["_sync_resolution"]) for row in desk.quarantined("orders"))
+    assert rows == [("5001", None), ("7", "superseded"), ("8", "superseded"), ("9", None)]
+    passed = [row for row in desk.copy("orders") if row[0] != 9]
+    assert passed == desk.source("SELECT * FROM orders WHERE id NOT IN (9, 5001)")
     desk.assert_tidy("orders")

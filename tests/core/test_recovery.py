@@ -12,6 +12,7 @@ from incremental_assets.core.errors import (
     TargetChanged,
     TermsChanged,
 )
+from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Column, Fidelity, NullPolicy, Strategy, TableSpec
 from incremental_assets.core.planning.events import EventKind
@@ -55,6 +56,22 @@ def reset(world: World, spec: TableSpec, to: str | None = None) -> None:
     """Rewind the watermark, as the command does."""
     watermark = None if to is None else CursorValue.parse(CursorType.TIMESTAMP, to)
     reset_table(spec=spec, to=watermark, run_id="reset", checkpoints=world.checkpoints)
+
+
+def test_what_a_contract_held_is_settled_for_a_run_that_died_behind_its_commit_and_for_no_other() -> None:
+    spec = replace(UPSERT, contract=Contract(rules=(ColumnRules("customer", nullable=False),)))
+    world = three_orders()
+    world.sync(spec)
+    one_more(world)
+    die(world, spec, "before commit")
+    world.sync(spec)
+    assert world.lake.settled == []
+    one_more(world)
+    die(world, spec, "after commit")
+    (left,) = world.lake.stage.batches
+    world.sync(spec)
+    assert world.lake.settled == [left]
+    assert world.lake.stage.batches == {}
 
 
 # --- a first load that died ------------------------------------------------------------------------

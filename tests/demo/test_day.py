@@ -8,7 +8,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from incremental_assets.demo.day import FUTURE, LateTransaction, live_a_day
+from incremental_assets.demo.day import FUTURE, LateTransaction, live_a_day, mend_part
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.tpch import DATABASE, READER, TABLES, prepare_shop
 
@@ -83,6 +83,18 @@ def test_a_cancelled_order_leaves_no_line(shop: psycopg.Connection) -> None:
 def test_one_supplier_comes_from_the_future(shop: psycopg.Connection) -> None:
     key = live_a_day(shop).future_supplier
     assert shop.execute("SELECT updated_at FROM supplier WHERE s_suppkey = %s", [key]).fetchone() == (FUTURE,)
+
+
+def test_one_part_has_a_size_that_cannot_be_until_it_is_mended(shop: psycopg.Connection) -> None:
+    sizes = "SELECT count(*), min(p_partkey) FROM part WHERE p_size NOT BETWEEN 1 AND 50"
+    assert shop.execute(sizes).fetchone() == (0, None)
+    report = live_a_day(shop)
+    assert shop.execute(sizes).fetchone() == (1, report.spoilt_part)
+    ((spoilt_at,),) = shop.execute("SELECT updated_at FROM part WHERE p_size < 0").fetchall()
+    mend_part(shop, report)
+    assert shop.execute(sizes).fetchone() == (0, None)
+    mended = shop.execute("SELECT updated_at > %s FROM part WHERE p_partkey = %s", [spoilt_at, report.spoilt_part])
+    assert mended.fetchone() == (True,)
 
 
 def test_the_late_transaction_is_stamped_before_the_day_and_seen_after_it(

@@ -103,6 +103,10 @@ def test_the_day_s_report_counts_what_the_tables_show(played: tuple[Shop, Ask]) 
     assert ask(
         "SELECT COUNT(*) FROM lineitem LEFT JOIN orders ON o_orderkey = l_orderkey WHERE o_orderkey IS NULL"
     ) == [(0,)]
+    spoilt = "SELECT COUNT(*), MIN(p_partkey) FROM part WHERE p_size NOT BETWEEN 1 AND 50"
+    assert ask(spoilt) == [(1, day.spoilt_part)]
+    shop.mend(day)
+    assert ask(spoilt) == [(0, None)]
 
 
 def test_what_is_late_is_stamped_before_the_first_changes_of_the_day(in_mariadb: tuple[Shop, Ask]) -> None:

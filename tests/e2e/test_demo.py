@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.tpch import READER, TABLES
@@ -145,10 +147,33 @@ def test_the_second_sync_reads_only_what_changed_and_tells_what_was_late(demo: D
     assert {entry["guarantee"] for entry in tables.values()} == {"settled"}
 
 
-def test_what_was_deleted_in_the_source_is_named(demo: Done) -> None:
-    left_out = {entry["table"]: entry["proof"]["deleted_rows_left_out"] for entry in demo.document["tables"]}
+def test_what_was_deleted_in_the_source_has_left_the_lake(demo: Done) -> None:
+    deleted = {entry["table"]: entry["rows"]["deleted"] for entry in demo.document["tables"]}
 
-    assert {table for table, rows in left_out.items() if rows} == {"public.orders", "public.lineitem"}
+    assert {table for table, rows in deleted.items() if rows} == {"public.orders", "public.lineitem"}
+
+
+def test_one_row_breaks_its_contract_is_held_and_lands_when_it_is_mended(checkout: Checkout, demo: Done) -> None:
+    quarantined = {entry["table"]: entry["rows"]["quarantined"] for entry in demo.document["tables"]}
+    held = {entry["table"]: entry["held"] for entry in demo.document["tables"]}
+
+    assert {table: rows for table, rows in held.items() if rows} == {"public.part": 1}
+    assert {table: rows for table, rows in quarantined.items() if rows} == {"public.part": 1}
+    assert demo.document["held"] == 0
+    kept = QueryBuilder().register("kept", DeltaTable(checkout.folder / ".lake" / "_quarantine/tpch/public/part"))
+    rows = pa.table(kept.execute("SELECT _sync_reason AS why, _sync_resolution AS how, p_size < '0' AS bad FROM kept"))
+    assert rows.to_pylist() == [{"why": "p_size: greater_than_or_equal_to(1)", "how": "superseded", "bad": True}]
+
+
+def test_the_history_of_customers_is_proven_too(demo: Done) -> None:
+    tables = {entry["table"].partition(".")[2]: entry for entry in demo.document["tables"]}
+    faulty = {name: entry["proof"]["faulty_keys_of_history"] for name, entry in tables.items()}
+
+    assert {name: keys for name, keys in faulty.items() if keys is not None} == {"customer": 0}
+    changed = tables["customer"]["rows"]["updated"]
+    history = tables["customer"]["history"]
+    assert (history["added"], history["ended"]) == (changed, changed)
+    assert history["rows"] == tables["customer"]["first_sync"]["rows"]["read"] + changed
 
 
 def test_a_stamp_from_the_future_holds_no_watermark(demo: Done) -> None:

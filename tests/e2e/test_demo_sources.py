@@ -46,6 +46,10 @@ def test_every_table_is_proven_equal_after_either_sync(
     tables = json.loads(done.stdout)["tables"]
     assert len(tables) == 8
     assert all(table["proof"]["equal"] for table in tables)
+    by_name = {table["table"].partition(".")[2]: table for table in tables}
+    assert {name for name, table in by_name.items() if table["rows"]["deleted"]} == {"orders", "lineitem"}
+    assert {name: table["held"] for name, table in by_name.items() if table["held"]} == {"part": 1}
+    assert by_name["customer"]["proof"]["faulty_keys_of_history"] == 0
     assert {table["guarantee"] for table in tables} == {"settled"}
     assert sum(table["rows"]["read"] for table in tables) < 1_000
     late = {table["table"].partition(".")[2]: table["rows"]["late"] for table in tables if table["rows"]["late"]}

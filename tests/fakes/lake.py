@@ -35,6 +35,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
     stage: FakeStage
     quarantine: dict[TableId, list[Row]] = field(default_factory=dict)
     moment: Callable[[str], None] = nothing
+    settled: list[tuple[TableId, str]] = field(default_factory=list)
+    """Batches of which it was asked, while they were staged, what they have overtaken of what a contract holds."""
     small_files: int = 1
     """Files of 1,000 bytes that each commit leaves."""
 
@@ -150,6 +152,11 @@ class FakeLake(FakeAuditor, FakeHistorian):
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """It holds nothing."""
+
+    def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
+        """It holds nothing, and remembers that it was asked."""
+        if (spec.id, batch_id) in self.stage.batches:
+            self.settled.append((spec.id, batch_id))
 
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""

@@ -560,6 +560,11 @@ MUTANTS = [
         without_the_thought(recover, "_take_over", ("commit.rolled_back_to is not None", "False")),
     ),
     Mutant(
+        "a run that died behind its commit has said what became of held rows",
+        "holds rows for ever that were mended long ago",
+        without_the_thought(recover, "_take_over", ("spec.contract is not None", "False")),
+    ),
+    Mutant(
         "a rollback keeps the sequence of then",
         "is committed under a sequence that has landed, and never lands",
         without_the_thought(rollback, "rolled_back", ("seq=seq", "seq=past.seq")),

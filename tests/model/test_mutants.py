@@ -192,6 +192,9 @@ STORIES: dict[str, Callable[[], None]] = {
     "a rollback that died behind its commit has taken the quarantine back": lambda: (
         test_rollback.test_a_rollback_can_be_killed_at_any_moment(UPSERT.strategy)
     ),
+    "a run that died behind its commit has said what became of held rows": (
+        test_recovery.test_what_a_contract_held_is_settled_for_a_run_that_died_behind_its_commit_and_for_no_other
+    ),
     "a rollback keeps the sequence of then": lambda: (
         test_rollback.test_rows_watermark_coverage_and_quarantine_are_those_of_then(UPSERT.strategy)
     ),

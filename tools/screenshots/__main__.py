@@ -1,4 +1,4 @@
-"""`make screenshots`: three syncs, a drift that the check finds, and a backfill by hand that mends it."""
+"""`make screenshots`: three syncs, a row that breaks its contract, a drift that the check finds, and what mends it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ DRIFT = """
 def main() -> None:
     with stage() as shop, camera(shop.url, IMAGES) as ui:
         three_syncs(shop)
-        shop.check_everything()
+        shop.launched("check")
         overview(ui)
         ticks(ui)
+        contract_and_history(ui)
         weeks = drift(shop)
         failed_check(shop, ui)
         backfill(shop, ui, weeks)
         if not checked(shop, ui):
             raise SystemExit("the backfill did not mend what the check had found")
+        repair(shop, ui)
 
 
 def three_syncs(shop: Stage) -> None:
@@ -69,6 +71,14 @@ def ticks(ui: Camera) -> None:
     """The sensor: most looks find nothing, and cost nothing."""
     ui.open("locations/incremental_assets/sensors/sync__tpch__sensor", "runs requested", height=1000)
     ui.take("sensor")
+
+
+def contract_and_history(ui: Camera) -> None:
+    """A check that fails because a row is held in quarantine, and the versions of rows beside their copy."""
+    ui.open("assets/tpch/public/part?view=checks&checkDetail=contract", "1 row is held", height=720)
+    ui.take("contract")
+    ui.open("assets/tpch/public/customer__history?view=overview", "versions_added", height=1100)
+    ui.take("history")
 
 
 def drift(shop: Stage) -> list[date]:
@@ -117,6 +127,16 @@ def backfill(shop: Stage, ui: Camera, weeks: list[date]) -> None:
     (run,) = shop.runs_of_orders() - ran
     ui.open(f"runs/{run}", "RUN_SUCCESS")
     ui.take("run")
+
+
+def repair(shop: Stage, ui: Camera) -> None:
+    """The same drift once more, mended by the job."""
+    drift(shop)
+    if checked(shop, ui):
+        raise SystemExit("the check did not find that orders were changed again")
+    run = shop.launched("repair")
+    ui.open(f"runs/{run}", "RUN_SUCCESS")
+    ui.take("repair")
 
 
 def _sunday(*, weeks_ago: int) -> date:

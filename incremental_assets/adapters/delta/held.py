@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +59,16 @@ def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
     batch = pq.read_table(staged, columns=places, partitioning=None)
     there = set(zip(*(batch[place].cast(pa.string()).to_pylist() for place in places), strict=True))
     return not there.isdisjoint(zip(*(held[name].to_pylist() for name in keys), strict=True))
+
+
+def holds_these(staged: str, spec: TableSpec) -> bool:
+    """Whether a batch that an earlier run has staged is there, with the columns that the table has now."""
+    file = next(Path(staged).glob("*.parquet"), None) if "://" not in staged else None
+    if file is None:
+        return False
+    kinds = {f"c{place}": required_type(found.spark_type) for place, found in enumerate(spec.columns)}
+    there = {each.name: each.type for each in pq.read_schema(file) if each.name.startswith("c")}
+    return there == kinds
 
 
 def _open(path: str, asked: Mapping[str, str]) -> pa.Table:

@@ -167,7 +167,8 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             return
         from incremental_assets.adapters.delta import settling
 
-        settling.settle(session, self._lake, plan, staged)
+        came = settling.Came(plan.spec, plan.overwrites, plan.request.resolves)
+        settling.settle(session, self._lake, came, staged)
 
     def rows(self, spec: TableSpec) -> int | None:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
+from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.held import held_rows
+from incremental_assets.adapters.delta.held import held_rows, holds_these
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.paths import quarantine_path
+from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
 from incremental_assets.core.model.quarantine import HeldRows, Resolution
 from incremental_assets.core.model.table import TableSpec
 
@@ -53,3 +55,17 @@ class LakeQuarantine(LakePart):
             contents = settling.keys(session, path, spec)
             gone = [content for text in keys for content in contents.get(text, ())]
             settling.resolve(session, path, gone, Resolution.GONE)
+
+    def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
+        """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""
+        staged, log = staging_path(self._lake, spec.id, batch_id), open_log(table_path(self._lake, spec.id))
+        held, notes = held_rows(self._lake, spec), (commit.note for commit in log.ours()) if log else ()
+        landed = next((note for note in notes if note and note.batch_id == batch_id), None)
+        if landed is None or (held is not None and not held.rows):
+            return
+        session = self._session()
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            if holds_these(staged, spec):
+                settling.settle(session, self._lake, settling.Came(spec, landed.kind is Kind.OVERWRITE), staged)

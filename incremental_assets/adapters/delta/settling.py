@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +31,6 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.paths import quarantine_path
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.plan import SyncPlan
 
 OPEN = f"{HELD} AND {RESOLVED_AT} IS NULL"
 """The condition that a row of the quarantine is held now."""
@@ -39,11 +39,20 @@ _AT_ONCE = 5_000
 """Rows that one statement names."""
 
 
-def settle(session: SparkSession, lake: str, plan: SyncPlan, staged: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What landed with a batch: rows of a table, all of them if it `overwrites`, and what that makes of those that were held."""
+
+    spec: TableSpec
+    overwrites: bool
+    resolves: Resolution = Resolution.SUPERSEDED
+
+
+def settle(session: SparkSession, lake: str, came: Came, staged: str) -> None:
     """Resolve rows of which the batch that has just landed brought what comes after: another version, held or not, or that they are gone."""
-    spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
+    spec, path = came.spec, quarantine_path(lake, came.spec.id)
     held = open_rows(session, path, spec)
-    if held is None or not (spec.key or plan.overwrites):
+    if held is None or not (spec.key or came.overwrites):
         return
     names = held.columns[:-1]
     batch = read_staged(session, staged, spec)
@@ -52,7 +61,7 @@ def settle(session: SparkSession, lake: str, plan: SyncPlan, staged: str) -> Non
     again = batch.where(column(OPERATION) == Operation.HELD.value)
     texts = [*names, REJECT_REASON, REJECT_COLUMN]
     left = held.join(again.select(content(texts, again).alias(CONTENT)), on=CONTENT, how="left_anti")
-    if plan.overwrites:
+    if came.overwrites:
         left = left.withColumn(_GONE, sf.lit("false").cast("boolean"))
     else:
         spelt = {name.lower(): name for name in names}
@@ -61,7 +70,7 @@ def settle(session: SparkSession, lake: str, plan: SyncPlan, staged: str) -> Non
         left = left.join(batch.groupBy(*(column(name) for name in keys)).agg(sf.bool_and(goes).alias(_GONE)), on=keys)
     found = left.select(CONTENT, _GONE).collect()
     resolve(session, path, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
-    resolve(session, path, [row[CONTENT] for row in found if not row[_GONE]], plan.request.resolves)
+    resolve(session, path, [row[CONTENT] for row in found if not row[_GONE]], came.resolves)
 
 
 def open_rows(session: SparkSession, path: str, spec: TableSpec) -> DataFrame | None:

@@ -8,9 +8,8 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from incremental_assets.adapters.permissions import own_folder
 from incremental_assets.core.config.dialects import FILES
@@ -31,18 +30,6 @@ class DemoBusy(Busy):
         IncrementalAssetsError.__init__(
             self, f"{folder}: another demo is running in this folder; run `make demo` again when it has ended"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """The days that the demo's shop has lived, and the orders that it has cancelled on them."""
-
-    count: int = 0
-    cancelled: tuple[int, ...] = ()
-
-    def after(self, cancelled: tuple[int, ...]) -> Self:
-        """One more day."""
-        return replace(self, count=self.count + 1, cancelled=(*self.cancelled, *cancelled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +108,16 @@ class Site:
             words = "incremental-assets demo removes this folder when it starts from scratch\n"
             (self.lake / MARK).write_text(words, encoding="utf-8")
 
-    def days(self) -> Days:
+    def days(self) -> int:
         """The simulated days so far."""
         try:
-            kept = json.loads((self.folder / _DAYS).read_text(encoding="utf-8"))
+            return int(json.loads((self.folder / _DAYS).read_text(encoding="utf-8"))["count"])
         except FileNotFoundError:
-            return Days()
-        return Days(kept["count"], tuple(kept["cancelled"]))
+            return 0
 
-    def remember(self, days: Days) -> None:
+    def remember(self, days: int) -> None:
         """For the next `--keep`."""
-        _write(self.folder / _DAYS, json.dumps(asdict(days)))
+        _write(self.folder / _DAYS, json.dumps({"count": days}))
 
     def _refuse_foreign(self) -> None:
         found = self._found()

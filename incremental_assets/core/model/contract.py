@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -41,6 +41,12 @@ class ColumnRules:
     notin: tuple[Constant, ...] | None = None
     min_length: int | None = None
     max_length: int | None = None
+
+    @property
+    def given(self) -> dict[str, Constant | tuple[Constant, ...]]:
+        """The rules that there are, by their names, for people and programs to read."""
+        standard = {found.name: found.default for found in fields(self) if found.name != "column"}
+        return {name: value for name, usual in standard.items() if (value := getattr(self, name)) != usual}
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,9 @@ class LakeQuarantine(Protocol):
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Say of those with these keys that they are gone from the source."""
 
+    def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
+        """Say of those that a batch has overtaken what became of them, where its run died behind its commit."""
+
 
 class LakeHistorian(Protocol):
     """The versions of a copy's rows, in a table beside it that a commit of its own brings up to the copy."""

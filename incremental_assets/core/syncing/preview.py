@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.compaction import Layout
-from incremental_assets.core.model.deletes import DeleteMode
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.model.table import Column, TableSpec
@@ -18,6 +17,7 @@ from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import LakeReader
 from incremental_assets.core.syncing.decide import foresee
+from incremental_assets.core.syncing.preview_terms import NOTHING_TOLD, TermsTold, allowed, compared_again, told
 from incremental_assets.core.words import agreeing, counted
 
 _REQUEST = Request(run_id="")
@@ -49,8 +49,8 @@ class Preview:
     error: IncrementalAssetsError | None = None
     schema: SchemaStep | None = None
     files: FileStep | None = None
-    deletes: str = ""
-    """What the sync does about rows that are gone from the source."""
+    terms: TermsTold = NOTHING_TOLD
+    """What deletes, contract and history of the table make of it."""
     destructive: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     estimate: Estimate | None = None
@@ -74,10 +74,11 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     try:
         decision, target = foresee(spec, _REQUEST, position, observation, lake)
     except IncrementalAssetsError as error:
-        return Preview(spec, None, error)
+        return Preview(spec, None, error, terms=told(spec))
     warnings = (*decision.warnings, *_left_open(position))
     if isinstance(decision, NothingToDo):
-        return Preview(spec, decision, warnings=warnings)
+        later = compared_again(spec.deletes, position.state.compared if position.state else None)
+        return Preview(spec, decision, terms=told(spec, later), warnings=warnings)
     spec = decision.spec
     columns = tuple(TargetColumn(name, kind) for name, kind in lake.columns(spec)) if target else ()
     found = difference(spec.columns, columns) if target else Difference()
@@ -86,14 +87,15 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     destructive = _destructive(decision, found, files)
     if spec.history is not History.NONE:
         files = replace(files, outcome=f"{files.outcome}; then {spec.id.history} follows in a commit of its own")
-    told = Preview(spec, decision, None, schema, files, _deletes(decision), destructive, warnings)
+    terms = told(spec, _deletes(decision))
+    found_so = Preview(spec, decision, None, schema, files, terms, destructive, warnings)
     try:
         check_names(spec)
         check_same_columns(decision)
         check_columns(spec, found, overwrites=decision.overwrites)
     except IncrementalAssetsError as error:
-        return replace(told, error=error, schema=replace(schema, outcome="the sync stops"), destructive=())
-    return told
+        return replace(found_so, error=error, schema=replace(schema, outcome="the sync stops"), destructive=())
+    return found_so
 
 
 def _left_open(position: Checkpoint) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ def _destructive(plan: SyncPlan, found: Difference, files: FileStep) -> tuple[st
         return ()
     if not plan.overwrites:
         removes = plan.compares_keys and not plan.spec.deletes.marks
-        return (f"removes rows whose key is gone from the source, {_limit(plan)}",) if removes else ()
+        return (f"removes rows whose key is gone from the source, {allowed(plan.spec.deletes)}",) if removes else ()
     before = plan.previous.rows if plan.previous else None
     stops = f"; fewer than {before / 2:,.0f} in the source stop it" if before else ""
     steps = [f"replaces the {counted(files.layout.live, 'row')} of the copy{stops}"]
@@ -159,19 +161,8 @@ def _deletes(plan: SyncPlan) -> str:
         return "the copy becomes what the source shows"
     if plan.compares_keys:
         becomes = "marked in the copy" if deletes.marks else "removed from the copy"
-        return f"due: keys are compared, and rows that are gone are {becomes}, {_limit(plan)}"
-    if deletes.compares:
-        last = plan.previous.compared if plan.previous else None
-        return f"compared again from {last.clock + deletes.every:%Y-%m-%d %H:%M}Z on" if last else "not compared"
-    if deletes.mode is DeleteMode.SOFT:
-        return (
-            f"rows that {deletes.column!r} marks {'leave the copy' if deletes.drops_marked else 'stay with their mark'}"
-        )
-    return "not followed"
-
-
-def _limit(plan: SyncPlan) -> str:
-    return f"unless they are more than {plan.spec.deletes.max_fraction:.0%}"
+        return f"due: keys are compared, and rows that are gone are {becomes}, {allowed(deletes)}"
+    return compared_again(deletes, plan.previous.compared if plan.previous else None)
 
 
 def _names(columns: Sequence[Column | TargetColumn]) -> str:

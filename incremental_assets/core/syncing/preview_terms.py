@@ -1,0 +1,67 @@
+"""What a table's own terms make of a sync, told before it: its deletes, its contract, its history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incremental_assets.core.model.contract import Contract, OnBreach
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, KeysCompared
+from incremental_assets.core.model.history import History
+from incremental_assets.core.model.table import TableSpec
+
+_BREACHES = {
+    OnBreach.QUARANTINE: "rows that break it are held in quarantine, the others land",
+    OnBreach.FAIL: "if a row breaks it, nothing lands",
+    OnBreach.WARN: "rows that break it land, and are told of",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TermsTold:
+    """Each empty where a table has no such thing."""
+
+    deletes: str = ""
+    contract: str = ""
+    history: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Each with its key before it."""
+        told = (("deletes", self.deletes), ("contract", self.contract), ("history", self.history))
+        return tuple(f"{key}: {sentence}" for key, sentence in told if sentence)
+
+
+NOTHING_TOLD = TermsTold()
+
+
+def told(spec: TableSpec, deletes: str = "") -> TermsTold:
+    """Of a table; what happens about deletes depends on the sync."""
+    contract = "" if spec.contract is None else _contract(spec.contract)
+    kept = {History.NONE: "", History.APPEND: "each version that lands", History.SCD2: "each version with its time"}
+    history = kept[spec.history] and f"{kept[spec.history]} is kept in {spec.id.history}"
+    return TermsTold(deletes, contract, history)
+
+
+def compared_again(deletes: Deletes, last: KeysCompared | None) -> str:
+    """Of a sync whose turn to look for deletes it is not."""
+    if deletes.compares:
+        return f"compared again from {last.clock + deletes.every:%Y-%m-%d %H:%M}Z on" if last else "not compared"
+    if deletes.mode is DeleteMode.SOFT:
+        return (
+            f"rows that {deletes.column!r} marks {'leave the copy' if deletes.drops_marked else 'stay with their mark'}"
+        )
+    return "not followed"
+
+
+def allowed(deletes: Deletes) -> str:
+    """How much may go."""
+    return f"unless they are more than {deletes.max_fraction:.0%}"
+
+
+def _contract(contract: Contract) -> str:
+    rules = "; ".join(
+        f"{each.column} {', '.join(f'{name} {value}' for name, value in each.given.items())}" for each in contract.rules
+    )
+    most = contract.max_fraction
+    stops = f"; more than {most:.2%} of the rows that are read stop the sync" if most is not None else ""
+    return f"{contract.model or rules}: {_BREACHES[contract.on_breach]}{stops}"
