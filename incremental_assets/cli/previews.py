@@ -90,6 +90,9 @@ def _served(each: Preview) -> str:
     plan, estimate = each.plan, each.estimate
     if plan is None or estimate is None:
         return ""
+    if plan.compares_rows:
+        copy = each.files.layout.live if each.files else None
+        return "hashed on both sides" + (f" ({copy:,} in the copy)" if copy else "") + ", read where it differs"
     if plan.window.lower is None:
         return "read whole"
     if estimate.indexes:
@@ -122,6 +125,7 @@ def _entry(each: Preview) -> dict[str, Any]:
         "strategy": str(spec.strategy),
         "cursor": spec.cursor.column if spec.cursor and spec.is_incremental else None,
         "key": list(spec.key),
+        "compares": plan.compares_rows if plan else spec.compares,
         "action": "stop" if each.error else "read" if plan else "nothing",
         "reason": decision.reason if isinstance(decision, NothingToDo) else None,
         "window": {

@@ -19,7 +19,7 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
 from incremental_assets.core.planning.target import Commit
-from incremental_assets.core.ports import Checkpoints, GoneRows, Lake, Lease, Ports, Snapshot, Source, Stage
+from incremental_assets.core.ports import Checkpoints, GoneRows, Lake, Lease, Ports, Seek, Snapshot, Source, Stage
 
 
 class Point(StrEnum):
@@ -96,6 +96,12 @@ class _Source(_Wrapped):
     @contextmanager
     def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
         with self.inner.snapshot(plan) as snapshot:
+            self.hook(Point.READING, plan.spec.id)
+            yield snapshot
+
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Snapshot]:
+        with self.inner.compared(plan, seek) as snapshot:
             self.hook(Point.READING, plan.spec.id)
             yield snapshot
 

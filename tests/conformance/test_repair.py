@@ -139,11 +139,13 @@ class _Probe:
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:
         with self.inner.placed_rows(spec, windows) as rows:
-            yield _Rows(rows, self.wire)
+            yield CountedRows(rows, self.wire)
 
 
 @dataclass(frozen=True)
-class _Rows:
+class CountedRows:
+    """Rows of the source, as they are."""
+
     inner: PlacedRows
     wire: Wire
 

@@ -361,6 +361,23 @@ def mended_at_most(source: SourceConfig, name: str) -> int:
     return terms_of(source, TableId("shop", "public", name)).mended_at_most
 
 
+def test_a_comparison_follows_deletes_by_itself_and_takes_of_the_defaults_what_fits(tmp_path: Path) -> None:
+    for defaults, deletes in (
+        ("{}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
+        ("{mode: ignore}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
+        ("{mode: soft, column: gone}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
+        (
+            "{mode: diff, every: 1d, then: mark, max_fraction: 0.5}",
+            Deletes(DeleteMode.DIFF, Then.MARK, timedelta(0), 0.5),
+        ),
+    ):
+        tables = "tables: [{table: public.a, strategy: upsert, compare: {every: 1h}}]"
+        text = SMALLEST.replace("user: reader", f"user: reader, defaults: {{deletes: {defaults}}}, {tables}")
+        (found,) = loaded(tmp_path, text).source("shop").tables
+        assert (found.compares, found.refresh_every, found.cursor) == (True, timedelta(hours=1), None)
+        assert found.deletes == deletes
+
+
 def test_columns_that_a_source_excludes_are_left_out_of_each_table_unless_it_includes_them(tmp_path: Path) -> None:
     listed = "{table: public.a, columns: {exclude: [note]}}, {table: public.b, columns: {include: [id, secret]}}, {table: public.c}"
     keys = f"defaults: {{columns: {{exclude: [secret]}}}}, tables: [{listed}]"

@@ -54,6 +54,7 @@ def only_problem(folder: Path, text: str) -> Problem:
 
 
 CURSOR = "cursor: {column: updated_at, type: timestamp}"
+COMPARED = "table: public.a\nstrategy: upsert\ncompare: {every: 1h}\n"
 
 TABLE_MISTAKES = [
     ("table: public.a\ncursro: {column: x, type: date} #!", "cursro", "did you mean `cursor`?"),
@@ -124,6 +125,22 @@ TABLE_MISTAKES = [
         "did you mean `upsert`? choose one of: append, upsert, full_refresh",
     ),
     ("table: public.a\nstrategy: upsert #!", "upsert", "`upsert` needs a cursor"),
+    ("table: public.a\nstrategy: upsert #!", "upsert", "or `compare: {every: 1h}`, or choose full_refresh"),
+    (
+        "table: public.a\ncompare: {every: 1h} #!",
+        "compare",
+        "`compare` is for `strategy: upsert`, and this is `full_refresh`",
+    ),
+    ("table: public.a\nstrategy: upsert\n" + CURSOR + "\ncompare: {every: 1h} #!", "compare", "this table has one"),
+    ("table: public.a\nstrategy: append\n" + CURSOR + "\ncompare: {every: 1h} #!", "compare", "and this is `append`"),
+    (COMPARED + "refresh_every: 1d #!", "1d", "remove `refresh_every`"),
+    (COMPARED + "lookback: 15m #!", "15m", "this one is compared whole"),
+    (
+        COMPARED + "deletes: {mode: ignore} #!",
+        "deletes",
+        "`compare` finds what is gone by itself, and this is `mode: ignore`",
+    ),
+    (COMPARED + "deletes: {mode: diff, every: 1d} #!", "1d", "remove `every`"),
     ("table: public.a\nstrategy: full_refresh\n" + CURSOR + " #!", "cursor", "follows no cursor"),
     ("table: public.a\nlookback: 15m #!", "15m", "`lookback` is for tables with a cursor"),
     ("table: public.a\npartitions: {every: day} #!", "partitions", "`partitions` is for tables with a cursor"),

@@ -52,7 +52,7 @@ def assert_equal(world: World) -> None:
 
 
 def reset(world: World, spec: TableSpec, to: str | None = None) -> None:
-    """Rewind the watermark, as the verb does."""
+    """Rewind the watermark, as the command does."""
     watermark = None if to is None else CursorValue.parse(CursorType.TIMESTAMP, to)
     reset_table(spec=spec, to=watermark, run_id="reset", checkpoints=world.checkpoints)
 
@@ -377,7 +377,7 @@ def test_a_table_of_another_maker_is_left_alone() -> None:
 
 @pytest.mark.parametrize("cure", ["full refresh", "reset"])
 @pytest.mark.parametrize(
-    "harm", ["rows deleted", "table gone", "made anew by this program", "restored from an older copy"]
+    "harm", ["rows deleted", "table gone", "recreated by this program", "restored from an older copy"]
 )
 @BOTH
 def test_either_advice_is_a_way_on(spec: TableSpec, harm: str, cure: str) -> None:
@@ -391,7 +391,7 @@ def test_either_advice_is_a_way_on(spec: TableSpec, harm: str, cure: str) -> Non
             world.lake.foreign(ORDERS, "DELETE", table.rows[1:])
         case "table gone":
             world.lake.drop(ORDERS)
-        case "made anew by this program":
+        case "recreated by this program":
             world.lake.drop(ORDERS)
             world.lake.fence(spec, CommitIds("another-app", 0, "first"), None)
         case "restored from an older copy":

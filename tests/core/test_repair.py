@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from incremental_assets.core.checks import differing as bisecting
-from incremental_assets.core.checks.differing import differing
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import Repaired, repair_table
@@ -21,6 +19,8 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
+from incremental_assets.core.syncing import differing as bisecting
+from incremental_assets.core.syncing.differing import differing
 from tests.fakes import World
 from tests.fakes.delta_table import LogEntry
 from tests.fakes.placed import FakePlacedRows

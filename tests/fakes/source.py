@@ -9,6 +9,7 @@ from datetime import datetime
 
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.state import Fingerprint
@@ -18,6 +19,7 @@ from incremental_assets.core.planning import last_read
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
 from incremental_assets.core.planning.planner import narrower, reading
+from incremental_assets.core.ports import Seek
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.keys import FakeKeys
 from tests.fakes.placed import FakePlacedRows, place_of
@@ -176,6 +178,7 @@ class FakeSnapshot:
     frame: list[Row]
     parts: None = None
     keys: FakeKeys | None = None
+    sought: Sought | None = None
 
 
 class FakeSource:
@@ -196,13 +199,22 @@ class FakeSource:
         keys = keys_of(plan.spec, self._database) if plan.compares_keys else None
         yield replace(self.take(plan, table, self._database.visible()), keys=keys)
 
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[FakeSnapshot]:
+        """One snapshot, whose rows that a copy can hold are shown first."""
+        shown = [row for row in self._database.rows(plan.spec.id) if is_fit(row)]
+        sought = seek(FakePlacedRows(plan.spec, shown, shown))
+        with self.snapshot(plan.at(sought.places)) as snapshot:
+            yield replace(snapshot, sought=sought)
+
     def take(self, plan: SyncPlan, table: dict[int, Stored], visible: str) -> FakeSnapshot:
         """The snapshot's rows and its own numbers."""
         spec, last = plan.spec, last_read.read_already(plan)
         since = first_unread(last.visible, visible) if last else 0
         rows = [stored.values for stored in table.values() if stored.xid >= since and in_plan(plan, stored.values)]
         if plan.request.places is not None:
-            rows = [row for row in rows if plan.request.places.holds(place_of(spec, row))]
+            places, unfit = plan.request.places, plan.compares_rows
+            rows = [row for row in rows if places.holds(place_of(spec, row)) or (unfit and not is_fit(row))]
         marks = None
         if spec.is_incremental:
             lower, upper = plan.fingerprint_lower, plan.window.upper

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from incremental_assets.core.checks import differing, reconcile
+from incremental_assets.core.checks import reconcile
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model import key_parts, verified
 from incremental_assets.core.model.batch import Batch
@@ -30,7 +30,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing import compact as maintain
-from incremental_assets.core.syncing import decide, gone, reset, rollback, sync
+from incremental_assets.core.syncing import decide, differing, gone, reset, rollback, sync
 from incremental_assets.core.syncing import recovery as recover
 from tests.core import test_sync
 from tests.fakes import database, lake, rows, source, stage, world
@@ -59,7 +59,7 @@ def without_the_thought(module: ModuleType, function: str, *changes: tuple[str, 
             owner = getattr(owner, part)
         text = textwrap.dedent(inspect.getsource(getattr(owner, name)))
         for old, new in changes:
-            assert old in text, f"{module.__name__}.{function} no longer says {old!r}: write its mutant anew"
+            assert old in text, f"{module.__name__}.{function} no longer says {old!r}: write its mutant again"
             text = text.replace(old, new)
         made: dict[str, Any] = {}
         code = compile("from __future__ import annotations\n" + text, f"<mutant of {function}>", "exec")

@@ -17,6 +17,7 @@ from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
@@ -24,7 +25,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import PlacedRows, SourceKeys
+from incremental_assets.core.ports import PlacedRows, Seek, SourceKeys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,6 +69,8 @@ class Numbers:
     """How the reader of the same dialect finds the snapshot."""
     keys: SourceKeys | None = None
     """Of the whole table, where the plan compares them."""
+    sought: Sought | None = None
+    """What was asked for once its rows were compared with a copy; the numbers and the read are of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,17 @@ class Placing(Protocol):
         """The rows of the windows that a copy can hold, by the places of their keys, in one snapshot.
 
         The reads of such a database heed `Request.places`.
+        """
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """What a session may offer beside: without it a table of such a database cannot be compared instead of read by a cursor."""
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
+        """One snapshot, held open until the block ends: its rows are shown to `seek` by their places, then those are counted that it asks for.
+
+        The reads of such a database heed `Request.places`, and where the plan compares they give the rows beside that no copy can hold.
         """
 
 

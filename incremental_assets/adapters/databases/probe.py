@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
 from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import (
     Address,
+    Comparing,
     Discovering,
     Foreseeing,
     Numbers,
@@ -24,6 +25,7 @@ from incremental_assets.adapters.databases.shared_snapshot import MOST_BYTES, As
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits, untold
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -32,7 +34,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import Observation, SyncPlan
-from incremental_assets.core.ports import PlacedRows, SourceKeys
+from incremental_assets.core.ports import PlacedRows, Seek, SourceKeys
 
 
 class SqlProbe:
@@ -142,10 +144,30 @@ class SqlProbe:
             with self._shared.numbers(plan) as numbers:
                 yield numbers
             return
+        with self._held(plan, lambda session: session.snapshot(plan)) as numbers:
+            yield numbers
+
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Numbers]:
+        """One snapshot, compared with a copy and held open for the readers of what differs. Raises SourceRefused."""
+
+        def opened(session: Session) -> AbstractContextManager[Numbers]:
+            if isinstance(session, Comparing):
+                return session.compared(plan, seek)
+            raise SourceRefused(
+                f"{plan.spec.id}: this database is not asked for hashes of its rows, so that they cannot be compared; remove `compare`, "
+                "and add a cursor or choose full_refresh"
+            )
+
+        with self._held(plan, opened) as numbers:
+            yield numbers
+
+    @contextmanager
+    def _held(self, plan: SyncPlan, opened: Callable[[Session], AbstractContextManager[Numbers]]) -> Iterator[Numbers]:
         with self._connections.session() as session, ExitStack() as held:
             # What is raised while it is held is the readers' own error, and explained by them.
             with self._connections.explained(plan.spec.id):
-                numbers = held.enter_context(session.snapshot(plan))
+                numbers = held.enter_context(opened(session))
             explained = partial(self._connections.explained, plan.spec.id)
             yield replace(numbers, keys=ExplainedKeys(numbers.keys, explained)) if numbers.keys else numbers
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Reader, ReadPart
+from incremental_assets.adapters.databases.dialect import Address, Numbers, Reader, ReadPart
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.schema_drift import check_names
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import SourceKeys
+from incremental_assets.core.ports import Seek, SourceKeys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +39,7 @@ class SparkSnapshot:
     parts: tuple[ReadPart, ...] | None
     opened: Callable[[], DataFrame]
     keys: SourceKeys | None = None
+    sought: Sought | None = None
 
     @property
     def frame(self) -> DataFrame:
@@ -56,7 +58,21 @@ class SparkSource:
     def snapshot(self, plan: SyncPlan) -> Iterator[SparkSnapshot]:
         """Open one snapshot, held until the block ends; its frame reads nothing before it is written."""
         check_names(plan.spec)
-        with self._probe.snapshot(plan) as held, read_explained(self._reader, plan.spec.id), ExitStack() as opened:
+        with self._taken(plan, self._probe.snapshot(plan)) as snapshot:
+            yield snapshot
+
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[SparkSnapshot]:
+        """One snapshot likewise, of the rows that differ from the copy. Raises SourceRefused."""
+        check_names(plan.spec)
+        with self._taken(plan, self._probe.compared(plan, seek)) as snapshot:
+            yield snapshot
+
+    @contextmanager
+    def _taken(self, plan: SyncPlan, taking: AbstractContextManager[Numbers]) -> Iterator[SparkSnapshot]:
+        with taking as held, read_explained(self._reader, plan.spec.id), ExitStack() as opened:
+            if held.sought is not None:
+                plan = plan.at(held.sought.places)
             yield SparkSnapshot(
                 rows=held.rows,
                 rejected=held.rejected,
@@ -68,6 +84,7 @@ class SparkSource:
                 parts=self._reader.parts(plan, held),
                 opened=lambda: opened.enter_context(self._reader.frame(self._session(), plan, held)),
                 keys=held.keys,
+                sought=held.sought,
             )
 
 

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from incremental_assets.core.checks.differing import Differing, differing
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.checks.remember import remember_windows
 from incremental_assets.core.errors import SelectionError
@@ -18,6 +17,7 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
+from incremental_assets.core.syncing.differing import Differing, differing
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.words import counted
 

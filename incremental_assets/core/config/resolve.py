@@ -142,10 +142,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         _check_column(shape, "key", name)
     if traits_of(config.strategy).one_row_per_key and not key:
         raise NoPrimaryKey(shape.id, shape.own_key)
-    if config.deletes.marks and traits_of(config.strategy).keeps_versions and not _is_enforced(shape, key):
-        raise SourceRefused(
-            f"{shape.id}: `deletes: {{mode: diff}}` tells versions of a row by its key, and the source enforces none; add a primary key, or remove `deletes`"
-        )
+    _check_key(shape, config, key)
     spec = TableSpec(
         shape=shape,
         strategy=config.strategy,
@@ -157,6 +154,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         future=config.future,
         start=config.start,
         refresh_every=config.refresh_every,
+        compares=config.compares,
         evolve=config.schema_changes != "freeze",
         widens=config.schema_changes == "widen",
         discards=config.schema_changes == "discard",
@@ -193,6 +191,19 @@ def _check_column(shape: TableShape, role: str, name: str) -> None:
         # The likeliest come first, as a wide table's list is cut.
         near = _near(name, shape.names)
         raise ColumnMissing(shape.id, role, name, (*near, *(other for other in shape.names if other not in near)))
+
+
+def _check_key(shape: TableShape, config: TableConfig, key: tuple[str, ...]) -> None:
+    """What tells rows, or versions of them, by a key needs one that cannot repeat."""
+    if config.compares and not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: `compare` tells rows by a key of which there is one row each, and the source enforces none on ({', '.join(key)}); "
+            "add a primary key or a unique index on columns that are NOT NULL, or choose `strategy: full_refresh`"
+        )
+    if config.deletes.marks and traits_of(config.strategy).keeps_versions and not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: `deletes: {{mode: diff}}` tells versions of a row by its key, and the source enforces none; add a primary key, or remove `deletes`"
+        )
 
 
 def _check_mark(shape: TableShape, deletes: Deletes) -> None:

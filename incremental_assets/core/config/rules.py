@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.config import delete_rules
+from incremental_assets.core.config import compare_rules, delete_rules
 from incremental_assets.core.config.column_rules import column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
-from incremental_assets.core.config.document import (
+from incremental_assets.core.config.document import SourceDocument
+from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
+from incremental_assets.core.config.table_document import (
     CursorDocument,
     DefaultsDocument,
     FreshnessDocument,
     IntegerPartitions,
-    SourceDocument,
     TableDocument,
     TimePartitions,
 )
-from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -33,8 +33,6 @@ from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.core.words import with_article
 
 Mistake = tuple[Path, str]
-
-_FOR_CURSORS = ("lookback", "holdback", "future", "start", "partitions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +62,22 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
     strategy, own = strategy_of(table), "deletes" in table.model_fields_set
     yield from delete_rules.table_mistakes(table.deletes if own else around.defaults.deletes, strategy, own=own)
     yield from _history_mistakes(table, strategy)
+    yield from compare_rules.mistakes(table, strategy)
     if traits_of(strategy).overwrites:
         yield from _full_refresh_mistakes(table)
-    elif table.cursor is None:
-        yield (
-            ("strategy",),
-            f"`{strategy}` needs a cursor; add `cursor: {{column: …, type: …}}`, or choose full_refresh",
-        )
-    else:
+    elif table.cursor is not None:
         yield from _column_mistakes(table.cursor)
         yield from _span_mistakes(table, table.cursor.type, around.defaults)
         yield from _partition_mistakes(table, table.cursor.type, around, now)
         yield from _start_mistakes(table, table.cursor.type)
         if table.refresh_every is not None:
             yield ("refresh_every",), f"`refresh_every` is for full_refresh tables, this one is `{strategy}`; remove it"
+    elif table.compare is None:
+        instead = ", or `compare: {every: 1h}`" if traits_of(strategy).one_row_per_key else ""
+        yield (
+            ("strategy",),
+            f"`{strategy}` needs a cursor; add `cursor: {{column: …, type: …}}`{instead}, or choose full_refresh",
+        )
 
 
 def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
@@ -157,9 +157,7 @@ def _full_refresh_mistakes(table: TableDocument) -> Iterator[Mistake]:
             ("cursor",),
             "`full_refresh` reads the whole table and follows no cursor; remove it, or choose append or upsert",
         )
-    for key in _FOR_CURSORS:
-        if key in table.model_fields_set and table.cursor is None:
-            yield (key,), f"`{key}` is for tables with a cursor, this one is read whole; remove it, or add a cursor"
+    yield from compare_rules.without_cursor(table, "read")
 
 
 def _column_mistakes(cursor: CursorDocument) -> Iterator[Mistake]:

@@ -113,6 +113,9 @@ class TableConfig:
     schema_changes: Literal["evolve", "widen", "freeze", "discard"] = "evolve"
     freshness: Freshness = Freshness()
     refresh_every: timedelta = timedelta(days=1)
+    """How often a table without a cursor is read whole, or compared."""
+    compares: bool = False
+    """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     pii: tuple[str, ...] = ()

@@ -69,6 +69,15 @@ class KeyParts:
         return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a comparison of a copy with a snapshot asks to be read: the rows whose keys lie at some places, or all of them (None)."""
+
+    places: KeyParts | None
+    rows: int
+    """As many as the snapshot shows of those that a copy can hold."""
+
+
 def everywhere(spread: KeySpread) -> KeyParts:
     """All that the copy can hold; what lies outside of it in the source can be no row that is gone."""
     return KeyParts(spread.lowest, spread.highest)

@@ -176,6 +176,9 @@ class TableSpec:
     future: FuturePolicy = FuturePolicy.LAND
     start: CursorValue | None = None
     refresh_every: timedelta = timedelta(days=1)
+    """How often a table without a cursor is read whole, or compared."""
+    compares: bool = False
+    """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
     evolve: bool = True
     widens: bool = False
     """Whether the copy's columns follow the source to wider types, in place."""

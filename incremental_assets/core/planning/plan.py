@@ -138,11 +138,17 @@ class SyncPlan:
     """The time that the source's clock shows a second time."""
     compares_keys: bool = False
     """Whether keys of the copy are looked for in the snapshot, to find those that are gone."""
+    compares_rows: bool = False
+    """Whether the snapshot is compared with the copy, and only what differs is read of it."""
 
     @property
     def overwrites(self) -> bool:
         """Whether the commit replaces the whole table."""
         return self.request.mode is Mode.FULL_REFRESH or self.spec.traits.overwrites
+
+    def at(self, places: KeyParts | None) -> SyncPlan:
+        """The same, of the rows with keys at these places alone; None: of all."""
+        return replace(self, request=replace(self.request, places=places))
 
     @property
     def previous_watermark(self) -> CursorValue | None:

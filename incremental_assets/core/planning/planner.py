@@ -40,6 +40,7 @@ from incremental_assets.core.planning.preflight import (
 )
 from incremental_assets.core.planning.settled_bound import (
     Guarantee,
+    Settled,
     held_at,
     settle,
     settle_whole,
@@ -143,8 +144,11 @@ def plan(
 def _plan_whole(
     spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
+    """Of a table without a cursor: all of its rows are read, or all are compared, when that is due."""
     bound = observation.bound
-    settled = settle_whole(bound)
+    compares_keys = _compares_keys(spec, request, state, bound)
+    compares_rows = spec.compares and request.mode is Mode.SYNC and state is not None
+    settled = _settle_compared(bound, blind=not compares_keys) if compares_rows else settle_whole(bound)
     if (
         request.mode is Mode.SYNC
         and state is not None
@@ -175,12 +179,22 @@ def _plan_whole(
         late_below=None,
         future_above=None,
         members=observation.parts.members if observation.parts else None,
+        compares_keys=compares_keys,
+        compares_rows=compares_rows,
         warnings=(
             *(() if request.mode is Mode.FULL_REFRESH else timeline_turned(state, bound)),
             *identity_hidden(bound),
             *discarded_warning(spec, state),
         ),
     )
+
+
+def _settle_compared(bound: Bound, *, blind: bool) -> Settled:
+    """`blind`: nothing tells that the snapshot is later than what has landed, so that no row may be taken out."""
+    if blind:
+        why = "the replica does not say which database it is, so that what is gone from it stays in the copy"
+        return Settled(None, Guarantee.BEST_EFFORT, why)
+    return settle_whole(bound, "compared with the copy")
 
 
 def _only_the_clock(state: State | None, bound: Bound) -> State | None:

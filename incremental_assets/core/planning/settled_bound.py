@@ -41,9 +41,9 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
     return _settle_integer(spec, bound, highest, state)
 
 
-def settle_whole(bound: Bound) -> Settled:
-    """Of a table that is read whole, and has no cursor to settle."""
-    reason = "the whole table is read in one snapshot"
+def settle_whole(bound: Bound, done: str = "read") -> Settled:
+    """Of a table that is read whole, or compared, and has no cursor to settle."""
+    reason = f"the whole table is {done} in one snapshot"
     if bound.experimental:
         return Settled(None, Guarantee.BEST_EFFORT, f"{reason}; {bound.experimental}")
     return Settled(None, Guarantee.SETTLED, reason)

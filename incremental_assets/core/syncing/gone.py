@@ -13,7 +13,16 @@ from typing import Any
 
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.deletes import KeysCompared
-from incremental_assets.core.model.key_parts import FEW, MOST_PARTS, coarse, differing, everywhere, finer, lacking
+from incremental_assets.core.model.key_parts import (
+    FEW,
+    MOST_PARTS,
+    KeyParts,
+    coarse,
+    differing,
+    everywhere,
+    finer,
+    lacking,
+)
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import CopyKeys, LakeKeys, Snapshot, SourceKeys
 from incremental_assets.core.words import agreeing, counted
@@ -38,18 +47,24 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
     if copy is None:
         return Gone(compared)
     rows = copy.spread().rows
-    gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, rows))
+    places = snapshot.sought.places if snapshot.sought else None
+    gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, rows), places)
     check_storage(plan, len(gone), source)
     return Gone(compared, len(gone), copy.frame(gone)) if gone else Gone(compared)
 
 
-def gone_keys(copy: CopyKeys, source: SourceKeys, check: Callable[[int], None] | None = None) -> frozenset[str]:
-    """The canonical texts of the keys that the copy holds and the source lacks; `check` hears how many at least, as soon as it is known."""
+def gone_keys(
+    copy: CopyKeys, source: SourceKeys, check: Callable[[int], None] | None = None, places: KeyParts | None = None
+) -> frozenset[str]:
+    """The canonical texts of the keys that the copy holds and the source lacks; `check` hears how many at least, as soon as it is known.
+
+    `places`: where they are known to lie; None: anywhere.
+    """
     spread = copy.spread()
-    if not spread.rows:
+    if not spread.rows or (places is not None and not places.numbers):
         return frozenset()
-    parts = everywhere(spread)
-    if spread.rows > FEW:
+    parts = places or everywhere(spread)
+    if places is None and spread.rows > FEW:
         for shift in (coarse(spread), finer(coarse(spread))):
             here, there = copy.sums(parts, shift), source.sums(parts, shift)
             if check is not None:
@@ -80,12 +95,12 @@ def check_fraction(plan: SyncPlan, gone: int, rows: int) -> None:
 
 
 def check_storage(plan: SyncPlan, gone: int, source: SourceKeys) -> None:
-    """Stop where rows are gone from a table that was truncated or written anew since: who fills it again may not be done."""
+    """Stop where rows are gone from a table that was truncated or rewritten since: who fills it again may not be done."""
     before = plan.previous.compared if plan.previous else None
     if not gone or before is None or plan.request.allow_shrink or not before.rewritten(source.storage):
         return
     raise Refused(
-        f"{plan.spec.id}: the table was truncated or written anew in the source since its keys were last compared, and {counted(gone, 'row')} of the "
+        f"{plan.spec.id}: the table was truncated or rewritten in the source since its keys were last compared, and {counted(gone, 'row')} of the "
         f"copy {agreeing(gone, 'is', 'are')} not there, so the copy was left as it is; {_cure(plan)}"
     )
 

@@ -63,6 +63,9 @@ class Preview:
 
     def with_estimate(self, estimate: Estimate) -> Preview:
         """The same, with what the source says."""
+        if self.plan is not None and self.plan.compares_rows:
+            # What will be read nothing but the comparison tells: the number is that of the rows that are hashed.
+            estimate = replace(estimate, sql="")
         return replace(self, estimate=estimate)
 
 
@@ -98,7 +101,7 @@ def _left_open(position: Checkpoint) -> tuple[str, ...]:
     if position.open is None:
         return ()
     return (
-        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans anew",
+        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans again",
     )
 
 

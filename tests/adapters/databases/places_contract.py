@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
-from incremental_assets.core.checks import differing as bisecting
-from incremental_assets.core.checks.differing import Differing, differing
-from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.key_parts import KeyParts, Sought
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, SyncPlan
-from incremental_assets.core.ports import Lake
+from incremental_assets.core.ports import Lake, PlacedRows
+from incremental_assets.core.syncing import differing as bisecting
+from incremental_assets.core.syncing.comparing import sought
+from incremental_assets.core.syncing.differing import Differing, differing
+from incremental_assets.core.syncing.gone import gone_keys
 from tests.adapters.batches import Desk
 from tests.adapters.databases.contract import World, orders, planned, rows_of, spec_of
 
@@ -131,4 +133,47 @@ def test_rows_of_other_windows_and_rows_that_cannot_land_are_not_counted(world: 
         assert rows is not None
         assert rows.spread().rows == 0
         assert rows.sums(KeyParts(0, 10), 0) == {}
+    probe.close()
+
+
+@pytest.mark.parametrize("few", [0, 5_000])
+def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snapshot(
+    world: World, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    from incremental_assets.adapters.databases.spark_source import SparkSource
+
+    monkeypatch.setattr(bisecting, "FEW", few)
+    words = world.words
+    world.execute(
+        f"CREATE TABLE prices (sku {words.text} NOT NULL PRIMARY KEY, note {words.text}, price {words.unfit})",
+        *(f"INSERT INTO prices (sku) VALUES ('sku {number}')" for number in range(12)),
+    )
+    spec = replace(spec_of(world, "prices"), cursor=None, compares=True)
+    lake = copied(spark, tmp_path, world, spec)
+    world.execute(
+        "UPDATE prices SET note = 'other' WHERE sku = 'sku 7'",
+        "DELETE FROM prices WHERE sku = 'sku 3'",
+        "UPDATE prices SET sku = 'SKU 4' WHERE sku = 'sku 4'",
+        f"INSERT INTO prices VALUES ('bad', '', {words.bad})",
+    )
+    probe, copy = SqlProbe(world.address, "shop"), lake.placed_rows(spec, ALL)
+    plan = replace(planned(probe, spec), compares_rows=True, compares_keys=True)
+
+    def seek(source: PlacedRows) -> Sought:
+        found = sought(spec, copy, source)
+        if world.address.dialect != "sqlite":  # which nobody can write while it is read
+            world.execute("INSERT INTO prices (sku) VALUES ('after the snapshot')")
+        return found
+
+    with SparkSource(probe, world.address, lambda: spark).compared(plan, seek) as seen:
+        assert (seen.rows, seen.rejected) == (3, 1)
+        assert seen.sought is not None
+        assert (seen.sought.rows, len(seen.sought.places.numbers or ())) == (11, 4)  # type: ignore[union-attr]
+        read = sorted(row["sku"] for row in seen.frame.select("sku").collect())
+        assert read == ["SKU 4", "bad", "sku 7"]
+        held, there = lake.keys(spec), seen.keys
+        assert held is not None
+        assert there is not None
+        gone = gone_keys(held, there, places=seen.sought.places)
+        assert sorted(held.readable(text) for text in gone) == ["sku 3", "sku 4"]
     probe.close()

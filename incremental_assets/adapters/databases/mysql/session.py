@@ -29,6 +29,7 @@ from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Seek
 
 
 class Session:
@@ -110,9 +111,7 @@ class Session:
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
         """Likewise."""
-        found = window_queries.placed_rows_sql(spec, windows)
-        pairs = self._connection.rows(found.sql, found.values)
-        yield ReadPlaces.of((int(place), int(digest)) for place, digest in pairs if place and digest)
+        yield window_queries.placed_rows(self._connection, spec, windows)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""
@@ -121,6 +120,10 @@ class Session:
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
+        """Likewise, of what differs from a copy."""
+        return open_snapshot(self._connection, plan, seek)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)

@@ -24,7 +24,9 @@ from incremental_assets.adapters.databases.mysql.types import travel
 from incremental_assets.adapters.databases.mysql.window_queries import (
     at_places,
     fingerprint,
+    placed_rows,
     read_keys,
+    unlandable,
     value_of,
     without,
 )
@@ -36,6 +38,7 @@ from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Seek
 
 _AT_ONCE = 20_000
 """Rows in memory, and in a group of the file."""
@@ -44,8 +47,11 @@ _OURS = 3
 
 
 @contextmanager
-def open_snapshot(connection: Connection, plan: SyncPlan) -> Iterator[Numbers]:
-    """The file with its rows is there until the block ends; the transaction is over before it begins. Raises SourceRefused."""
+def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = None) -> Iterator[Numbers]:
+    """The file with its rows is there until the block ends; the transaction is over before it begins. Raises SourceRefused.
+
+    `seek`: is shown all rows first, and says which of them are read.
+    """
     spec = plan.spec
     folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
     try:
@@ -56,6 +62,8 @@ def open_snapshot(connection: Connection, plan: SyncPlan) -> Iterator[Numbers]:
             tally = _Tally(spec)
             # Its rows may take longer than any question.
             connection.limit(None)
+            sought = seek(placed_rows(connection, spec, ())) if seek else None
+            plan = plan.at(sought.places) if sought else plan
             _write(folder / "rows.parquet", plan, connection, tally)
             numbers = Numbers(
                 rows=tally.rows,
@@ -67,6 +75,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan) -> Iterator[Numbers]:
                 visible="",
                 keys=read_keys(connection, spec) if plan.compares_keys else None,
                 handle=folder / "rows.parquet",
+                sought=sought,
             )
         yield numbers
     finally:
@@ -168,10 +177,12 @@ def _query(plan: SyncPlan) -> Condition:
 def _where(plan: SyncPlan) -> Condition:
     """Which rows the plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     spec = plan.spec
+    places = plan.request.places
     if not spec.is_incremental:
-        return EVERY
+        # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
+        return EVERY if places is None else at_places(spec, places) | unlandable(spec)
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
-    rows, places = inside(spec, plan.window, nulls=not skips), plan.request.places
+    rows = inside(spec, plan.window, nulls=not skips)
     return rows if places is None else rows & at_places(spec, places)
 
 
@@ -191,5 +202,5 @@ def _check_unaltered(connection: Connection, spec: TableSpec) -> None:
     what = "its columns or keys" if found else "it is gone"
     raise SourceRefused(
         f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-        "run the sync again, it reads the catalogue anew"
+        "run the sync again, it reads the catalogue again"
     )

@@ -18,6 +18,7 @@ from incremental_assets.adapters.databases.mysql.sql import (
 )
 from incremental_assets.adapters.databases.mysql.types import travel
 from incremental_assets.adapters.databases.read_keys import ReadKeys
+from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Measure
@@ -83,6 +84,19 @@ def placed_rows_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
     return Condition(f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
 
 
+def placed_rows(connection: Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
+    """Place and hash of each row that could have landed, read in one statement."""
+    found = placed_rows_sql(spec, windows)
+    pairs = connection.rows(found.sql, found.values)
+    return ReadPlaces.of((int(place), int(digest)) for place, digest in pairs if place and digest)
+
+
+def unlandable(spec: TableSpec) -> Condition:
+    """Rows of which Spark cannot hold a value."""
+    landable = _landable(spec)
+    return NONE if landable == EVERY else Condition(f"NOT ({landable.sql})", landable.values)
+
+
 def place(spec: TableSpec) -> str:
     """The key's value where it is one whole number, else its hash; of a row without a key the hash of the row."""
     return identifier(spec.key[0]) if placed_by_value(spec) else row_hash(_key_columns(spec) or spec.columns)
@@ -99,7 +113,7 @@ def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition
     landable = _landable(spec)
     if not spec.key or landable == EVERY:
         return None
-    rows = _inside(spec, windows) & Condition(f"NOT ({landable.sql})")
+    rows = _inside(spec, windows) & unlandable(spec)
     return Condition(f"SELECT {_key(spec)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values)
 
 

@@ -54,6 +54,13 @@ def begin_snapshot(asked: psycopg.RawCursor[Any]) -> tuple[str, str]:
     return str(snapshot_id), str(visible)
 
 
+def check_shown(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
+    """That the snapshot shows the planned table, which from here on nobody can alter. Raises SourceRefused."""
+    asked.execute(f"SELECT FROM {relation(plan.spec.id)} LIMIT 0")
+    check_unaltered(asked, plan.spec)
+    check_members(asked, plan)
+
+
 def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id: str, visible: str) -> Numbers:
     """What the transaction of a snapshot says of a plan. Raises SourceRefused if the table is no longer the planned one."""
     spec = plan.spec

@@ -63,7 +63,9 @@ def where(plan: SyncPlan, values: Values, since: int | None) -> str:
         rows = inside(spec, plan.window, values, nulls=reads_nulls(spec) and not plan.request.mode.reads_again)
     rows = of_members(spec, plan.members, values, rows)
     if plan.request.places is not None:
-        rows = f"{rows} AND {at_places(spec, plan.request.places, values)}"
+        sought = at_places(spec, plan.request.places, values)
+        # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
+        rows = f"{rows} AND ({sought} OR {rejected(plan, values)})" if plan.compares_rows else f"{rows} AND {sought}"
     return rows if since is None else f"{rows} AND {written_since(since)}"
 
 

@@ -25,6 +25,7 @@ from incremental_assets.adapters.databases.postgresql.lateness import lateness
 from incremental_assets.adapters.databases.postgresql.measure import measure
 from incremental_assets.adapters.databases.postgresql.numbers import (
     begin_snapshot,
+    check_shown,
     open_keys,
     open_placed_rows,
     snapshot_numbers,
@@ -45,6 +46,9 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Seek
+
+_EVERYTHING = (Window(None, None),)
 
 
 class Session:
@@ -138,6 +142,16 @@ class Session:
         numbers = snapshot_numbers(self._asked, plan, *snapshot)
         with self._held():
             yield numbers
+
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Numbers]:
+        """One exported snapshot likewise, whose rows are shown before they are counted."""
+        snapshot = begin_snapshot(self._asked)
+        check_shown(self._asked, plan)
+        sought = seek(PlacedRows(self._asked, plan.spec, _EVERYTHING))
+        numbers = snapshot_numbers(self._asked, plan.at(sought.places), *snapshot)
+        with self._held():
+            yield replace(numbers, sought=sought)
 
     @contextmanager
     def shared_snapshot(self) -> Iterator[Callable[[SyncPlan], Numbers]]:

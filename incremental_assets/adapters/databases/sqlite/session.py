@@ -35,6 +35,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import Seek
 
 
 class Session:
@@ -145,6 +146,10 @@ class Session:
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One read transaction, whose rows lie in a file until the block ends."""
         return open_snapshot(self._connection, plan)
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
+        """Likewise, of what differs from a copy."""
+        return open_snapshot(self._connection, plan, seek)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)

@@ -1,0 +1,28 @@
+"""A comparison as a way to read: one snapshot of the source tells what differs from the copy, and is read where it does."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.ports import PlacedRows, Ports, Snapshot
+from incremental_assets.core.syncing.differing import differing
+
+_EVERYTHING = (Window(None, None),)
+
+
+def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot]:
+    """The snapshot that a plan reads. The copy's version is chosen before it is opened."""
+    if not plan.compares_rows:
+        return ports.source.snapshot(plan)
+    copy = ports.by_key.placed_rows(plan.spec, _EVERYTHING)
+    return ports.source.compared(plan, lambda source: sought(plan.spec, copy, source))
+
+
+def sought(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Sought:
+    """The places of the keys whose rows differ; all rows where there are more of them than are worth naming."""
+    found = differing(spec, copy, source)
+    return Sought(found.places if found else None, source.spread().rows)

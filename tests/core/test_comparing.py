@@ -1,0 +1,146 @@
+"""A table without a cursor is compared with its copy: what differs is read, what is gone leaves, and the copy is the snapshot afterwards."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from incremental_assets.core.errors import Refused
+from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
+from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import RowCounts, Status
+from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.syncing import differing
+from incremental_assets.core.syncing.comparing import sought
+from tests.fakes import World, ordered
+from tests.fakes.placed import FakePlacedRows
+from tests.scenario import ORDERS, order, orders, shop
+
+UNFIT = "unfit"
+EACH = Deletes(DeleteMode.DIFF, every=timedelta())
+
+
+def compared(every: timedelta = timedelta(), deletes: Deletes = EACH) -> TableSpec:
+    return replace(orders(deletes=deletes), cursor=None, compares=True, refresh_every=every)
+
+
+SPEC = compared()
+
+
+def ten() -> World:
+    """Ten orders under one stamp."""
+    world = World(shop())
+    stamp = world.database.stamp()
+    for number in range(1, 11):
+        order(world.database, f"customer {number}", stamp, number=number)
+    return world
+
+
+def commits(world: World) -> int:
+    return len(world.lake.tables[ORDERS].log)
+
+
+def test_what_changed_came_and_went_without_a_stamp_lands_in_one_commit_and_nothing_else_is_read() -> None:
+    world = ten()
+    assert world.sync(SPEC).rows == RowCounts(read=10, inserted=10)
+    before = commits(world)
+    world.database.update(ORDERS, {"id": 4}, status="paid")
+    world.database.update(ORDERS, {"id": 5}, id=50)
+    world.database.delete(ORDERS, {"id": 3})
+    order(world.database, "new", world.database.stamp(), number=11)
+    report = world.sync(SPEC)
+    # Beside the rows, the two keys that are gone are read.
+    assert report.rows == RowCounts(read=5, inserted=2, updated=1, deleted=2)
+    assert (report.status, report.guarantee) == (Status.LANDED, Guarantee.SETTLED)
+    assert report.guarantee_reason == "the whole table is compared with the copy in one snapshot"
+    assert commits(world) == before + 1
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_where_nothing_differs_nothing_is_read_nor_committed() -> None:
+    world = ten()
+    world.sync(SPEC)
+    before = commits(world)
+    assert world.sync(SPEC).rows == RowCounts()
+    assert commits(world) == before
+
+
+def test_a_comparison_waits_for_its_interval_and_one_that_found_nothing_begins_it_anew() -> None:
+    world, hourly = ten(), compared(timedelta(hours=1))
+    world.sync(hourly)
+    world.database.delete(ORDERS, {"id": 3})
+    world.database.tick(3_000)
+    assert world.sync(hourly).status is Status.IDLE
+    world.database.tick(1_000)
+    assert world.sync(hourly).rows.deleted == 1
+    world.database.tick(3_700)
+    assert world.sync(hourly).rows == RowCounts()
+    world.database.update(ORDERS, {"id": 4}, status="paid")
+    world.database.tick(3_000)
+    assert world.sync(hourly).status is Status.IDLE
+
+
+@pytest.mark.parametrize("gone", [range(1, 4), range(1, 11)], ids=["three of ten", "all"])
+def test_the_breaker_of_deletes_stops_it_and_the_copy_stays(gone: range) -> None:
+    world = ten()
+    world.sync(SPEC)
+    before = commits(world)
+    for number in gone:
+        world.database.delete(ORDERS, {"id": number})
+    with pytest.raises(Refused, match=r"are gone from the source.*--allow-shrink --yes"):
+        world.sync(SPEC)
+    assert (len(world.rows(ORDERS)), commits(world)) == (10, before)
+    assert world.sync(SPEC, allow_shrink=True).rows.deleted == len(gone)
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_rows_that_are_gone_stay_with_a_mark_where_that_is_wanted_and_are_not_found_again() -> None:
+    world, spec = ten(), compared(deletes=replace(EACH, then=Then.MARK))
+    world.sync(spec)
+    world.database.delete(ORDERS, {"id": 3})
+    assert world.sync(spec).rows.deleted == 1
+    assert world.sync(spec).rows == RowCounts()
+    assert len(world.rows(ORDERS)) == 10
+
+
+def test_a_row_that_no_copy_can_hold_comes_to_quarantine_though_no_comparison_shows_it() -> None:
+    world = ten()
+    world.sync(SPEC)
+    order(world.database, UNFIT, world.database.stamp(), number=11)
+    world.database.update(ORDERS, {"id": 4}, customer=UNFIT)
+    report = world.sync(SPEC)
+    assert (report.rows.quarantined, report.rows.deleted) == (2, 1)
+    assert sorted(row["id"] for row in world.rows(ORDERS)) == [1, 2, 3, 5, 6, 7, 8, 9, 10]  # type: ignore[type-var]
+
+
+def test_a_full_refresh_reads_all_and_what_is_gone_leaves() -> None:
+    world = ten()
+    world.sync(SPEC)
+    world.database.delete(ORDERS, {"id": 3})
+    report = world.sync(SPEC, mode=Mode.FULL_REFRESH)
+    assert (report.rows.read, len(world.rows(ORDERS))) == (9, 9)
+
+
+@pytest.mark.parametrize("most", [1, 20_000])
+def test_where_more_differs_than_is_worth_naming_the_table_is_read_whole(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    world = ten()
+    world.sync(SPEC)
+    monkeypatch.setattr(differing, "MOST_PLACES", most)
+    for number in (2, 4):
+        world.database.update(ORDERS, {"id": number}, status="paid")
+    world.database.delete(ORDERS, {"id": 3})
+    report = world.sync(SPEC)
+    assert report.rows.read == (10 if most == 1 else 3)
+    assert (report.rows.updated, report.rows.deleted) == (2, 1)
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
+def test_what_is_asked_for_are_the_places_of_both_sides() -> None:
+    rows = [{"id": number, "status": "new"} for number in range(1, 6)]
+    changed = [rows[0], {**rows[1], "status": "paid"}, *rows[3:], {"id": 9, "status": "new"}]
+    found = sought(SPEC, FakePlacedRows(SPEC, rows, rows), FakePlacedRows(SPEC, changed, changed))
+    assert (found.places, found.rows) == (KeyParts(1, 9, 0, frozenset({2, 3, 9})), 5)
