@@ -23,6 +23,14 @@ def reset(spec: TableSpec) -> str:
     return _reset(spec.id)
 
 
+def differing_again(spec: TableSpec) -> str:
+    """Read again what differs in rows that no cursor shows: by their keys where there is one row of each, else everything."""
+    if not (spec.is_incremental and spec.traits.one_row_per_key):
+        return f"read everything again with {reset(spec)}"
+    table = _quoted(spec.id)
+    return f"`incremental-assets check --select {table}` counts them, and `incremental-assets repair --select {table}` reads just these again"
+
+
 def read_again(table: TableId, window: Window) -> str:
     """Read a window again; what has no beginning can only be read by a reset."""
     if window.lower is None:

@@ -110,7 +110,8 @@ class _Tally:
 
 
 def _check_unaltered(tongue: Tongue, link: Link, spec: TableSpec) -> None:
-    found = tongue.catalogue(link, spec.id.source, (spec.id.schema,), spec.id.name)
+    shapes = tongue.catalogue(link, spec.id.source, (spec.id.schema,), spec.id.name)
+    found = [shape.without(spec.shape.left_out) for shape in shapes]
     if not found or (found[0].columns, found[0].primary_key) != (spec.columns, spec.shape.primary_key):
         what = "its columns or keys" if found else "it is gone"
         raise SourceRefused(

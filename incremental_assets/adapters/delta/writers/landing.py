@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.dedup import Present, landable
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.writers.choice import Found
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.cures import reset
+from incremental_assets.core.model.cures import differing_again
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.plan import SyncPlan
@@ -73,7 +73,7 @@ class Landing:
         names = ", ".join(column.name for column in self.changes.added)
         sentence = (
             f"new columns ({names}) came with this sync; rows that do not change show NULL there, which is wrong if the source gave them "
-            f"a value: then read everything again with {reset(self.plan.spec)}"
+            f"a value: then {differing_again(self.plan.spec)}"
         )
         return (sentence,) if names else ()
 
