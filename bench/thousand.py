@@ -84,7 +84,7 @@ class Stand:
         took, said = self.timed(sys.executable, "-m", "bench.thousand_process", what)
         return took, json.loads(said)
 
-    def verb(self, *words: str) -> tuple[Took, dict[str, Any]]:
+    def command(self, *words: str) -> tuple[Took, dict[str, Any]]:
         """One call of the command line."""
         took, said = self.timed(str(Path(sys.executable).with_name("incremental-assets")), *words, "--json")
         return took, json.loads(said)
@@ -158,12 +158,12 @@ def _rounds(stand: Stand, rounds: int, tables: int) -> tuple[Figures, dict[str, 
         note("tick", Took(*said["later"]))
         note("first tick of a process", Took(*said["first"]))
         facts["bytes of the sensor's cursor"] = said["cursor_bytes"]
-        took, said = stand.verb("sync")
+        took, said = stand.command("sync")
         note("sync, nothing moved", took)
         moved = [table["table"] for table in said["tables"] if table["status"] != "idle"]
         if moved or len(said["tables"]) != tables:
             sys.exit(f"the tables were to be idle: {moved[:5]} of {len(said['tables'])}")
-        note("status", stand.verb("status")[0])
+        note("status", stand.command("status")[0])
         print(f"  round {number + 1}: " + ", ".join(f"{name} {all_[-1].wall:.2f}" for name, all_ in figures.items()))
     return figures, facts
 
@@ -176,7 +176,7 @@ def _asked_of_the_source(stand: Stand) -> dict[str, int]:
 
 
 def _asked(stand: Stand) -> Mapping[str, Callable[[], object]]:
-    return {"three ticks": lambda: stand.process("tick"), "sync": lambda: stand.verb("sync")}
+    return {"three ticks": lambda: stand.process("tick"), "sync": lambda: stand.command("sync")}
 
 
 def _logged(stand: Stand, call: Callable[[], object]) -> dict[str, int]:

@@ -21,7 +21,7 @@ BEGUN, SPANS = "BENCH_BEGUN", "BENCH_SPANS"
 """Variables: when the parent started the process, on the clock of this machine; and the file for the answer."""
 
 PARTS = (
-    ("incremental_assets.cli.commands.sync", "survey", "catalogue: which tables are there, and what has landed"),
+    ("incremental_assets.cli.commands.sync", "selected", "catalogue: which tables are there, and what has landed"),
     ("incremental_assets.cli.commands.sync", "look", "probe: has anything moved"),
     ("incremental_assets.cli.dagster_runs", "DagsterRuns.__init__", "Dagster: definitions"),
     ("incremental_assets.cli.dagster_runs", "DagsterRuns.sync", "Dagster: the run and its events"),

@@ -1,4 +1,4 @@
-"""Dagster's event log in SQLite, with connections that are kept: its own opens the file anew for every event, and compiles the statement again.
+"""Dagster's event log in SQLite, with connections that are kept: its own opens the file again for every event, and compiles the statement again.
 
 Named in dagster.yaml; the files are where Dagster's own storage has them, and either reads what the other wrote.
 """

@@ -64,7 +64,7 @@ class Shop:
         return shop
 
     def configure(self, tables: str, options: str = "") -> None:
-        """Write the configuration anew."""
+        """Write the configuration again."""
         text = textwrap.dedent(f"""\
             lake: ./lake
             checkpoints: sqlite:///checkpoints.db
@@ -125,7 +125,7 @@ class Shop:
         )
 
     def run(self, *arguments: str, timeout: float = 240, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run a verb to its end."""
+        """Run a command to its end."""
         process = self.start(*arguments, **variables)
         try:
             out, err = process.communicate(timeout=timeout)

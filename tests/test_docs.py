@@ -122,9 +122,9 @@ def test_a_command_of_a_page_is_one_that_the_product_has(page: str, line: str) -
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_an_option_that_a_page_names_with_its_command_is_one_of_that_command(page: Path) -> None:
     for words in spans(page):
-        verb, *rest = words.removeprefix("incremental-assets ").split()
-        if verb in commands.commands:
-            known = {option for parameter in commands.commands[verb].params for option in parameter.opts}
+        name, *rest = words.removeprefix("incremental-assets ").split()
+        if name in commands.commands:
+            known = {option for parameter in commands.commands[name].params for option in parameter.opts}
             assert {word.strip("[]") for word in rest if word.strip("[]").startswith("--")} <= known | {"--help"}, words
 
 

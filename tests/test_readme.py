@@ -40,7 +40,7 @@ def blocks(language: str, *pages: str) -> list[str]:
     return [block for page in pages for block in re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)]
 
 
-def test_every_verb_of_the_product_is_on_its_page_and_none_that_it_lacks() -> None:
+def test_every_command_of_the_product_is_on_its_page_and_none_that_it_lacks() -> None:
     table = COMMANDS.split("\n# Commands\n")[-1].split("\n## ")[0]
     listed = {words.split()[0] for words in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)}
     assert listed == {name for name, command in commands.commands.items() if not command.hidden}
@@ -137,7 +137,7 @@ def test_the_page_of_the_benchmarks_is_made_of_their_results() -> None:
     assert BENCHMARKS.with_suffix(".md").read_text(encoding="utf-8") == page
 
 
-@pytest.mark.parametrize("query", blocks("sql", CHECKPOINTS), ids=["watermarks", "tables"])
+@pytest.mark.parametrize("query", blocks("sql", CHECKPOINTS), ids=["watermarks", "tables", "schema changes"])
 def test_a_query_of_its_page_runs_on_the_checkpoint_table(query: str, tmp_path: Path) -> None:
     checkpoints = SqlCheckpoints(f"sqlite:///{tmp_path / 'checkpoints.db'}")
     checkpoints.remember_catalogue("shop", ())

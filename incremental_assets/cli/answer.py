@@ -52,7 +52,7 @@ class Answer:
 
 
 def error_document(error: BaseException, exit_code: int, **more: Any) -> dict[str, Any]:
-    """The document of a verb that could not answer."""
+    """The document of a command that could not answer."""
     document: dict[str, Any] = {
         "error": {"kind": type(error).__name__, "message": str(error), "exit_code": exit_code, **more}
     }

@@ -30,13 +30,13 @@ class Terminated(BaseException):
 
 
 def sentence(code: int) -> str:
-    """How a verb that was ended says so."""
+    """How a command that was ended says so."""
     return f"{_WORDS[code]}; what had landed stays landed, the next call resumes from there"
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Around all that a verb does with sources and lake. Raises KeyboardInterrupt or Terminated at its end, whatever became of the signal."""
+    """Around all that a command does with sources and lake. Raises KeyboardInterrupt or Terminated at its end, whatever became of the signal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -86,7 +86,7 @@ class _Ending:
             raise KeyboardInterrupt from None
 
     def done(self) -> None:
-        """The verb is out of all that it was in."""
+        """The command is out of all that it was in."""
         self._deadline.cancel()
         if self._code:
             _end_jvm()

@@ -1,6 +1,6 @@
-"""`incremental-assets COMMAND`: one function per command, each passed on to its module in `commands`.
+"""`incremental-assets COMMAND`: one function per command, each passed on to its module in `commands`; those that sync are in `syncing_commands`.
 
-Only click is imported here: `--help` answers at once, and a verb loads what it needs itself.
+Only click is imported here: `--help` answers at once, and a command loads what it needs itself.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import incremental_assets.cli.syncing_commands  # noqa: F401 - registers its commands
 from incremental_assets.cli.entrypoint import run
-from incremental_assets.cli.options import everywhere, select, yes
+from incremental_assets.cli.group import commands
+from incremental_assets.cli.options import everywhere, select
 from incremental_assets.demo.places import PLACES, configuration_of
 
 if TYPE_CHECKING:
@@ -33,17 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     code = run(commands, sys.argv[1:] if arguments is None else arguments)
     gc.freeze()
     sys.exit(code)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="incremental-assets", prog_name="incremental-assets")
-def commands() -> None:
-    """Incremental sync of database tables into Delta Lake, as Dagster assets.
-
-    \b
-    Exit status: 0 done, 1 a table or a check failed, 2 the configuration or the command line is wrong,
-    3 refused because it is destructive and --yes is missing, 4 busy because another run holds the table.
-    """
 
 
 @commands.command()
@@ -69,7 +60,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
     Starts an embedded database with TPC-H data, syncs it, lets a day pass (inserts, updates, deletes, a late commit, a stamp
     from the future), syncs again, then compares rows and hashes of both sides, each counted by its own engine.
     """
-    from incremental_assets.cli.commands import demo as verb
+    from incremental_assets.cli.commands import demo as command
 
     if options["source"] is not None:
         if config is not None:
@@ -77,7 +68,7 @@ def demo(config: Path | None, scale: float, **options: Any) -> Answer:
                 "--source names a configuration that is shipped, so that --config has no place beside it"
             )
         config = configuration_of(options["source"])
-    return verb.run(config, verb.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
+    return command.run(config, command.Options(scale=Decimal(str(scale)), fresh=options["fresh"]))
 
 
 @commands.command()
@@ -90,9 +81,9 @@ def dev(config: Path | None, port: int, **_: Any) -> Answer:
 
     With the shipped configuration, the demo's database is started too. The UI has no authentication: it stays on 127.0.0.1.
     """
-    from incremental_assets.cli.commands import dev as verb
+    from incremental_assets.cli.commands import dev as command
 
-    return verb.run(config, port)
+    return command.run(config, port)
 
 
 @commands.command()
@@ -104,9 +95,9 @@ def init(config: Path | None, url: str, **_: Any) -> Answer:
     URL is postgresql://user@host:port/database, or sqlite:///path. A password is read from the environment variable <DATABASE>_PASSWORD
     and stays there. Writes ./sources.yaml, or the file of --config, and never over one that is there.
     """
-    from incremental_assets.cli.commands import init as verb
+    from incremental_assets.cli.commands import init as command
 
-    return verb.run(config, url)
+    return command.run(config, url)
 
 
 @commands.command()
@@ -117,34 +108,9 @@ def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 
     Key, cursor candidates by fitness, strategy and what to mend, per table of each configured source; the file stays as it is.
     """
-    from incremental_assets.cli.commands import discover as verb
+    from incremental_assets.cli.commands import discover as command
 
-    return verb.run(config, select)
-
-
-@commands.command()
-@everywhere
-@select
-@click.option("--full-refresh", is_flag=True, help="Read everything again, whatever the watermark says.")
-@click.option(
-    "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
-)
-@click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
-@yes
-def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
-    """Bring tables up to date, through Dagster, with progress.
-
-    Unchanged tables are finished without Spark. One table's failure never stops the others.
-    """
-    if reset_watermarks:
-        from incremental_assets.cli.commands import reset as other
-
-        return other.run(config, select, to=None, yes=options["yes"])
-    from incremental_assets.cli.commands import sync as verb
-
-    return verb.run(
-        config, select, verb.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
-    )
+    return command.run(config, select)
 
 
 @commands.command()
@@ -156,9 +122,9 @@ def plan(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     Per table the SQL, the window, the rows that the source expects, the index, the guarantee, schema changes, files, and what would be
     destroyed. Takes no lease and starts no Spark; exit 1 if a table would stop.
     """
-    from incremental_assets.cli.commands import plan as verb
+    from incremental_assets.cli.commands import plan as command
 
-    return verb.run(config, select)
+    return command.run(config, select)
 
 
 @commands.command()
@@ -167,9 +133,9 @@ def plan(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @click.option("--offline", is_flag=True, help="Do not ask the source: show what the checkpoints know.")
 def status(config: Path | None, select: tuple[str, ...], offline: bool, **_: Any) -> Answer:  # noqa: FBT001
     """Watermark, lag, last run, guarantee and drift, per table."""
-    from incremental_assets.cli.commands import status as verb
+    from incremental_assets.cli.commands import status as command
 
-    return verb.run(config, select, offline=offline)
+    return command.run(config, select, offline=offline)
 
 
 @commands.command()
@@ -181,23 +147,9 @@ def coverage(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     Compares the partitions that Dagster shows as materialized with the ledger in the checkpoint table, without asking the source; exit 1
     for a gap below the watermark, and for a partition that was announced and has not been covered.
     """
-    from incremental_assets.cli.commands import coverage as verb
+    from incremental_assets.cli.commands import coverage as command
 
-    return verb.run(config, select)
-
-
-@commands.command()
-@everywhere
-@select
-def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
-    """Read rows again that a contract holds in quarantine.
-
-    They are read from the source as they are now. Those that pass land and are marked as replayed; those that are gone from the source are
-    marked so; the others stay held. Of use after a contract was corrected, or rows were mended without moving their cursor.
-    """
-    from incremental_assets.cli.commands import replay as verb
-
-    return verb.run(config, select)
+    return command.run(config, select)
 
 
 @commands.command()
@@ -210,103 +162,9 @@ def check(config: Path | None, select: tuple[str, ...], failed: bool, **_: Any) 
     Freshness, duplicates, reconciliation and schema of each table, what failed first; exit 1 if one of them fails as an error.
     Dagster's UI shows the same results.
     """
-    from incremental_assets.cli.commands import check as verb
+    from incremental_assets.cli.commands import check as command
 
-    return verb.run(config, select, only_failed=failed)
-
-
-@commands.command()
-@everywhere
-@select
-def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
-    """Mend the drift that `check` has found.
-
-    Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
-    these windows again; exit 1 if drift is left. The watermark stays.
-    """
-    from incremental_assets.cli.commands import repair as verb
-
-    return verb.run(config, select)
-
-
-@commands.command()
-@everywhere
-@select
-@click.option(
-    "--from",
-    "lower",
-    required=True,
-    metavar="A",
-    help="First cursor value or day to read again, such as 2024-01-01 or 0.",
-)
-@click.option("--to", "upper", metavar="B", help="The first value that is not read; default: everything up to now.")
-@click.option(
-    "--windows-per-run",
-    type=click.IntRange(min=1),
-    help="Partitions that one run reads in one window; default: `backfill: {windows: …}`, which is 12.",
-)
-@click.option(
-    "--connections",
-    type=click.IntRange(min=1),
-    help="Connections to the source at once; default: `backfill: {connections: …}`, at most `parallel: {connections: …}`.",
-)
-@click.option(
-    "--pause",
-    metavar="DURATION",
-    help="Pause between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
-)
-@click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
-def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
-    """Read windows of one table again. The watermark stays.
-
-    Stopped at any moment, the same command resumes where it stopped.
-    """
-    from incremental_assets.cli.commands import backfill as verb
-
-    options.pop("as_json")
-    return verb.run(config, select, verb.Options.of(**options))
-
-
-@commands.command()
-@everywhere
-@select
-@click.option(
-    "--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all."
-)
-@click.option(
-    "--accept-source",
-    is_flag=True,
-    help="Keep the watermark and continue with the database that answers now: after an upgrade that moved the same rows to a new server.",
-)
-@yes
-def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
-    """Rewind watermarks, with a row in the audit trail.
-
-    The next sync reads again from there. Needs --yes; without it, says what would happen.
-    """
-    from incremental_assets.cli.commands import reset as verb
-
-    if options["accept_source"]:
-        from incremental_assets.cli.commands import accept_source as other
-
-        return other.run(config, select, to=to, yes=options["yes"])
-    return verb.run(config, select, to=to, yes=options["yes"])
-
-
-@commands.command()
-@everywhere
-@select
-@click.option("--to-run", required=True, metavar="ID", help="The run whose rows are to be there again.")
-@yes
-def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
-    """Take copies back to an earlier run, with an audit row.
-
-    Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
-    says what would happen.
-    """
-    from incremental_assets.cli.commands import rollback as verb
-
-    return verb.run(config, select, to_run=to_run, yes=yes)
+    return command.run(config, select, only_failed=failed)
 
 
 @commands.command()
@@ -320,9 +178,9 @@ def doctor(config: Path | None, select: tuple[str, ...], sql: bool, **_: Any) ->
 
     Java, jars, the source, what its user may do, and whether each cursor can be followed; what is missing comes with its cure.
     """
-    from incremental_assets.cli.commands import doctor as verb
+    from incremental_assets.cli.commands import doctor as command
 
-    return verb.run(config, select, sql=sql)
+    return command.run(config, select, sql=sql)
 
 
 @commands.command()
@@ -334,31 +192,31 @@ def engine(config: Path | None, action: str, **_: Any) -> Answer:
     A local Spark Connect server of your own, on loopback, that every run finds and uses; without one each run starts Spark itself.
     `status` ends with 1 where no engine runs that runs can use.
     """
-    from incremental_assets.cli.commands import engine as verb
+    from incremental_assets.cli.commands import engine as command
 
-    return verb.run(config, action)
+    return command.run(config, action)
 
 
 @commands.command()
 @everywhere
 def schema(**_: Any) -> Answer:
     """The JSON Schema of sources.yaml, for editors."""
-    from incremental_assets.cli.commands import schema as verb
+    from incremental_assets.cli.commands import schema as command
 
-    return verb.run()
+    return command.run()
 
 
 def _announce(name: str, summary: str) -> None:
-    """A verb whose turn has not come says so by name, whatever follows it."""
+    """A planned command says so by name, whatever follows it."""
 
-    def verb(**_: Any) -> None:
+    def planned(**_: Any) -> None:
         from incremental_assets.core.errors import SelectionError
 
         raise SelectionError(f"`{name}` is not available yet")
 
-    verb.__doc__ = f"Not available yet: {summary}."
+    planned.__doc__ = f"Not available yet: {summary}."
     anything = click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    commands.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(anything(verb))
+    commands.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(anything(planned))
 
 
 for _name, _summary in NOT_YET.items():

@@ -19,7 +19,7 @@ HOME_VARIABLE = "DAGSTER_HOME"
 _PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = _PACKAGE / "sources.yaml"
 HERE = Path("sources.yaml")
-"""Where `init` writes, and every verb looks before it takes the shipped file."""
+"""Where `init` writes, and every command looks before it takes the shipped file."""
 
 
 def config_path(config: Path | None) -> Path:

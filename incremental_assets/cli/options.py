@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-Verb = TypeVar("Verb", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def everywhere(verb: Verb) -> Verb:
-    """The options that every verb has."""
+def everywhere(command: Command) -> Command:
+    """The options that every command has."""
     config = click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -20,21 +20,21 @@ def everywhere(verb: Verb) -> Verb:
     )
     return config(
         click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, even after an error.")(
-            verb
+            command
         )
     )
 
 
-def select(verb: Verb) -> Verb:
-    """`--select`, for verbs that work on tables."""
+def select(command: Command) -> Command:
+    """`--select`, for commands that work on tables."""
     return click.option(
         "--select",
         multiple=True,
         metavar="GLOB",
         help="Only these tables: source.schema.table or schema.table. Repeatable.",
-    )(verb)
+    )(command)
 
 
-def yes(verb: Verb) -> Verb:
-    """`--yes`, for verbs that may destroy something."""
-    return click.option("--yes", is_flag=True, help="Confirm a destructive command.")(verb)
+def yes(command: Command) -> Command:
+    """`--yes`, for commands that may destroy something."""
+    return click.option("--yes", is_flag=True, help="Confirm a destructive command.")(command)

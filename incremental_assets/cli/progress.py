@@ -22,7 +22,7 @@ _SESSIONS = "incremental_assets.adapters.spark.session_provider"
 _PHASES = {"plan": "looking", "read": "reading", "apply": "writing"}
 
 
-class Board(Observer):
+class ProgressDisplay(Observer):
     """The current work of every table. Without a terminal it shows no tables."""
 
     def __init__(self, stream: TextIO, progress: Progress | None = None) -> None:
@@ -88,16 +88,16 @@ class Board(Observer):
 
 
 @contextmanager
-def board() -> Iterator[Board]:
-    """A board on stderr for as long as the block lasts; its tables leave nothing behind."""
+def progress_display() -> Iterator[ProgressDisplay]:
+    """A display on stderr for as long as the block lasts; its tables leave nothing behind."""
     with _drawn() as drawn, _session_warnings(drawn):
         yield drawn
 
 
 @contextmanager
-def _session_warnings(board: Board) -> Iterator[None]:
+def _session_warnings(display: ProgressDisplay) -> Iterator[None]:
     """Warnings about the session of a run: no engine, or no longer."""
-    log, handler = logging.getLogger(_SESSIONS), _Says(board)
+    log, handler = logging.getLogger(_SESSIONS), _Says(display)
     log.addHandler(handler)
     try:
         yield
@@ -106,20 +106,20 @@ def _session_warnings(board: Board) -> Iterator[None]:
 
 
 class _Says(logging.Handler):
-    def __init__(self, board: Board) -> None:
+    def __init__(self, display: ProgressDisplay) -> None:
         super().__init__(logging.WARNING)
-        self._board = board
+        self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
         """One line that stays."""
-        self._board.say(record.getMessage())
+        self._display.say(record.getMessage())
 
 
 @contextmanager
-def _drawn() -> Iterator[Board]:
+def _drawn() -> Iterator[ProgressDisplay]:
     with own_stderr() as stream:
         if not stream.isatty():
-            yield Board(stream)
+            yield ProgressDisplay(stream)
             return
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -133,4 +133,4 @@ def _drawn() -> Iterator[Board]:
         with Progress(
             *columns, console=console_for(stream), transient=True, redirect_stdout=False, redirect_stderr=False
         ) as progress:
-            yield Board(stream, progress)
+            yield ProgressDisplay(stream, progress)

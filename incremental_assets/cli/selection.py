@@ -38,7 +38,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Selection:
     """The selected tables. `unreachable` says, by source, why its tables were not queried."""
 
     specs: tuple[TableSpec, ...]
@@ -54,7 +54,7 @@ class Survey:
         return tuple(spec for spec in self.specs if spec.id.source == source)
 
 
-def survey(runtime: Runtime, patterns: Sequence[str]) -> Survey:
+def selected(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     """Ask each source for its catalogue; one that does not answer does not stop the others. SelectionError for a pattern without a match."""
     specs: list[TableSpec] = []
     troubles: list[Trouble] = []
@@ -75,7 +75,7 @@ def survey(runtime: Runtime, patterns: Sequence[str]) -> Survey:
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
     wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], unreachable)
-    return Survey(
+    return Selection(
         tuple(spec for spec in specs if spec.id in wanted),
         tuple(trouble for trouble in troubles if trouble.table in wanted),
         unreachable,
@@ -84,7 +84,7 @@ def survey(runtime: Runtime, patterns: Sequence[str]) -> Survey:
     )
 
 
-def remembered(runtime: Runtime, patterns: Sequence[str]) -> Survey:
+def remembered(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     """The same without asking any source: from the configuration and the catalogue last seen."""
     specs: list[TableSpec] = []
     troubles: list[Trouble] = []
@@ -94,7 +94,7 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Survey:
         specs += resolved.specs
         troubles += _troubles(source, (*resolved.problems, *vanished(source, resolved, positions)))
     wanted = _wanted(patterns, [*(spec.id for spec in specs), *(trouble.table for trouble in troubles)], {})
-    return Survey(
+    return Selection(
         tuple(spec for spec in specs if spec.id in wanted),
         tuple(trouble for trouble in troubles if trouble.table in wanted),
         {},
@@ -102,7 +102,7 @@ def remembered(runtime: Runtime, patterns: Sequence[str]) -> Survey:
     )
 
 
-def with_problems(answer: Answer, found: Survey) -> Answer:
+def with_problems(answer: Answer, found: Selection) -> Answer:
     """The answer with the problems of whole sources: shown last, and a failure."""
     if not found.problems:
         return answer

@@ -11,7 +11,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def agreeing(number: int, one: str, many: str) -> str:
-    """The verb that goes with so many."""
+    """The form of a verb that goes with so many."""
     return one if number == 1 else many
 
 

@@ -166,15 +166,15 @@ class EmbeddedPostgres:
 
 
 def main(arguments: list[str]) -> int:
-    verb, folder = arguments[0], arguments[1] if len(arguments) > 1 else FOLDER
+    action, folder = arguments[0], arguments[1] if len(arguments) > 1 else FOLDER
     server = EmbeddedPostgres(folder)
-    if verb == "start":
+    if action == "start":
         server.start()
-    elif verb == "stop":
+    elif action == "stop":
         server.stop()
     running = server.is_running()
     sys.stdout.write(f"running on {server.host}:{server.port}\n" if running else "not running\n")
-    return 0 if running or verb == "stop" else 1
+    return 0 if running or action == "stop" else 1
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ OTHERS: list[Row] = [(11, "x", 5), (12, "y", 5), (13, "z", 5)]
 
 
 def some_files(desk: Desk) -> None:
-    # A table of which half is replaced would be written anew, as one file.
+    # A table of which half is replaced would be rewritten, as one file.
     desk.land(ORDERS, [(1, "a", 10), (2, "b", 20), *OTHERS])
     desk.land(ORDERS, [(2, "B", 30), (3, "c", 30)])
     assert files(desk) > 1

@@ -89,7 +89,7 @@ def test_a_column_that_an_overwrite_takes_away_or_retypes_takes_its_statistics_a
 
 
 def test_what_somebody_has_set_stays(desk: Desk) -> None:
-    # Of three rows, so that the fourth is not most of the table, which would be written anew.
+    # Of three rows, so that the fourth is not most of the table, which would be rewritten.
     desk.land(ORDERS, [(number, "a", None, True, None, 10) for number in (1, 3, 4)])
     desk.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'id,note')", ORDERS)
     desk.land(ORDERS, [(2, "b", None, True, None, 20)])

@@ -72,7 +72,7 @@ class Outside:
 
 
 class FakeRuntime:
-    """`resources.runtime.Runtime` as far as the verbs know it."""
+    """`resources.runtime.Runtime` as far as the commands know it."""
 
     def __init__(self, configuration: Configuration, outside: Outside, *, writes: bool) -> None:
         self.configuration, self._outside, self.observer, self._writes = configuration, outside, Observers(), writes

@@ -1,4 +1,4 @@
-"""What holds for every verb: one document, one sentence, the right exit status, and no traceback."""
+"""What holds for every command: one document, one sentence, the right exit status, and no traceback."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside
 
 
-@pytest.mark.parametrize("verb", sorted(NOT_YET))
-def test_a_verb_whose_turn_has_not_come_says_so_by_name(call: Call, verb: str) -> None:
-    said = call(verb, "anything", "--at-all", "3")
+@pytest.mark.parametrize("command", sorted(NOT_YET))
+def test_a_command_whose_turn_has_not_come_says_so_by_name(call: Call, command: str) -> None:
+    said = call(command, "anything", "--at-all", "3")
 
     assert (said.code, said.out) == (2, "")
-    assert said.err == f"`{verb}` is not available yet\n"
+    assert said.err == f"`{command}` is not available yet\n"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_in_a_file(call
     log.unlink()
 
 
-def test_an_interrupted_verb_is_130(call: Call, outside: Outside) -> None:
+def test_an_interrupted_command_is_130(call: Call, outside: Outside) -> None:
     outside.broken = KeyboardInterrupt()
 
     said = call("sync", "--json")

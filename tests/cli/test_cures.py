@@ -48,19 +48,19 @@ def offered() -> list[str]:
 
 
 def parsed(command: str) -> tuple[str, dict[str, object]]:
-    """The verb and its options, read by the command line itself; raises for what it refuses."""
-    verb, *words = shlex.split(command)
+    """The name and its options, read by the command line itself; raises for what it refuses."""
+    name, *words = shlex.split(command)
     for place, word in enumerate(words):
         if word == FILLED:
             words[place] = _VALUES.get(words[place - 1], "1")
-    found = commands.commands[verb]
+    found = commands.commands[name]
     assert isinstance(found, click.Command)
-    return verb, dict(found.make_context(verb, words).params)
+    return name, dict(found.make_context(name, words).params)
 
 
-def consented(verb: str, options: dict[str, object]) -> bool:
+def consented(name: str, options: dict[str, object]) -> bool:
     """Whether a command that is refused without `--yes` has it."""
-    needs = verb == "reset" or options.get("allow_shrink") or options.get("reset_watermarks")
+    needs = name == "reset" or options.get("allow_shrink") or options.get("reset_watermarks")
     return bool(options.get("yes")) or not needs
 
 

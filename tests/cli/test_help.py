@@ -1,4 +1,4 @@
-"""`--help` answers at once, and a verb loads no more than it needs."""
+"""`--help` answers at once, and a command loads no more than it needs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from incremental_assets.cli.main import NOT_YET, commands
 
 HEAVY = ("dagster", "pyspark", "sqlalchemy", "psycopg", "pydantic", "yaml", "rich", "pyarrow")
-VERBS = sorted(set(commands.commands) - set(NOT_YET))
+COMMANDS = sorted(set(commands.commands) - set(NOT_YET))
 
 
-def test_the_verbs_are_those_of_the_readme() -> None:
-    assert VERBS == [
+def test_the_commands_are_those_of_the_readme() -> None:
+    assert COMMANDS == [
         "backfill",
         "check",
         "coverage",
@@ -36,13 +36,13 @@ def test_the_verbs_are_those_of_the_readme() -> None:
     ]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_and_every_option_is_explained(verb: str) -> None:
-    command = commands.commands[verb]
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_every_option_is_explained(name: str) -> None:
+    command = commands.commands[name]
     options = [option for option in command.params if isinstance(option, click.Option)]
 
     assert command.help
-    assert len(command.get_short_help_str(limit=66)) < 66, "the list of verbs would cut it"
+    assert len(command.get_short_help_str(limit=66)) < 66, "the list of commands would cut it"
     assert {"config", "as_json"} <= {option.name for option in options}
     assert [option.name for option in options if not option.help] == []
 
@@ -66,11 +66,11 @@ for module in {modules!r}:
 """
 
 
-def test_a_verb_that_moves_no_rows_needs_no_dagster_and_no_spark() -> None:
+def test_a_command_that_moves_no_rows_needs_no_dagster_and_no_spark() -> None:
     """One process for all of them: what none has imported together, none imports alone."""
-    verbs = [f"incremental_assets.cli.commands.{verb}" for verb in ("status", "reset", "doctor", "sync", "plan")]
+    names = [f"incremental_assets.cli.commands.{name}" for name in ("status", "reset", "doctor", "sync", "plan")]
     adapters = ["databases.probe", "checkpoints.store", "delta.lake", "databases.spark_source", "delta.stage"]
-    modules = [*verbs, "resources.runtime", *(f"incremental_assets.adapters.{name}" for name in adapters)]
+    modules = [*names, "resources.runtime", *(f"incremental_assets.adapters.{name}" for name in adapters)]
     program = IMPORTS.format(modules=modules)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
 

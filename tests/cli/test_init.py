@@ -35,7 +35,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.delenv("INCREMENTAL_ASSETS_CONFIG", raising=False)
 
     def one(*arguments: str) -> Said:
-        # What a verb names to Dagster's processes, it names to itself.
+        # What a command names to Dagster's processes, it names to itself.
         monkeypatch.delenv("INCREMENTAL_ASSETS_CONFIG", raising=False)
         capsys.readouterr()
         return Said(run(commands, arguments), *capsys.readouterr())

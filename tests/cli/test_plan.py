@@ -15,7 +15,7 @@ from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.cli.conftest import CONFIG, Call, Outside, Probe
 from tests.fakes import FakeLake
-from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order, tuesday
+from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, monday, order, tuesday
 
 ENTRY = {
     "source", "table", "strategy", "cursor", "key", "compares", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
@@ -146,6 +146,24 @@ def test_a_changed_schema_is_told_with_what_becomes_of_it(
         "'status' is added to the copy; rows that landed before hold NULL there; "
         "'fax' stays in the copy, NULL in rows that land from now on"
     )
+
+
+def test_a_column_that_is_left_out_is_told_before_it_in_the_report_and_in_the_status(
+    call: Call, synced: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tuple((each.name, each.spark_type) for each in ORDERS_SHAPE.columns)
+    monkeypatch.setattr(FakeLake, "columns", lambda _self, _spec: there)
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        columns: {exclude: [status]}"))
+    order(synced.world.database, "alan", synced.world.database.stamp())
+
+    told = call("plan", "--json").tables["public.orders"]["schema"]["outcome"]
+    (done,) = call("sync", "--json").tables["public.orders"]["schema_changes"]
+    kept = call("status", "--json").tables["public.orders"]["last_schema_change"]
+
+    assert told == "'status' stays in the copy, NULL in rows that land from now on, as `columns` says"
+    assert done == {"column": "status", "change": "excluded", "before": "string", "after": None, "rule": "columns"}
+    assert kept == {"at": kept["at"], **done}
+    assert "last change of its columns" in call("status").out
 
 
 def test_a_column_that_a_frozen_schema_refuses_stops_the_table_beforehand(

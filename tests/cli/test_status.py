@@ -151,7 +151,7 @@ def test_a_cluster_that_was_upgraded_is_accepted_and_the_sync_goes_on_from_its_w
     assert again["previous_watermark"] == before
 
 
-def test_sync_reset_watermarks_is_the_same_verb(call: Call, synced: Outside) -> None:
+def test_sync_reset_watermarks_is_the_same_command(call: Call, synced: Outside) -> None:
     assert call("sync", "--reset-watermarks", "--select", "public.orders").code == 3
     assert (
         call("sync", "--reset-watermarks", "--select", "public.orders", "--yes", "--json").tables["public.orders"][

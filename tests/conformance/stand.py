@@ -125,7 +125,7 @@ class Stand:
         raise AssertionError(f"{name} never settles")
 
     def reset(self, name: str, to: Any = None, *, force: bool = False) -> None:
-        """As the verb does."""
+        """As the command does."""
         with self.runtime() as runtime:
             reset_table(
                 spec=self.spec(name), to=to, run_id=str(uuid.uuid4()), checkpoints=runtime.checkpoints, force=force
@@ -140,7 +140,7 @@ class Stand:
         return drift.rows
 
     def repair(self, name: str, *, through: Through | None = None) -> Repaired:
-        """As the verb does."""
+        """As the command does."""
         with self.runtime() as runtime:
             ports = runtime.ports("shop")
             return repair_table(

@@ -103,7 +103,7 @@ def test_nothing_raises_the_dead(stand: OpenStand) -> None:
         ("DELETE FROM orders", "which would leave none"),
         (
             "TRUNCATE orders; INSERT INTO orders SELECT n, 'again' FROM generate_series(1, 19000) n",
-            "truncated or written anew",
+            "truncated or rewritten",
         ),
     ],
     ids=["a third", "all", "truncated"],

@@ -273,7 +273,7 @@ def test_columns_change_between_plan_and_read(stand: OpenStand) -> None:
 
 
 def _told_by_name(desk: Stand, name: str, words: str) -> None:
-    """The table cannot be resolved any more, which every verb reports by its name."""
+    """The table cannot be resolved any more, which every command reports by its name."""
     with desk.runtime() as runtime:
         told = [str(problem.error) for problem in runtime.specs("shop").problems]
     assert [text for text in told if name in text and words in text], told

@@ -42,13 +42,13 @@ def test_what_is_not_synced_is_said(postgres: EmbeddedPostgres, database: str, t
     shop = Shop.open(postgres, database, tmp_path, "[]", options="schemas: [public, publc]")
     shop.execute("CREATE TABLE secrets (id int PRIMARY KEY)", "REVOKE SELECT ON secrets FROM reader")
 
-    for verb, code in (("sync", 1), ("status", 0), ("check", 1)):
-        result = shop.run(verb, "--json")
+    for command, code in (("sync", 1), ("status", 0), ("check", 1)):
+        result = shop.run(command, "--json")
         told = _document(result)
         named = {entry["table"] for entry in told.get("tables", told.get("checks", []))}
-        assert "public.secrets" in named, (verb, result.stdout, result.stderr)
-        assert any("'publc'" in problem["sentence"] for problem in told["problems"]), (verb, told)
-        assert result.returncode == code, (verb, result.stderr)
+        assert "public.secrets" in named, (command, result.stdout, result.stderr)
+        assert any("'publc'" in problem["sentence"] for problem in told["problems"]), (command, told)
+        assert result.returncode == code, (command, result.stderr)
     assert "secrets" in shop.run("doctor", "--sql").stdout
 
     shop.configure("[]", "schemas: [public]\nexclude: [secrets]")

@@ -26,8 +26,8 @@ def _document(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return found
 
 
-def _tables(shop: Shop, verb: str) -> dict[str, dict[str, Any]]:
-    return {table["table"]: table for table in _document(shop.run(verb, "--json"))["tables"]}
+def _tables(shop: Shop, command: str) -> dict[str, dict[str, Any]]:
+    return {table["table"]: table for table in _document(shop.run(command, "--json"))["tables"]}
 
 
 @scenario(

@@ -131,6 +131,6 @@ def test_privileges_go_in_the_middle_of_a_sync(stand: OpenStand) -> None:
 
 
 def _problems(desk: Stand) -> list[str]:
-    """Of tables that cannot be synced at all, which every verb reports by name."""
+    """Of tables that cannot be synced at all, which every command reports by name."""
     with desk.runtime() as runtime:
         return [str(problem.error) for problem in runtime.specs("shop").problems]

@@ -41,7 +41,7 @@ def side_by_side(works: list[Callable[[], Any]], at_once: int = 8) -> list[Any]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits in vain waits too long for any test."""
-    monkeypatch.setattr(combining, "_FIRST_TAKES", 1000.0)
+    monkeypatch.setattr(combining, "_FIRST_TAKES", 30.0)
 
 
 @pytest.mark.usefixtures("patient")

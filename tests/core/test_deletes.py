@@ -229,7 +229,7 @@ def test_a_table_that_was_truncated_and_is_being_filled_again_is_refused() -> No
     world.database.truncate(ORDERS)
     for number in range(1, 10):
         order(world.database, f"customer {number}", world.database.stamp(), number=number)
-    with pytest.raises(Refused, match=r"truncated or written anew in the source .* 1 row of the copy is not there"):
+    with pytest.raises(Refused, match=r"truncated or rewritten in the source .* 1 row of the copy is not there"):
         world.sync(EACH)
     order(world.database, "customer 10", world.database.stamp(), number=10)
     assert world.sync(EACH).status is Status.LANDED

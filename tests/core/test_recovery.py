@@ -13,7 +13,7 @@ from incremental_assets.core.errors import (
     TermsChanged,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import NullPolicy, Strategy, TableSpec
+from incremental_assets.core.model.table import Column, Fidelity, NullPolicy, Strategy, TableSpec
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.report import Status
@@ -52,7 +52,7 @@ def assert_equal(world: World) -> None:
 
 
 def reset(world: World, spec: TableSpec, to: str | None = None) -> None:
-    """Rewind the watermark, as the verb does."""
+    """Rewind the watermark, as the command does."""
     watermark = None if to is None else CursorValue.parse(CursorType.TIMESTAMP, to)
     reset_table(spec=spec, to=watermark, run_id="reset", checkpoints=world.checkpoints)
 
@@ -163,6 +163,17 @@ def test_what_a_dead_run_landed_is_told_with_its_own_numbers() -> None:
     assert found is not None
     assert (found.status, found.rows.read, found.rows.inserted) == (Status.LANDED, 3, 3)
     assert found.reason == "found in the lake after its run had ended"
+
+
+def test_what_a_dead_run_changed_of_the_columns_is_told_by_the_run_that_finds_it() -> None:
+    world, discards = three_orders(), replace(UPSERT, discards=True)
+    world.sync(discards)
+    one_more(world)
+    colour = Column("colour", "text", "string", Fidelity.EXACT)
+    die(world, replace(discards, shape=replace(discards.shape, columns=(*discards.columns, colour))), "after commit")
+    world.sync(discards)
+    told = [event.report.schema_changes for event in world.memory.events if event.report and event.report.seq == 1]
+    assert [[change.column for change in changes] for changes in told] == [["colour"]]
 
 
 # --- the fence leaves the newest state in force ----------------------------------------------------
@@ -366,7 +377,7 @@ def test_a_table_of_another_maker_is_left_alone() -> None:
 
 @pytest.mark.parametrize("cure", ["full refresh", "reset"])
 @pytest.mark.parametrize(
-    "harm", ["rows deleted", "table gone", "made anew by this program", "restored from an older copy"]
+    "harm", ["rows deleted", "table gone", "recreated by this program", "restored from an older copy"]
 )
 @BOTH
 def test_either_advice_is_a_way_on(spec: TableSpec, harm: str, cure: str) -> None:
@@ -380,7 +391,7 @@ def test_either_advice_is_a_way_on(spec: TableSpec, harm: str, cure: str) -> Non
             world.lake.foreign(ORDERS, "DELETE", table.rows[1:])
         case "table gone":
             world.lake.drop(ORDERS)
-        case "made anew by this program":
+        case "recreated by this program":
             world.lake.drop(ORDERS)
             world.lake.fence(spec, CommitIds("another-app", 0, "first"), None)
         case "restored from an older copy":

@@ -1,4 +1,4 @@
-"""A target is written anew only where most of it is replaced, and where that can be counted."""
+"""A target is rewritten only where most of it is replaced, and where that can be counted."""
 
 from __future__ import annotations
 

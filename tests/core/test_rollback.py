@@ -157,7 +157,7 @@ def test_what_has_no_version_to_go_back_to_is_refused_in_a_sentence() -> None:
     reset_table(spec=spec, to=None, run_id="the-reset", checkpoints=world.checkpoints)
     world.lake.drop(ORDERS)
     world.sync(spec)
-    with pytest.raises(TargetChanged, match="the copy has been made anew since run"):
+    with pytest.raises(TargetChanged, match="the copy has been recreated since run"):
         back(world, spec, done[1].run_id)
     with pytest.raises(SelectionError, match="nothing has landed yet, so there is nothing to roll back"):
         back(World(shop()), spec, "nobody")

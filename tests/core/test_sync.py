@@ -453,7 +453,7 @@ def test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_agai
 @pytest.mark.parametrize(
     "later",
     [{"customer": "8.3", "status": "8.2"}, {"customer": "", "status": ""}, {"customer": "7.2", "status": "7.3"}],
-    ids=["a table made anew", "a source that tells none", "the same"],
+    ids=["a table recreated", "a source that tells none", "the same"],
 )
 def test_columns_of_which_nothing_else_can_be_told_go_on_under_their_names(later: dict[str, str]) -> None:
     world = opened()

@@ -140,7 +140,7 @@ SLEEPY_CASES = [case for case in CASES if str(case.id).endswith(SLEEPY)]
 
 
 def told_again(story: Story) -> Iterator[tuple[int, Story]]:
-    """The same beginning for each moment: to tell it anew takes as long as the sync that follows."""
+    """The same beginning for each moment: to repeat it takes as long as the sync that follows."""
     beginning = Beginning(story)
     for number in itertools.count():
         yield number, beginning.again()

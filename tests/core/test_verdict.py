@@ -90,6 +90,13 @@ def test_a_new_column_warns_and_a_changed_type_or_a_frozen_table_is_an_error() -
     ] * 2
 
 
+def test_a_column_that_the_configuration_leaves_out_is_told_and_passes_even_where_the_table_is_frozen() -> None:
+    frozen = replace(orders(), evolve=False)
+    left_out = replace(frozen, shape=replace(frozen.shape, left_out=("old",)))
+    verdict = schema(left_out, Difference(dropped=(TargetColumn("old", "string"),)))
+    assert (verdict.passed, verdict.detail) == (True, "old is no longer read")
+
+
 def test_keys_are_shown_at_most_ten_and_hashed_where_the_key_is_personal() -> None:
     keys = tuple(map(str, range(30)))
     assert shown(orders(), TERMS, keys) == keys[:10]

@@ -28,7 +28,7 @@ def synced(studio: Studio) -> Studio:
 
 
 def doctor(studio: Studio, *rows: dict[str, object]) -> None:
-    """Another hand writes the copy anew."""
+    """Another writer replaces the copy."""
     table = studio.world.lake.tables[ORDERS]
     table.log.append(LogEntry(tuple(rows), "WRITE", ours=False))
 

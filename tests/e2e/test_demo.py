@@ -1,4 +1,4 @@
-"""The demo as a stranger runs it, and the verbs of the README on what it leaves behind."""
+"""The demo as a stranger runs it, and the commands of the README on what it leaves behind."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Watched:
         self.shop = shop
 
     def engine(self, *words: str) -> tuple[int, dict[str, Any]]:
-        """One call of the verb: exit status and document."""
+        """One call of the command: exit status and document."""
         done = self.shop.run("engine", *words, "--json")
         document = json.loads(done.stdout)
         assert isinstance(document, dict)

@@ -59,7 +59,7 @@ def without_the_thought(module: ModuleType, function: str, *changes: tuple[str, 
             owner = getattr(owner, part)
         text = textwrap.dedent(inspect.getsource(getattr(owner, name)))
         for old, new in changes:
-            assert old in text, f"{module.__name__}.{function} no longer says {old!r}: write its mutant anew"
+            assert old in text, f"{module.__name__}.{function} no longer says {old!r}: write its mutant again"
             text = text.replace(old, new)
         made: dict[str, Any] = {}
         code = compile("from __future__ import annotations\n" + text, f"<mutant of {function}>", "exec")

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
+from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.table import (
     Arrival,
     Column,
@@ -124,6 +126,35 @@ def test_the_views_have_the_promised_columns(url: str, checkpoints: SqlCheckpoin
     )
     assert (done["seq"], done["status"], done["window_lower"], done["window_upper"]) == (0, "landed", at(0).text, None)
     assert (error["status"], error["error"]) == ("failed", "the disk said  no \\udcff")
+
+
+def test_a_change_of_columns_is_a_row_of_the_transaction_that_records_its_landing(
+    url: str, checkpoints: SqlCheckpoints
+) -> None:
+    widened = SchemaChange("id", Change.WIDENED, "int", "bigint", "schema_changes: widen")
+    added = SchemaChange("colour", Change.ADDED, None, "string", "schema_changes: widen")
+    assert checkpoints.schema_changes() == {}
+    for seq, changes in enumerate([(widened, added), ()]):
+        done = landed(seq)
+        assert done.report is not None
+        told = replace(done, report=replace(done.report, schema_changes=changes))
+        tell(checkpoints, [intent(seq), told])
+        assert checkpoints.position(ORDERS).last_report == told.report
+    tell(checkpoints, [intent(2), failed()])
+    rows = ask(url, "SELECT * FROM schema_changes ORDER BY change_id")
+    assert [(row["source_table"], row["seq"], row["run_id"], row["column_name"]) for row in rows] == [
+        ("shop.public.orders", 0, "run", "id"),
+        ("shop.public.orders", 0, "run", "colour"),
+    ]
+    assert all(abs(datetime.now(UTC) - _moment(row["at"])) < timedelta(minutes=1) for row in rows)
+    assert {table: change for table, (_, change) in checkpoints.schema_changes().items()} == {ORDERS: added}
+
+    # One that cannot be written takes its event with it.
+    assert told.report is not None
+    broken = replace(told.report, seq=3, schema_changes=(replace(added, column=None),))  # type: ignore[arg-type]
+    with pytest.raises(IntegrityError):
+        tell(checkpoints, [replace(told, seq=3, report=broken)])
+    assert ask(url, "SELECT seq FROM checkpoints WHERE seq = 3") == []
 
 
 def test_a_table_read_whole_is_no_incremental_configuration(url: str, checkpoints: SqlCheckpoints) -> None:

@@ -88,7 +88,7 @@ def _opened(schema: bytes) -> pandera.DataFrameSchema:
     for check in (*found.checks, *(each for column in found.columns.values() for each in column.checks)):
         name = getattr(check._check_fn, "__name__", "")
         if check.is_builtin_check(name):
-            # Pickled, pandera's own functions have lost for which frames they are; it looks them up anew as well, at each call.
+            # Pickled, pandera's own functions have lost for which frames they are; it looks them up again at each call.
             check._check_fn = check.get_builtin_check_fn(name)
     return found
 

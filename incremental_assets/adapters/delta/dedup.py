@@ -129,7 +129,7 @@ def with_others(session: SparkSession, spec: TableSpec, shaped: DataFrame, rows:
     matches = all_of(column(name, TARGET).eqNullSafe(column(name, BATCH)) for name in spec.key)
     target = session.read.format("delta").load(path)
     others = target.alias(TARGET).join(rows.alias(BATCH), on=matches, how="left_anti")
-    # Another hand may have added columns that begin as ours do.
+    # Another writer may have added columns that begin as ours do.
     return shaped.unionByName(others, allowMissingColumns=True)
 
 

@@ -7,34 +7,25 @@ moment, Python would give one a half of it.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
-from incremental_assets.adapters.databases.spark_source import read_explained
 from incremental_assets.adapters.delta import rollback
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.delta.held import concerned, held_rows
-from incremental_assets.adapters.delta.history import following
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.held import concerned
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.spark.tasks import Tasks
-from incremental_assets.core.errors import NameRefused, TargetChanged
+from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
-from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
-from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
-from incremental_assets.core.model.paths import is_local, quarantine_path, staging_path, table_path
-from incremental_assets.core.model.quarantine import HeldRows, Resolution
+from incremental_assets.core.model.paths import staging_path, table_path
 from incremental_assets.core.model.schema_drift import (
     OWN_PREFIX,
     check_names,
@@ -42,20 +33,21 @@ from incremental_assets.core.model.schema_drift import (
 )
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit, Target
-from incremental_assets.core.ports import CopyKeys, PlacedRows, Snapshot
+from incremental_assets.core.ports import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from incremental_assets.adapters.delta.checksums import Held
+from incremental_assets.adapters.delta.lake_audit import LakeAudit
+from incremental_assets.adapters.delta.lake_history import LakeHistory
+from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 
 
-class DeltaLake:
-    """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark; `source` is what `compare` reads."""
+class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
+    """Implements `core.ports.Lake`. `inspect`, `find` and `columns` read logs and start no Spark."""
 
     def __init__(
         self,
@@ -64,14 +56,9 @@ class DeltaLake:
         source: Reader | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        if is_local(lake) and "%" in lake:
-            raise NameRefused(
-                f"the lake {lake!r} cannot have a `%` in its path, which readers of Delta's log take for the beginning of a code; choose another folder"
-            )
-        self._lake, self._session, self._source = lake, session, source
-        self._tasks = tasks or Tasks(session)
+        super().__init__(lake, session, source, tasks)
         self._seen: dict[TableId, int] = {}
-        """Per table the version that `inspect` has told of, up to which its caller knows what other hands did."""
+        """Per table the version that `inspect` last returned: its caller knows what other writers did up to it."""
 
     def inspect(self, spec: TableSpec, since: int | None) -> Target | None:
         """The target as it is, with foreign commits after version `since` (None: after our newest commit); None if there is no table."""
@@ -182,139 +169,10 @@ class DeltaLake:
 
         settling.settle(session, self._lake, plan, staged)
 
-    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
-        """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
-        session, path = self._session(), quarantine_path(self._lake, spec.id)
-        from incremental_assets.adapters.delta import settling
-
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
-            contents = settling.keys(session, path, spec)
-            gone = [content for text in keys for content in contents.get(text, ())]
-            settling.resolve(session, path, gone, Resolution.GONE)
-
-    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
-        """The cursors of the rows that the contract holds, each once; None where it holds none."""
-        held = held_rows(self._lake, spec)
-        if held is not None and not held.rows:
-            return None
-        session = self._session()
-        from incremental_assets.adapters.delta import settling
-
-        with explained(spec.id, self._lake):
-            return settling.cursors(session, quarantine_path(self._lake, spec.id), spec)
-
-    def held_keys(self, spec: TableSpec) -> frozenset[str]:
-        """The canonical texts of their keys."""
-        session = self._session()
-        from incremental_assets.adapters.delta import settling
-
-        with explained(spec.id, self._lake):
-            return frozenset(settling.keys(session, quarantine_path(self._lake, spec.id), spec))
-
-    def held(self, spec: TableSpec) -> HeldRows | None:
-        """Rows that the table's contract holds, without Spark; None where only a session could tell."""
-        return held_rows(self._lake, spec)
-
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
-        """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
-        path = table_path(self._lake, spec.id)
-        log = open_log(path)
-        if log is None:
-            return lambda: tuple(Measure(window, 0, "0") for window in windows)
-        session = self._session()
-        from incremental_assets.adapters.delta import checksums
-        from incremental_assets.adapters.delta.direct import measuring
-
-        def counted() -> tuple[Measure, ...]:
-            with explained(spec.id, self._lake):
-                with suppress(NotDirect):
-                    return measuring.measured(self._tasks, path, log, spec, windows)
-                return checksums.measure(checksums.Held(session, path, log, spec), windows)
-
-        return counted
-
-    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
-        """Row by row, both sides, for windows whose measures differ."""
-        held, source = self._held_and_source(spec)
-        from incremental_assets.adapters.delta import checksums
-
-        with explained(spec.id, self._lake), read_explained(source, spec.id):
-            return checksums.compare(held, windows, source)
-
-    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
-        """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
-        held, source = self._held_and_source(spec)
-        from incremental_assets.adapters.delta import checksums
-
-        with explained(spec.id, self._lake), read_explained(source, spec.id):
-            return checksums.outdated(held, windows, source)
-
-    def _held_and_source(self, spec: TableSpec) -> tuple[Held, Reader]:
-        """The table at the version of now, and its source."""
-        if self._source is None:
-            raise ValueError("a lake that compares is given the reader of the source")
-        return self._held(spec), self._source
-
-    def _held(self, spec: TableSpec) -> Held:
-        path = table_path(self._lake, spec.id)
-        # Before the source is read: a sync in between then only takes rows out of windows, on both sides.
-        log = open_log(path)
-        if log is None:
-            raise TargetChanged(f"{spec.id}: there is no table at {path} to compare with the source; run a sync first")
-        session = self._session()
-        from incremental_assets.adapters.delta import checksums
-
-        return checksums.Held(session, path, log, spec, quarantine_path(self._lake, spec.id))
-
-    def duplicates(self, spec: TableSpec) -> Duplicates:
-        """Keys of `spec.key` that the table holds more than once."""
-        path = table_path(self._lake, spec.id)
-        if not spec.key or open_log(path) is None:
-            return Duplicates(0, 0)
-        session = self._session()
-        from incremental_assets.adapters.delta import checksums
-
-        with explained(spec.id, self._lake):
-            return checksums.duplicates(session, path, spec)
-
     def rows(self, spec: TableSpec) -> int | None:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""
         log = open_log(table_path(self._lake, spec.id))
         return None if log is None else log.rows()
-
-    def keys(self, spec: TableSpec) -> CopyKeys | None:
-        """The keys of the target as it is now; None where nothing of ours has landed."""
-        path = table_path(self._lake, spec.id)
-        log = open_log(path)
-        if log is None:
-            return None
-        session = self._session()
-        from incremental_assets.adapters.delta import checksums, keys
-
-        return keys.keys_of(checksums.Held(session, path, log, spec))
-
-    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
-        """The rows of the windows at the version of now, by the places of their keys."""
-        held = self._held(spec)
-        from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
-        from incremental_assets.adapters.delta.placed_rows import HeldRows
-
-        rows = HeldRows(held, windows, self._lake)
-        with suppress(NotDirect):
-            return PlacedByTasks(self._tasks, held, windows, rows)
-        return rows
-
-    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
-        """Rows of the target in each window, every version of an append counted."""
-        path = table_path(self._lake, spec.id)
-        log = open_log(path)
-        if log is None:
-            return (0,) * len(windows)
-        session = self._session()
-        from incremental_assets.adapters.delta import checksums
-
-        with explained(spec.id, self._lake):
-            return checksums.count(checksums.Held(session, path, log, spec), windows)
 
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target as its log tells them, without Spark; none if there is no table."""
@@ -335,55 +193,6 @@ class DeltaLake:
             note = CommitMetadata.of_maintenance(commit_ids, run_id, state, _floor(newest) if newest else log.version)
             return compaction.compact(session, spec.id, path, how, note)
 
-    def behind(self, spec: TableSpec) -> Step | None:
-        """What its history has still to follow, from the logs alone. Raises TargetChanged."""
-        copy, history = self._logs(spec)
-        return None if copy is None else following.next_of(copy, history)
-
-    def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
-        """Follow one step, in one commit. Does nothing where that has been done."""
-        session = self._session()
-        from incremental_assets.adapters.delta.history import table, writing
-
-        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id.history):
-            copy, history = self._logs(spec)
-            if copy is None or following.is_shown(step, copy, history):
-                return HistoryRows()
-            return writing.follow(session, self._tasks, table.Tables(spec, copy, *self._paths(spec)), step, run_id)
-
-    def differing_versions(self, spec: TableSpec) -> FaultyKeys | None:
-        """Keys whose current version is not the row of the copy at the version that the history shows."""
-        copy, history = self._logs(spec)
-        shown = None if copy is None else following.shown_version(copy, history)
-        if copy is None or shown is None:
-            return None
-        session = self._session()
-        from incremental_assets.adapters.delta.history import faults, table
-
-        with explained(spec.id, self._lake):
-            return faults.differing(session, table.Tables(spec, copy, *self._paths(spec)), shown)
-
-    def overlapping_versions(self, spec: TableSpec) -> FaultyKeys | None:
-        """Keys whose versions overlap, are empty, or leave a gap."""
-        if self._logs(spec)[1] is None:
-            return None
-        session = self._session()
-        from incremental_assets.adapters.delta.history import faults
-
-        with explained(spec.id, self._lake):
-            return faults.overlapping(session, spec, self._paths(spec)[1])
-
-    def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
-        """Of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""
-        paths = self._paths(spec)
-        copy, history = (open_log(path) for path in paths)
-        if history is not None:
-            following.check_kind(spec, paths[1], history)
-        return copy, history
-
-    def _paths(self, spec: TableSpec) -> tuple[str, str]:
-        return table_path(self._lake, spec.id), table_path(self._lake, spec.id.history)
-
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""
         log = open_log(table_path(self._lake, spec.id))
@@ -397,7 +206,7 @@ class DeltaLake:
 
 
 def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
-    """What other hands did after `since`, and what they did while our newest commit was being written, which could not see it."""
+    """What other writers did after `since`, and what they did while our newest commit was being written, which could not see it."""
     found = log.foreign(since if since is not None else newest.version if newest else 0)
     if newest is not None and (found is None or newest.version < found.version):
         unseen = log.foreign(_floor(newest))

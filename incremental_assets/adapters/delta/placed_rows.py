@@ -23,10 +23,17 @@ class HeldRows:
     """Implements `core.ports.PlacedRows` over a table of the lake."""
 
     def __init__(self, held: Held, windows: Sequence[Window], lake: str) -> None:
-        self._spec, self._explained = held.spec, partial(explained, held.spec.id, lake)
-        inside = in_any(held.spec, windows)
-        self._every = rows_of(held).where(inside)
-        self._latest = rows_of(held, latest=True).where(inside)
+        self._held, self._spec, self._windows = held, held.spec, windows
+        self._explained = partial(explained, held.spec.id, lake)
+
+    # To load a table makes Spark read its log: not before it is asked.
+    @cached_property
+    def _every(self) -> DataFrame:
+        return rows_of(self._held).where(in_any(self._spec, self._windows))
+
+    @cached_property
+    def _latest(self) -> DataFrame:
+        return rows_of(self._held, latest=True).where(in_any(self._spec, self._windows))
 
     @cached_property
     def _found(self) -> KeySpread:
@@ -45,8 +52,8 @@ class HeldRows:
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """In one scan of the files that may hold them."""
-        rows = self._hashed(self._latest, within).withColumn(_PLACE, sf.shiftright(_PLACE, shift))
         with self._explained():
+            rows = self._hashed(self._latest, within).withColumn(_PLACE, sf.shiftright(_PLACE, shift))
             summed = rows.groupBy(_PLACE).agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
         return {part: KeySum(count, whole_sum(parts)) for part, count, *parts in summed}
 

@@ -15,8 +15,8 @@ from incremental_assets.cli.answer import Answer, Cell, Note
 from incremental_assets.cli.answer import Grid as Shown
 from incremental_assets.cli.globs import the_one
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.progress import Board, board
-from incremental_assets.cli.selection import survey
+from incremental_assets.cli.progress import ProgressDisplay, progress_display
+from incremental_assets.cli.selection import selected
 from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import SelectionError
@@ -57,14 +57,18 @@ class Options:
 def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
     """Run the command."""
     begun = time.monotonic()
-    with opened(_gentle(configured(config), options)) as runtime, board() as watch, runtime.observer.joined_by(watch):
-        found = survey(runtime, patterns)
+    with (
+        opened(_gentle(configured(config), options)) as runtime,
+        progress_display() as display,
+        runtime.observer.joined_by(display),
+    ):
+        found = selected(runtime, patterns)
         table = the_one(patterns, [*(spec.id for spec in found.specs), *(trouble.table for trouble in found.troubles)])
         for trouble in found.troubles:
             if trouble.table == table:
                 raise trouble.error
         (spec,) = (spec for spec in found.specs if spec.id == table)
-        done, skipped = _read(runtime, spec, options, watch)
+        done, skipped = _read(runtime, spec, options, display)
     return _answer(spec, done, skipped, time.monotonic() - begun)
 
 
@@ -76,7 +80,9 @@ def _gentle(configuration: Configuration, options: Options) -> Configuration:
     return replace(configuration, sources=tuple(changed))
 
 
-def _read(runtime: Runtime, spec: TableSpec, options: Options, watch: Board) -> tuple[list[SyncReport], int]:
+def _read(
+    runtime: Runtime, spec: TableSpec, options: Options, display: ProgressDisplay
+) -> tuple[list[SyncReport], int]:
     """A report per run, up to the first that does not land; and how many partitions had landed before."""
     from incremental_assets.cli.dagster_runs import DagsterRuns
 
@@ -84,17 +90,17 @@ def _read(runtime: Runtime, spec: TableSpec, options: Options, watch: Board) -> 
     runs = DagsterRuns(runtime, spec.id.source)
     name = f"{spec.id} {window}"
     landed = frozenset() if options.again else runs.landed(name, keys)
-    watch.begin([spec.id])
+    display.begin([spec.id])
     done: list[SyncReport] = []
     source = runtime.configuration.source(spec.id.source)
     _, grid = _windowed(source, spec)
     for part in parts(grid, [key for key in keys if key not in landed], source.backfill.windows):
         if done and source.backfill.pause:
-            watch.show(spec.id, "resting")
+            display.show(spec.id, "resting")
             rest(source.backfill.pause)
         report = runs.read_again(spec, part, Request(str(uuid.uuid4()), Mode.BACKFILL), name)
         done.append(report)
-        watch.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {counted(report.rows.read, 'row')} read")
+        display.say(f"{spec.id} {part[0]} to {part[-1]}: {report.status}, {counted(report.rows.read, 'row')} read")
         if report.status not in (Status.LANDED, Status.IDLE):
             break
     return done, len(landed)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.progress import Board, board
+from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.reports import text
-from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
 from incremental_assets.core.checks.verdict import unanswered
 from incremental_assets.core.config.terms import terms_of
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 def run(config: Path | None, patterns: Sequence[str], *, only_failed: bool = False) -> Answer:
     """Run the command."""
-    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
-        found = survey(runtime, patterns)
+    with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
+        found = selected(runtime, patterns)
         # Dagster costs a second to import: only once there is something to be checked.
         from incremental_assets.cli.dagster_checks import shown_in_dagster
 
-        with shown_in_dagster(watch.say) as shown, runtime.observer.joined_by(shown):
-            verdicts = list(_verdicts(runtime, found, watch))
+        with shown_in_dagster(display.say) as shown, runtime.observer.joined_by(shown):
+            verdicts = list(_verdicts(runtime, found, display))
     return with_problems(answer(sorted(verdicts, key=_place), only_failed=only_failed), found)
 
 
@@ -71,11 +71,11 @@ def _grid(verdicts: Sequence[Verdict]) -> Grid:
     return Grid(("table", "check", "result", "found"), tuple(map(_row, verdicts)), spare=("found",))
 
 
-def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict]:
+def _verdicts(runtime: Runtime, found: Selection, display: ProgressDisplay) -> Iterator[Verdict]:
     runtime.expect_full_reads(spec.id for spec in found.specs)
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
-        watch.begin(spec.id for spec in specs)
+        display.begin(spec.id for spec in specs)
         if not specs:
             continue
         scope, counts = Scope(source.parallel.checks), Counter[TableId]()
@@ -83,7 +83,7 @@ def _verdicts(runtime: Runtime, found: Survey, watch: Board) -> Iterator[Verdict
             counts[verdict.table] += 1
             of = len(applicable(terms_of(source, verdict.table)))
             result = "passed" if verdict.passed else "failed"
-            watch.show(verdict.table, f"{counts[verdict.table]} of {of} checks, {verdict.check} {result}")
+            display.show(verdict.table, f"{counts[verdict.table]} of {of} checks, {verdict.check} {result}")
             yield verdict
     for trouble in found.troubles:
         for check in applicable(trouble.terms):

@@ -18,8 +18,8 @@ from incremental_assets.cli.commands import demo_proof
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.commands.sync import sync_all
 from incremental_assets.cli.opening import SHIPPED, configured, opened
-from incremental_assets.cli.progress import Board, board
-from incremental_assets.cli.selection import survey
+from incremental_assets.cli.progress import ProgressDisplay, progress_display
+from incremental_assets.cli.selection import selected
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.errors import Busy, SelectionError
 from incremental_assets.core.model.table import TableId
@@ -57,8 +57,13 @@ def run(config: Path | None, options: Options) -> Answer:
     begun = time.monotonic()
     configuration = configured(config)
     site = Site.of(configuration)
-    with site.alone(), opened(configuration) as runtime, board() as watch, runtime.observer.joined_by(watch):
-        steps = Steps(watch)
+    with (
+        site.alone(),
+        opened(configuration) as runtime,
+        progress_display() as display,
+        runtime.observer.joined_by(display),
+    ):
+        steps = Steps(display)
         _refuse_while_synced(runtime)
         shop = site.shop()
         steps.begin(f"starting {shop.database}")
@@ -89,18 +94,18 @@ def _warming(runtime: Runtime, size: int) -> Iterator[None]:
 class Steps:
     """One line per step, with its seconds: on a terminal above the progress, in a pipe on stderr."""
 
-    def __init__(self, watch: Board) -> None:
-        self.watch, self._last = watch, time.monotonic()
+    def __init__(self, display: ProgressDisplay) -> None:
+        self.display, self._last = display, time.monotonic()
 
     def begin(self, sentence: str) -> None:
         """A step begins."""
-        self.watch.step(sentence)
+        self.display.step(sentence)
 
     def done(self, sentence: str) -> None:
         """It has ended."""
         now = time.monotonic()
-        self.watch.step("")
-        self.watch.say(f"{now - self._last:6.1f} s  {sentence}")
+        self.display.step("")
+        self.display.say(f"{now - self._last:6.1f} s  {sentence}")
         self._last = now
 
 
@@ -121,7 +126,7 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
     )
     second = _sync(runtime, site, steps, "second sync")
     steps.begin("counting on both sides")
-    specs = survey(runtime, (f"{site.source.name}.*",)).specs
+    specs = selected(runtime, (f"{site.source.name}.*",)).specs
     landed = [spec for spec in specs if all(_of(spec.id, part).error is None for part in (first, second))]
     proven = demo_proof.prove(runtime, site.source.name, landed, days.cancelled)
     steps.done(f"rows and hashes counted by {shop.database} and by Spark")
@@ -145,9 +150,9 @@ def _load(shop: Shop, options: Options, steps: Steps) -> None:
 
 def _sync(runtime: Runtime, site: Site, steps: Steps, name: str) -> tuple[SyncReport, ...]:
     steps.begin(name)
-    found = survey(runtime, (f"{site.source.name}.*",))
-    done = sync_all(runtime, found, Request(str(uuid.uuid4())), steps.watch)
-    steps.watch.clear()
+    found = selected(runtime, (f"{site.source.name}.*",))
+    done = sync_all(runtime, found, Request(str(uuid.uuid4())), steps.display)
+    steps.display.clear()
     steps.done(f"{name}: {reports.summary(done)}")
     return done
 

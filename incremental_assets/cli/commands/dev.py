@@ -30,7 +30,7 @@ _SCALE = Decimal("0.1")
 
 
 def run(config: Path | None, port: int) -> Answer:
-    """The verb. Ctrl-C is how it is meant to end, so that the exit status is then 0."""
+    """The command. Ctrl-C is how it is meant to end, so that the exit status is then 0."""
     configuration = configured(config)
     home = dagster_home()
     _refuse_busy(port)

@@ -12,7 +12,7 @@ from incremental_assets.cli.findings import Finding, Health, of_source, of_table
 from incremental_assets.cli.globs import chosen
 from incremental_assets.cli.lateness import of_lateness
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.selection import Survey, survey
+from incremental_assets.cli.selection import Selection, selected
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import late_rows
 from incremental_assets.core.config.resolve import resolve_all
@@ -134,7 +134,7 @@ def _lake(lake: str) -> Finding:
 
 
 def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
-    found = survey(runtime, patterns)
+    found = selected(runtime, patterns)
     positions = runtime.checkpoints.positions()
     for source in runtime.configuration.sources:
         if source.name in found.unreachable:
@@ -149,7 +149,7 @@ def _of_sources(runtime: Runtime, patterns: Sequence[str]) -> Iterator[Finding]:
 
 
 def _of_source(
-    runtime: Runtime, source: SourceConfig, found: Survey, positions: dict[TableId, Checkpoint]
+    runtime: Runtime, source: SourceConfig, found: Selection, positions: dict[TableId, Checkpoint]
 ) -> Iterator[Finding]:
     specs = found.of(source.name)
     try:

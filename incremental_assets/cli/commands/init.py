@@ -124,7 +124,7 @@ def _unwritable(path: Path, error: OSError) -> SelectionError:
 def _answer(path: Path, url: SourceUrl, found: Sequence[Proposal]) -> Answer:
     listed = sum(each.terms is not None for each in found)
     option = "" if path == HERE else f" --config {path}"
-    next_steps = [f"incremental-assets {verb}{option}" for verb in ("doctor", "plan", "sync")]
+    next_steps = [f"incremental-assets {command}{option}" for command in ("doctor", "plan", "sync")]
     told: list[Shown] = shown(found)
     other = os.environ.get(CONFIG_VARIABLE)
     if other and not option and Path(other).absolute() != path.absolute():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.cli.answer import Answer
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.previews import answer
-from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     """Run the command."""
     with opened(configured(config), writes=False) as runtime:
-        found = survey(runtime, patterns)
+        found = selected(runtime, patterns)
         positions = runtime.checkpoints.positions()
         previews = [
             each
@@ -34,7 +34,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
 
 
 def _of_source(
-    runtime: Runtime, source: str, found: Survey, positions: Mapping[TableId, Checkpoint]
+    runtime: Runtime, source: str, found: Selection, positions: Mapping[TableId, Checkpoint]
 ) -> tuple[Preview, ...]:
     """One look at all its tables, as a sensor has it, then the planner, then what the source says of each read."""
     specs = found.of(source)

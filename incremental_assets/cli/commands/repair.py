@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import FAILED, Answer, Note, worst
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.progress import Board, board
-from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.cli.progress import ProgressDisplay, progress_display
+from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.checks.repair import told
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.table import TableId
@@ -42,21 +42,21 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     if not patterns:
         raise SelectionError("name the tables with --select source.schema.table; --select '*' is all of them")
     begun, run_id, seen = time.monotonic(), str(uuid.uuid4()), Verdicts()
-    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
-        found = survey(runtime, patterns)
+    with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
+        found = selected(runtime, patterns)
         with runtime.observer.joined_by(seen):
-            done = _repaired(runtime, found, run_id, watch)
+            done = _repaired(runtime, found, run_id, display)
     done += [reports.report_of(trouble, run_id, Mode.REPAIR) for trouble in found.troubles]
     return with_problems(_answer(run_id, done, seen.last, time.monotonic() - begun), found)
 
 
-def _repaired(runtime: Runtime, found: Survey, run_id: str, watch: Board) -> list[SyncReport]:
+def _repaired(runtime: Runtime, found: Selection, run_id: str, display: ProgressDisplay) -> list[SyncReport]:
     """A report per table, source by source; what no check has found needs neither Dagster nor Spark."""
     done: list[SyncReport] = []
     drifted = {table for table, known in runtime.checkpoints.verified().items() if known.drift}
     for source in runtime.configuration.sources:
         specs = found.of(source.name)
-        watch.begin(spec.id for spec in specs)
+        display.begin(spec.id for spec in specs)
         idle = [spec for spec in specs if spec.id not in drifted]
         done += [
             replace(SyncReport.of(spec, Request(run_id, Mode.REPAIR), Status.IDLE), reason="no check has found drift")

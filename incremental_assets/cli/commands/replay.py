@@ -11,8 +11,8 @@ from typing import Any
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import FAILED, Answer, Note, Shown, worst
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.progress import board
-from incremental_assets.cli.selection import survey, with_problems
+from incremental_assets.cli.progress import progress_display
+from incremental_assets.cli.selection import selected, with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, SelectionError, sentence_of
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
@@ -26,12 +26,12 @@ from incremental_assets.core.words import counted
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     """Run the command."""
     begun, run_id = time.monotonic(), str(uuid.uuid4())
-    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
-        found = survey(runtime, patterns)
+    with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
+        found = selected(runtime, patterns)
         specs = [spec for spec in found.specs if spec.contract is not None]
         if not specs:
             raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
-        watch.begin(spec.id for spec in specs)
+        display.begin(spec.id for spec in specs)
         done, failures = list[SyncReport](), list[str]()
         for spec in specs:
             try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.cli.answer import Answer, Cell, Grid, Note, Shown, exit_code_of, worst
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
-from incremental_assets.cli.selection import Survey, Trouble, remembered, survey
+from incremental_assets.cli.selection import Selection, Trouble, remembered, selected
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
@@ -40,9 +40,9 @@ def run(config: Path | None, patterns: Sequence[str], *, to: str | None, yes: bo
     return _answer(run_id, {**ends, **{trouble.table: trouble.error for trouble in found.troubles}}, positions, values)
 
 
-def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Survey:
+def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Selection:
     """The tables as the source shows them; a source that is down, or was exchanged for another, does not prevent a reset."""
-    found = survey(runtime, patterns)
+    found = selected(runtime, patterns)
     if not found.unreachable:
         return found
     known = {spec.id: spec for spec in remembered(runtime, patterns).specs}
@@ -54,7 +54,7 @@ def tables_to_reset(runtime: Runtime, patterns: Sequence[str]) -> Survey:
     left: tuple[Trouble, ...] = tuple(
         trouble for trouble in found.troubles if trouble.table not in {spec.id for spec in back}
     )
-    return Survey((*found.specs, *back), left, found.unreachable)
+    return Selection((*found.specs, *back), left, found.unreachable)
 
 
 def _value(spec: TableSpec, to: str | None) -> CursorValue | None:

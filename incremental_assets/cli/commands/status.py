@@ -12,7 +12,7 @@ from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
-from incremental_assets.cli.selection import Survey, remembered, survey, with_problems
+from incremental_assets.cli.selection import Selection, remembered, selected, with_problems
 from incremental_assets.core.config.resolve import unconfigured
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.config.terms import terms_of
@@ -64,7 +64,7 @@ class Standing:
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime:
-        found = remembered(runtime, patterns) if offline else survey(runtime, patterns)
+        found = remembered(runtime, patterns) if offline else selected(runtime, patterns)
         standings = _standings(runtime, found, offline=offline)
         left = [
             each
@@ -86,7 +86,7 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
     return replace(with_problems(summary, found), exit_code=DONE)
 
 
-def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standing]:
+def _standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Standing]:
     positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
     verified = runtime.checkpoints.verified()
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
@@ -116,7 +116,7 @@ def _standings(runtime: Runtime, found: Survey, *, offline: bool) -> list[Standi
 
 
 def _look(
-    runtime: Runtime, found: Survey, positions: dict[TableId, Checkpoint]
+    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
 ) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
     lags: dict[TableId, float] = {}
     bounds: dict[str, Bound] = {}
@@ -135,14 +135,14 @@ def _look(
     return lags, bounds, errors
 
 
-def _held(runtime: Runtime, found: Survey) -> dict[TableId, HeldRows | None]:
+def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
     """Of tables with a contract."""
     with_contract = [spec for spec in found.specs if spec.contract is not None]
     return {spec.id: runtime.ports(spec.id.source).quarantine.held(spec) for spec in with_contract}
 
 
 def _other_hands(
-    runtime: Runtime, found: Survey, positions: dict[TableId, Checkpoint]
+    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
 ) -> dict[TableId, tuple[str, ...]]:
     """What other writers did to copies; skips sources that do not answer."""
     changed: dict[TableId, tuple[str, ...]] = {}

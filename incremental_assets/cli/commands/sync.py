@@ -14,8 +14,8 @@ from incremental_assets.adapters.spark.pandas_later import pandas_later
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import Answer
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.progress import Board, board
-from incremental_assets.cli.selection import Survey, survey, with_problems
+from incremental_assets.cli.progress import ProgressDisplay, progress_display
+from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.cli.streams import left_to_dagster
 from incremental_assets.core.errors import IncrementalAssetsError, Refused
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -55,16 +55,16 @@ class Options:
 def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answer:
     """Run the command."""
     begun = time.monotonic()
-    with opened(configured(config)) as runtime, board() as watch, runtime.observer.joined_by(watch):
-        found = survey(runtime, patterns)
+    with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
+        found = selected(runtime, patterns)
         refuse_unless_meant(found, options)
         run_id = str(uuid.uuid4())
-        done = sync_all(runtime, found, Request(run_id, options.mode, allow_shrink=options.allow_shrink), watch)
+        done = sync_all(runtime, found, Request(run_id, options.mode, allow_shrink=options.allow_shrink), display)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
 
 
-def refuse_unless_meant(found: Survey, options: Options) -> None:
+def refuse_unless_meant(found: Selection, options: Options) -> None:
     """Raises Refused where rows that only the copy holds would go, before anything is touched."""
     if options.yes:
         return
@@ -86,22 +86,24 @@ def _keeps_versions(spec: TableSpec, positions: Mapping[TableId, Checkpoint]) ->
     return spec.traits.keeps_versions or (state is not None and traits_of(state.terms.strategy).keeps_versions)
 
 
-def sync_all(runtime: Runtime, found: Survey, request: Request, watch: Board) -> tuple[SyncReport, ...]:
+def sync_all(runtime: Runtime, found: Selection, request: Request, display: ProgressDisplay) -> tuple[SyncReport, ...]:
     """Every table that was selected, source by source; the reports are in the order of the tables."""
     done = {trouble.table: reports.report_of(trouble, request.run_id, request.mode) for trouble in found.troubles}
     for report in done.values():
         record_failure(report, runtime.checkpoints)
     for source in runtime.configuration.sources:
         if found.of(source.name):
-            done |= {report.table: report for report in _sync_source(runtime, source.name, found, request, watch)}
+            done |= {report.table: report for report in _sync_source(runtime, source.name, found, request, display)}
     order = [spec.id for spec in found.specs] + [trouble.table for trouble in found.troubles]
     return tuple(done[table] for table in order)
 
 
-def _sync_source(runtime: Runtime, source: str, found: Survey, request: Request, watch: Board) -> Sequence[SyncReport]:
+def _sync_source(
+    runtime: Runtime, source: str, found: Selection, request: Request, display: ProgressDisplay
+) -> Sequence[SyncReport]:
     specs, ports = found.of(source), runtime.ports(source)
     parallel = runtime.configuration.source(source).parallel.tables
-    watch.begin(spec.id for spec in specs)
+    display.begin(spec.id for spec in specs)
     try:
         seen = look(specs, found.positions, request, ports)
         moving = located(seen.moving, ports.probe)

@@ -60,14 +60,14 @@ def _handed_over(connection: socket.socket, arguments: Sequence[str]) -> int | N
         with _streams() as streams:
             send(connection, request, streams)
         answers = connection.makefile(encoding="ascii")
-        verb, _, pid = answers.readline().partition(" ")
+        word, _, pid = answers.readline().partition(" ")
     except (OSError, UnicodeEncodeError):  # it has ended since; or an environment that is no text
         return None
-    if verb != ACCEPTED:
+    if word != ACCEPTED:
         return None
     with _passing_on(int(pid)):
-        verb, _, code = answers.readline().partition(" ")
-    if verb != ENDED:
+        word, _, code = answers.readline().partition(" ")
+    if word != ENDED:
         sys.stderr.write(
             "the engine's fork server was killed, and how this command ends is not known here: see `status`\n"
         )

@@ -25,14 +25,14 @@ from incremental_assets.core.model.partition import Grid, keys_within, window_of
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
-from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.model.window import Window, cut, merge
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
 _AT_ONCE = 24
-"""Windows told apart in one scan; of more of them runs are compared first, and only those that differ are looked into."""
+"""Windows measured one by one in one scan; of more of them, runs are compared first, and only those that differ are looked into."""
 _NAMED = 10
-"""Drifted windows that are told one by one."""
+"""Drifted windows that are named one by one."""
 
 _EMPTY = "there is no row in the source and none in the lake"
 
@@ -133,9 +133,9 @@ def settled_windows(
         return ()
     upper = state.position.watermark.minus(spec.lookback)
     lowest = Window(spec.start, None)
-    covered = _cut(_cut(merge(state.coverage), (lowest,)), (Window(None, upper),))
-    wanted = covered if within is None else _cut(covered, merge(within))
-    return _cut(wanted, tuple(_grid_windows(spec, grid, wanted)))
+    covered = cut(cut(merge(state.coverage), (lowest,)), (Window(None, upper),))
+    wanted = covered if within is None else cut(covered, merge(within))
+    return cut(wanted, tuple(_grid_windows(spec, grid, wanted)))
 
 
 def _reached(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[CursorValue | None, str]:
@@ -282,20 +282,3 @@ def _grid_windows(spec: TableSpec, grid: Grid | None, wanted: Sequence[Window]) 
             windows.append(Window(part.lower, first))
         windows += keyed
     return list(dict.fromkeys(windows))
-
-
-def _cut(windows: Sequence[Window], by: Sequence[Window]) -> tuple[Window, ...]:
-    """The parts of `windows` that lie within one of `by`, in the order of `by`'s pieces."""
-    parts: list[Window] = []
-    for piece in by:
-        for window in windows:
-            lower = (
-                window.lower
-                if piece.lower is None or (window.lower is not None and piece.lower < window.lower)
-                else piece.lower
-            )
-            limited = window.clamp_upper(piece.upper)
-            if limited.upper is not None and lower is not None and limited.upper <= lower:
-                continue
-            parts.append(Window(lower, limited.upper))
-    return tuple(parts)

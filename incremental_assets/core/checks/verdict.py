@@ -86,10 +86,13 @@ def schema(spec: TableSpec, found: Difference | None) -> Verdict:
     if found is None:
         return nothing_landed(spec.id, Check.SCHEMA)
     differences = [f"{column.name} is new in the source" for column in found.added]
-    differences += [f"{column.name} is gone from the source" for column in found.dropped]
+    left_out = [column for column in found.dropped if column.name in spec.shape.left_out]
+    gone = [column for column in found.dropped if column not in left_out]
+    differences += [f"{column.name} is gone from the source" for column in gone]
+    differences += [f"{column.name} is no longer read" for column in left_out]
     differences += [f"{column.name} was {column.was} and is {column.now}" for column in found.retyped]
     # Columns gone from the source are kept, empty, in the target by design.
-    differs = len(found.added) + len(found.retyped) + (0 if spec.evolve else len(found.dropped))
+    differs = len(found.added) + len(found.retyped) + (0 if spec.evolve else len(gone))
     stuck = any(not (spec.widens and each.is_wider) for each in found.retyped)
     severity = Severity.ERROR if stuck or not spec.evolve else Severity.WARN
     detail = "; ".join(differences) or f"{counted(len(spec.columns), 'column')}, the same on both sides"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from incremental_assets.core.config.document import TableDocument
+from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model.contract import OnBreach
 

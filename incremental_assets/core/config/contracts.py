@@ -15,7 +15,7 @@ from incremental_assets.core.model.contract import ColumnRules, Constant, Contra
 from incremental_assets.core.model.table import Column, TableShape
 
 if TYPE_CHECKING:
-    from incremental_assets.core.config.document import TableDocument
+    from incremental_assets.core.config.table_document import TableDocument
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _COMPARED = ("ge", "gt", "le", "lt")

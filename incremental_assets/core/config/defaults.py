@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.core.config import document as written
+from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, port_of, schema_of
@@ -128,23 +129,23 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
     )
 
 
-def _read_every(document: written.TableDocument, around: written.SourceDocument) -> timedelta:
+def _read_every(document: table_document.TableDocument, around: written.SourceDocument) -> timedelta:
     if document.compare is not None:
         return document.compare.every
     return around.refresh_every if document.refresh_every is None else document.refresh_every
 
 
-def _deletes_of(document: written.TableDocument, chosen: written.DeletesDocument) -> Deletes:
+def _deletes_of(document: table_document.TableDocument, chosen: table_document.DeletesDocument) -> Deletes:
     """A comparison sees by itself what is gone: of the rest it takes the limit, and what becomes of such rows."""
     if traits_of(strategy_of(document)).overwrites:
         return IGNORED
     if document.compare is None:
         return _deletes(chosen)
-    terms = chosen if chosen.mode is DeleteMode.DIFF else written.DeletesDocument()
+    terms = chosen if chosen.mode is DeleteMode.DIFF else table_document.DeletesDocument()
     return replace(_deletes(terms), mode=DeleteMode.DIFF, every=timedelta(0))
 
 
-def _deletes(document: written.DeletesDocument) -> Deletes:
+def _deletes(document: table_document.DeletesDocument) -> Deletes:
     """With what each mode has where nothing is written."""
     then = document.then or (Then.KEEP if document.mode is DeleteMode.SOFT else Then.REMOVE)
     given = {"every": document.every, "max_fraction": document.max_fraction, "column": document.column}
@@ -175,7 +176,7 @@ def _file(value: Any, folder: Path) -> Any:
     return str(absolute(value, folder)) if isinstance(value, str) else _located(value, folder)
 
 
-def _span(span: Span, cursor: written.CursorDocument | None) -> Span:
+def _span(span: Span, cursor: table_document.CursorDocument | None) -> Span:
     # A default of nothing fits every cursor, in the unit that the cursor has.
     if cursor is None or cursor.type is CursorType.INTEGER:
         return span or 0
@@ -183,18 +184,20 @@ def _span(span: Span, cursor: written.CursorDocument | None) -> Span:
 
 
 def _grid(
-    own: written.TimePartitions | written.IntegerPartitions | None, kind: CursorType, default: written.TimePartitions
+    own: table_document.TimePartitions | table_document.IntegerPartitions | None,
+    kind: CursorType,
+    default: table_document.TimePartitions,
 ) -> Grid:
-    if isinstance(own, written.IntegerPartitions):
+    if isinstance(own, table_document.IntegerPartitions):
         return IntegerGrid(own.size)
     return _time_grid(own or default) if kind.is_time else _INTEGER_GRID
 
 
-def _time_grid(partitions: written.TimePartitions) -> TimeGrid:
+def _time_grid(partitions: table_document.TimePartitions) -> TimeGrid:
     return TimeGrid.containing(partitions.every, partitions.from_)
 
 
-def _freshness(document: written.TableDocument, around: written.SourceDocument) -> Freshness:
+def _freshness(document: table_document.TableDocument, around: written.SourceDocument) -> Freshness:
     # The source's freshness is for tables with a cursor: one that is read once a day by choice is not stale after an hour.
     inherits = "freshness" not in document.model_fields_set and not traits_of(strategy_of(document)).overwrites
     return Freshness(**dict(around.defaults.freshness if inherits else document.freshness))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from incremental_assets.core.config.document import DeletesDocument
+from incremental_assets.core.config.table_document import DeletesDocument
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model.deletes import DeleteMode, Then
 from incremental_assets.core.strategies import Strategy, traits_of

@@ -2,238 +2,31 @@
 
 from __future__ import annotations
 
-from datetime import date, time, timedelta
+from datetime import time, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from incremental_assets.core.config.contract_document import ContractDocument
 from incremental_assets.core.config.dialects import checked_dialect, known_dialects
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
-    Column,
-    Day,
     Duration,
-    Fraction,
     Host,
     Lake,
     Located,
-    MarkText,
-    Owner,
     Port,
     PositiveDuration,
     Secret,
-    ShorthandText,
     SourceName,
-    SpanText,
     SparkMaster,
     SparkRemote,
-    StartText,
     Strict,
-    TableName,
-    TagKey,
     Text,
     TimeOfDay,
 )
-from incremental_assets.core.config.settings import Compact, Tls
-from incremental_assets.core.config.shorthand import Shorthand
-from incremental_assets.core.model.contract import OnBreach
-from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.deletes import DeleteMode, Then
-from incremental_assets.core.model.history import History
-from incremental_assets.core.model.partition import WEEK_BEGINS_ON, Every
-from incremental_assets.core.model.table import FuturePolicy, NullPolicy
-from incremental_assets.core.model.verdict import Severity
-from incremental_assets.core.strategies import Strategy
-
-# --- a table --------------------------------------------------------------------------------------
-
-
-class CursorDocument(Strict):
-    """The column whose values grow with every change."""
-
-    column: Column
-    type: CursorType
-    nulls: Annotated[
-        NullPolicy, Field(description="Rows without a cursor: stop, read them on every sync, or leave them out.")
-    ] = NullPolicy.FAIL
-    fallback: Annotated[Column | None, Field(description="The column that is used where the cursor is NULL.")] = None
-    zone: Annotated[
-        Text | None,
-        Field(
-            description="The zone that stamps a date or datetime; the database's own when absent.",
-            examples=["Europe/Paris"],
-        ),
-    ] = None
-
-
-class TimePartitions(Strict):
-    """Partitions of a time cursor, in UTC."""
-
-    every: Annotated[Every, Field(description=f"The length of one. A week begins on {WEEK_BEGINS_ON}.")]
-    from_: Annotated[Day, Field(alias="from", description="A day of the first partition.")] = date(2000, 1, 1)
-
-
-class IntegerPartitions(Strict):
-    """Partitions of an integer cursor."""
-
-    size: Annotated[int, Field(ge=1, description="Values in one partition.", examples=[1_000_000])]
-
-
-Partitions = Annotated[
-    Annotated[TimePartitions, Tag("time grid")] | Annotated[IntegerPartitions, Tag("integer grid")],
-    Discriminator(
-        lambda value: (
-            "integer grid"
-            if isinstance(value, IntegerPartitions) or (isinstance(value, dict) and "size" in value)
-            else "time grid"
-        )
-    ),
-]
-
-
-class FreshnessDocument(Strict):
-    """The age of the oldest row that has not landed, at which to warn and to fail."""
-
-    warn: Duration | None = None
-    fail: Duration | None = None
-
-
-class ReconciliationDocument(Strict):
-    """What it is when source and lake differ, and whether the daily check mends it."""
-
-    severity: Severity = Severity.ERROR
-    repair: Annotated[
-        Literal["never", "auto"],
-        Field(description="Whether the daily check mends what it finds (auto), or you do, by `repair` (never)."),
-    ] = "never"
-    max_rows: Annotated[
-        int, Field(ge=1, description="Of auto: more drifted rows than that are left to you; 10000 when absent.")
-    ] = 10_000
-
-    @property
-    def mended_at_most(self) -> int:
-        """See `TableConfig.mended_at_most`."""
-        return self.max_rows if self.repair == "auto" else 0
-
-
-class MaintenanceDocument(Strict):
-    """What is done for a copy's files after its syncs."""
-
-    compact: Annotated[
-        Compact, Field(description="Put small files together when that pays (auto), or leave it to you (never).")
-    ] = Compact.AUTO
-
-
-class CompareDocument(Strict):
-    """Of an upsert without a cursor: its rows are compared with the copy, and those that differ are read."""
-
-    every: Annotated[Duration, Field(description="How often; 0s is with each sync.", examples=["1h"])]
-
-
-class DeletesDocument(Strict):
-    """How it is known that rows are gone from the source, and what becomes of them."""
-
-    mode: Annotated[
-        DeleteMode,
-        Field(
-            description="Leave them, compare keys with the source, or follow a column in which the source marks them."
-        ),
-    ] = DeleteMode.IGNORE
-    every: Annotated[
-        Duration | None,
-        Field(description="Of diff: how often keys are compared; 0s is with each sync, 1d when absent."),
-    ] = None
-    max_fraction: Annotated[
-        Fraction | None,
-        Field(description="Of diff: if more of the copy's rows are gone, a person decides; 0.2 when absent."),
-    ] = None
-    then: Annotated[
-        Then | None,
-        Field(description="remove | mark of diff, remove when absent; keep | remove of soft, keep when absent."),
-    ] = None
-    column: Annotated[Column | None, Field(description="Of soft: the column in which the source marks rows.")] = None
-    is_: Annotated[
-        MarkText | None, Field(alias="is", description="Of soft: what it holds in a marked row; anything when absent.")
-    ] = None
-
-
-class DefaultColumnsDocument(Strict):
-    """Columns that are not read in any table of the source."""
-
-    exclude: Annotated[
-        tuple[Column, ...],
-        Field(description="Columns that are never read; under `defaults`, in each table that has them."),
-    ] = ()
-
-
-class ColumnsDocument(DefaultColumnsDocument):
-    """Which columns are read."""
-
-    include: Annotated[
-        tuple[Column, ...] | None,
-        Field(min_length=1, description="The columns that are read, and no others; without it all but `exclude`."),
-    ] = None
-
-
-class DefaultsDocument(Strict):
-    """What tables get for the keys that they leave out."""
-
-    lookback: Annotated[SpanText, Field(description="How far below the watermark to read again.")] = 0
-    holdback: Annotated[SpanText, Field(description="How far below the source's clock to stay.")] = 0
-    future: Annotated[FuturePolicy, Field(description="Rows stamped past the source's clock.")] = FuturePolicy.LAND
-    columns: DefaultColumnsDocument = DefaultColumnsDocument()
-    schema_changes: Annotated[
-        Literal["evolve", "widen", "freeze", "discard"],
-        Field(description="What a new column in the source does, and a type that has become wider."),
-    ] = "evolve"
-    freshness: FreshnessDocument = FreshnessDocument()
-    owners: tuple[Owner, ...] = ()
-    tags: dict[TagKey, str] = Field(default_factory=dict)
-    reconciliation: ReconciliationDocument = ReconciliationDocument()
-    maintenance: MaintenanceDocument = MaintenanceDocument()
-    deletes: DeletesDocument = DeletesDocument()
-
-
-class TableDocument(DefaultsDocument):
-    """One table in full."""
-
-    table: Annotated[TableName, Field(description="schema.table, quoted as in SQL where needed.")]
-    columns: ColumnsDocument = ColumnsDocument()
-    cursor: CursorDocument | None = None
-    strategy: Annotated[Strategy | None, Field(description="append when there is a cursor, else full_refresh.")] = None
-    primary_key: Annotated[
-        tuple[Column, ...] | None, Field(min_length=1, description="Found in the source when absent.")
-    ] = None
-    partitions: Partitions | None = None
-    start: Annotated[StartText | None, Field(description="Rows below it are not read.")] = None
-    refresh_every: Annotated[Duration | None, Field(description="How often a full_refresh table is read again.")] = None
-    compare: Annotated[
-        CompareDocument | None,
-        Field(description="Of an upsert without a cursor: hash its rows on both sides, and read those that differ."),
-    ] = None
-    pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
-    history: Annotated[
-        History, Field(description="Of an upsert: keep each version of each row in a table beside the copy.")
-    ] = History.NONE
-    contract: Annotated[
-        ContractDocument | None,
-        Field(description="What a row must hold to land: a pandera model as `module:Class`, or rules per column."),
-    ] = None
-    on_breach: Annotated[
-        OnBreach, Field(description="Rows that break the contract: kept apart, or nothing lands, or they land too.")
-    ] = OnBreach.QUARANTINE
-    max_fraction: Annotated[
-        Fraction | None,
-        Field(description="If more of the rows that a sync reads break the contract, a person decides."),
-    ] = None
-
-
-TableEntry = Annotated[
-    Annotated[ShorthandText, Tag("one line")] | Annotated[TableDocument, Tag("in full")],
-    Discriminator(lambda value: "one line" if isinstance(value, str | Shorthand) else "in full"),
-]
-
+from incremental_assets.core.config.settings import Tls
+from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry, TimePartitions
+from incremental_assets.core.model.partition import Every
 
 # --- a source -------------------------------------------------------------------------------------
 

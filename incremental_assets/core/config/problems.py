@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from incremental_assets.core.config import document as written
+from incremental_assets.core.config import table_document
 from incremental_assets.core.config.contract_document import ColumnRulesDocument
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.yaml_source import Document, Path
@@ -24,13 +25,13 @@ _OTHER_WORDS = {
     "key": "primary_key",
 }
 _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
-    "cursor": (written.CursorDocument,),
-    "partitions": (written.TimePartitions, written.IntegerPartitions),
-    "freshness": (written.FreshnessDocument,),
-    "reconciliation": (written.ReconciliationDocument,),
-    "defaults": (written.DefaultsDocument,),
-    "deletes": (written.DeletesDocument,),
-    "columns": (written.ColumnsDocument,),
+    "cursor": (table_document.CursorDocument,),
+    "partitions": (table_document.TimePartitions, table_document.IntegerPartitions),
+    "freshness": (table_document.FreshnessDocument,),
+    "reconciliation": (table_document.ReconciliationDocument,),
+    "defaults": (table_document.DefaultsDocument,),
+    "deletes": (table_document.DeletesDocument,),
+    "columns": (table_document.ColumnsDocument,),
     "options": (written.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
     "spark": (written.SparkDocument,),
@@ -119,9 +120,9 @@ def _models(path: Path) -> tuple[type[BaseModel], ...]:
         case ("sources", _, _):
             return (written.SourceDocument,)
         case (*_, int(), _):
-            return (written.TableDocument,)
+            return (table_document.TableDocument,)
         case (*_, "defaults", "columns", _):
-            return (written.DefaultColumnsDocument,)
+            return (table_document.DefaultColumnsDocument,)
         case (*_, "contract", str(), _):
             return (ColumnRulesDocument,)
         case (*_, parent, _):

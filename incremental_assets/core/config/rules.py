@@ -12,16 +12,16 @@ from incremental_assets.core.config import compare_rules, delete_rules
 from incremental_assets.core.config.column_rules import column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
-from incremental_assets.core.config.document import (
+from incremental_assets.core.config.document import SourceDocument
+from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
+from incremental_assets.core.config.table_document import (
     CursorDocument,
     DefaultsDocument,
     FreshnessDocument,
     IntegerPartitions,
-    SourceDocument,
     TableDocument,
     TimePartitions,
 )
-from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue

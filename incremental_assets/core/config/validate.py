@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from incremental_assets.core.config import document as written
 from incremental_assets.core.config import problems as config_problems
 from incremental_assets.core.config import rules as config_rules
+from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import ignores_case, resolved_lake
 from incremental_assets.core.config.scalars import SOURCE_NAME
 from incremental_assets.core.config.shorthand import Direction, Shorthand
@@ -26,14 +27,14 @@ T = TypeVar("T")
 
 _SETTINGS = TypeAdapter(written.SettingsDocument)
 _SOURCE = TypeAdapter(written.SourceDocument)
-_ENTRY: TypeAdapter[Shorthand | written.TableDocument] = TypeAdapter(written.TableEntry)
+_ENTRY: TypeAdapter[Shorthand | table_document.TableDocument] = TypeAdapter(table_document.TableEntry)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
     """A table in full and its place; one that is excluded is not synced by these terms."""
 
-    document: written.TableDocument
+    document: table_document.TableDocument
     path: Path
     line: int
     excluded: bool
@@ -156,7 +157,7 @@ def _table(run: _Pass, path: Path, data: Data, around: config_rules.Around) -> C
     part = run.read(_ENTRY, data, path)
     if part.value is None:
         return None
-    table = part.value if isinstance(part.value, written.TableDocument) else in_full(part.value)
+    table = part.value if isinstance(part.value, table_document.TableDocument) else in_full(part.value)
     excluded = isinstance(part.value, Shorthand) and part.value.direction is Direction.EXCLUDE
     mistakes = [*config_rules.plain_mistakes(table)]
     if not part.broken & {"cursor", "strategy"} and not excluded:
@@ -200,11 +201,11 @@ def _refuse_twins(run: _Pass, sources: Iterable[CheckedSource]) -> None:
                 run.add(table.path, [((), f"two tables {cure}")])
 
 
-def in_full(shorthand: Shorthand) -> written.TableDocument:
+def in_full(shorthand: Shorthand) -> table_document.TableDocument:
     """A shorthand as the table that it is short for."""
-    return written.TableDocument(
+    return table_document.TableDocument(
         table=render_table(shorthand.schema, shorthand.name),
-        cursor=written.CursorDocument(column=shorthand.column, type=shorthand.type),
+        cursor=table_document.CursorDocument(column=shorthand.column, type=shorthand.type),
         strategy=shorthand.strategy,
         **({} if shorthand.start is None else {"start": shorthand.start.text}),
     )

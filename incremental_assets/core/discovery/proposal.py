@@ -61,7 +61,7 @@ def propose(shape: TableShape, traits: TableTraits) -> Proposal:
     deleted = _deleted(traits)
     if changes is not None and key:
         found = _followed(
-            Proposal(shape, None, f"{changes.name} tells of inserts and updates", candidates, deleted),
+            Proposal(shape, None, f"{changes.name} shows inserts and updates", candidates, deleted),
             changes,
             Strategy.UPSERT,
         )
@@ -109,7 +109,7 @@ def _whole(
         fixes: tuple[str, ...] = (f"add a primary key, then it can be followed by {changes.name}",)
     elif births is not None:
         seen = f"{counted(traits.updates, 'update')} counted" if traits.updates else "updates cannot be ruled out"
-        why = f"{births.name} tells of inserts alone, and {seen}"
+        why = f"{births.name} shows inserts alone, and {seen}"
         fixes = (f"if its rows are never updated, follow it by {births.name} with `strategy: append`",)
     else:
         why = "no column tells which rows are new or were changed"

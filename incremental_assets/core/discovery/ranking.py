@@ -48,7 +48,7 @@ class Candidate:
 
 
 def ranked(traits: TableTraits) -> tuple[Candidate, ...]:
-    """The fittest first, and whatever tells of updates before all that tells of inserts alone; columns that tell nothing of inserts and updates, such as a birthday, are left out."""
+    """The fittest first, and whatever shows updates before all that shows inserts alone; columns that tell nothing of inserts and updates, such as a birthday, are left out."""
     found = [_candidate(each) for each in traits.columns]
     return tuple(
         sorted((each for each in found if each.tells), key=lambda each: (-each.tells, -each.points, each.name))

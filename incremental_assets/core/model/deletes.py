@@ -64,7 +64,7 @@ class KeysCompared:
 
     clock: datetime
     storage: tuple[tuple[int, int], ...] = ()
-    """Numbers of the source's own tables, and of the files that hold them: another file under the same table means that all of it was written anew."""
+    """Numbers of the source's own tables, and of the files that hold them: another file under the same table means that all of it was rewritten."""
 
     def rewritten(self, storage: tuple[tuple[int, int], ...]) -> bool:
         """Whether a table that was there then has other files now, as TRUNCATE leaves it."""

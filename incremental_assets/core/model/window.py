@@ -86,3 +86,20 @@ def _by_lower(window: Window) -> tuple[int, CursorValue]:
 
 def _ends_before(first: Window, second: Window) -> bool:
     return first.upper is not None and second.lower is not None and first.upper < second.lower
+
+
+def cut(windows: Sequence[Window], by: Sequence[Window]) -> tuple[Window, ...]:
+    """The parts of `windows` that lie within one of `by`, in the order of `by`'s pieces."""
+    parts: list[Window] = []
+    for piece in by:
+        for window in windows:
+            lower = (
+                window.lower
+                if piece.lower is None or (window.lower is not None and piece.lower < window.lower)
+                else piece.lower
+            )
+            limited = window.clamp_upper(piece.upper)
+            if limited.upper is not None and lower is not None and limited.upper <= lower:
+                continue
+            parts.append(Window(lower, limited.upper))
+    return tuple(parts)

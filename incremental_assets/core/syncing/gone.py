@@ -95,12 +95,12 @@ def check_fraction(plan: SyncPlan, gone: int, rows: int) -> None:
 
 
 def check_storage(plan: SyncPlan, gone: int, source: SourceKeys) -> None:
-    """Stop where rows are gone from a table that was truncated or written anew since: who fills it again may not be done."""
+    """Stop where rows are gone from a table that was truncated or rewritten since: who fills it again may not be done."""
     before = plan.previous.compared if plan.previous else None
     if not gone or before is None or plan.request.allow_shrink or not before.rewritten(source.storage):
         return
     raise Refused(
-        f"{plan.spec.id}: the table was truncated or written anew in the source since its keys were last compared, and {counted(gone, 'row')} of the "
+        f"{plan.spec.id}: the table was truncated or rewritten in the source since its keys were last compared, and {counted(gone, 'row')} of the "
         f"copy {agreeing(gone, 'is', 'are')} not there, so the copy was left as it is; {_cure(plan)}"
     )
 

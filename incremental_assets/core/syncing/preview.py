@@ -101,7 +101,7 @@ def _left_open(position: Checkpoint) -> tuple[str, ...]:
     if position.open is None:
         return ()
     return (
-        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans anew",
+        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans again",
     )
 
 
@@ -114,7 +114,8 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
         steps.append(f"{_names(found.added)} {agreeing(len(found.added), 'is', 'are')} added to the copy{there}")
     if found.dropped:
         stays = "leaves the copy" if plan.overwrites else "stays in the copy, NULL in rows that land from now on"
-        steps.append(f"{_names(found.dropped)} {stays}")
+        left_out = any(column.name in plan.spec.shape.left_out for column in found.dropped)
+        steps.append(f"{_names(found.dropped)} {stays}{', as `columns` says' if left_out else ''}")
     if plan.spec.discarded:
         names = ", ".join(repr(name) for name in plan.spec.discarded)
         steps.append(f"{names} {agreeing(len(plan.spec.discarded), 'is', 'are')} new in the source and not read")

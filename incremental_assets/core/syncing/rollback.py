@@ -99,7 +99,7 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
     table_id, version = position.target
     if table_id != target.table_id:
         raise TargetChanged(
-            f"{spec.id}: the copy has been made anew since run {to_run!r}, so its rows of then are not there; read it again with {full_refresh(spec)}"
+            f"{spec.id}: the copy has been recreated since run {to_run!r}, so its rows of that time are gone; read it again with {full_refresh(spec)}"
         )
     if version > target.version:
         raise TargetChanged(

@@ -355,6 +355,18 @@ def test_a_table_that_is_no_longer_the_planned_one_is_not_read(
     assert "orders" in sentence(refused.value)
 
 
+def test_a_column_that_is_left_out_is_not_read_and_counts_for_nothing(
+    world: World, probe: SqlProbe, spark: SparkSession
+) -> None:
+    spec = orders(world)
+    spec = replace(spec, shape=spec.shape.without(["note"]))
+    decision, (before,) = planned(probe, spec), probe.measure(spec, [WHOLE])
+    world.execute("ALTER TABLE orders DROP COLUMN note", "ALTER TABLE orders ADD COLUMN note varchar(40)")
+
+    assert [len(row) for row in rows_of(spark, world, decision)] == [2, 2, 2]
+    assert probe.measure(spec, [WHOLE]) == (before,)
+
+
 def test_of_many_tables_one_that_is_gone_takes_none_with_it(world: World, probe: SqlProbe) -> None:
     spec = orders(world)
     gone = replace(spec, shape=replace(spec.shape, id=replace(spec.id, name="gone")))

@@ -14,8 +14,8 @@ import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.row_texts import hexadecimal
 from incremental_assets.adapters.databases.sqlite import bound
-from incremental_assets.adapters.databases.sqlite.rows import hexadecimal
 from incremental_assets.adapters.databases.sqlite.types import Unfit, converter, spark_type
 from incremental_assets.core.discovery.traits import Sample
 from incremental_assets.core.model.cursor import CursorType, CursorValue

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.adapters.delta import placed_rows
 from incremental_assets.adapters.delta.checksums import Held
 from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
@@ -76,6 +77,20 @@ def test_tasks_tell_what_spark_tells(desk: Desk, spec: TableSpec) -> None:
         some = replace(everywhere, shift=4, numbers=frozenset([*parts[:2], parts[-1]]))
         assert 0 < both.assert_equal(some, 2) < rows
         assert both.assert_equal(replace(everywhere, numbers=frozenset()), 0) == 0
+
+
+def test_spark_does_not_even_load_what_tasks_tell_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.land(NUMBERS, ROWS)
+
+    def loaded(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(placed_rows, "rows_of", loaded)
+    rows = desk.lake.placed_rows(NUMBERS, [Window(None, None)])
+    spread = rows.spread()
+    assert (spread.rows, spread.lowest, spread.highest) == (100, -300, 393)
+    whole = KeyParts(spread.lowest, spread.highest)
+    assert (len(rows.hashes(whole)), sum(found.rows for found in rows.sums(whole, 4).values())) == (100, 100)
 
 
 def test_no_row_has_no_ends(desk: Desk) -> None:

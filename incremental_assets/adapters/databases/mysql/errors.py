@@ -42,12 +42,12 @@ def explain(error: pymysql.Error, address: Address, table: TableId | None) -> In
     subject = table or place
     if number == _NO_COLUMN:
         return SourceRefused(
-            f"{subject}: a column went away while the table was asked ({words}); run the sync again, it reads the catalogue anew"
+            f"{subject}: a column went away while the table was asked ({words}); run the sync again, it reads the catalogue again"
         )
     if number == _ALTERED:
         return SourceRefused(
             f"{subject}: the table was altered in the source while this sync was about to read it ({words}), so nothing was written; "
-            "run the sync again, it reads the catalogue anew"
+            "run the sync again, it reads the catalogue again"
         )
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"

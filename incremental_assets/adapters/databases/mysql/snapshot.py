@@ -202,5 +202,5 @@ def _check_unaltered(connection: Connection, spec: TableSpec) -> None:
     what = "its columns or keys" if found else "it is gone"
     raise SourceRefused(
         f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-        "run the sync again, it reads the catalogue anew"
+        "run the sync again, it reads the catalogue again"
     )

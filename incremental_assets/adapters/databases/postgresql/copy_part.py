@@ -102,7 +102,7 @@ class CopyPart:
 
 
 def _received(connection: psycopg.Connection[Any]) -> Iterator[bytes]:
-    """What the driver's own loop gives, which waits anew for each row: half of the time of a read went there."""
+    """What the driver's own loop gives, which waits again for each row: half of the time of a read went there."""
     wire = connection.pgconn
     while True:
         size, row = wire.get_copy_data(1)

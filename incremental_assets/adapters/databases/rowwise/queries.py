@@ -6,23 +6,16 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from incremental_assets.adapters.databases.measure import text_hash
+from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
-from incremental_assets.adapters.databases.rowwise.rows import (
-    Read,
-    hashed,
-    is_marked,
-    place,
-    raw,
-    read_rows,
-    row_hash,
-    row_text,
-)
+from incremental_assets.adapters.databases.row_texts import is_marked, place, row_hash, row_text
+from incremental_assets.adapters.databases.rowwise.rows import Read, raw, read_rows
 from incremental_assets.adapters.databases.rowwise.sql import (
     EVERY,
     both,
     column_of,
     cursor_columns,
-    cursor_of,
     effective,
     inside,
     relation,
@@ -34,7 +27,7 @@ from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue, U
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
-from incremental_assets.core.model.table import NullPolicy, TableSpec
+from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, disjoint
 
 
@@ -63,7 +56,7 @@ def fingerprint(tongue: Tongue, link: Link, spec: TableSpec, window: Window) -> 
     rows, total, highest = 0, 0, None
     for row in read_rows(tongue, link, spec, inside(tongue, spec, window, nulls=nulls)):
         rows += 1
-        total += hashed(raw(spec, row)) if row.column else row_hash(spec.columns, row.values)
+        total += text_hash(raw(spec, row)) if row.column else row_hash(spec.columns, row.values)
         if row.cursor is not None:
             highest = row.cursor if highest is None else max(highest, row.cursor)
     value = value_of(spec, highest)
@@ -88,7 +81,7 @@ def measure(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Windo
 def landable(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
     """Rows of the windows that could have landed."""
     rows = read_rows(tongue, link, spec, rows_in(tongue, spec, windows))
-    return (row for row in rows if not (row.column or is_marked(spec, row)))
+    return (row for row in rows if not (row.column or is_marked(spec, row.values)))
 
 
 def unfit(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
@@ -99,10 +92,10 @@ def unfit(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]
 def placed(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
     """Place and hash of each row that could have landed."""
     rows = landable(tongue, link, spec, windows)
-    return ReadPlaces.of((place(spec, row), row_hash(spec.columns, row.values)) for row in rows)
+    return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
 
 
-def key_texts(tongue: Tongue, link: Link, spec: TableSpec) -> Iterator[str]:
+def _key_texts(tongue: Tongue, link: Link, spec: TableSpec) -> Iterator[str]:
     """Canonical texts of the keys; a key with a part that is NULL, or not of its kind, is in no copy."""
     columns = [column_of(spec, name) for name in spec.key]
     converters = [tongue.converter(column) for column in columns]
@@ -114,6 +107,11 @@ def key_texts(tongue: Tongue, link: Link, spec: TableSpec) -> Iterator[str]:
         except Unfit:
             continue
         yield row_text(columns, values)
+
+
+def read_keys(tongue: Tongue, link: Link, spec: TableSpec) -> ReadKeys:
+    """All of a table's keys, in one statement."""
+    return ReadKeys.of(spec, _key_texts(tongue, link, spec))
 
 
 def value_of(spec: TableSpec, found: Any) -> CursorValue | None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
 from incremental_assets.adapters.databases.file_part import FilePart
+from incremental_assets.adapters.databases.row_texts import key_text, row_hash
 from incremental_assets.adapters.databases.rowwise import queries
-from incremental_assets.adapters.databases.rowwise.rows import key_text, row_hash
 from incremental_assets.adapters.databases.rowwise.session import explained
 from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
 from incremental_assets.adapters.spark.own_names import HASH, KEY
@@ -46,7 +46,7 @@ class FileReader:
         """In a snapshot of its own."""
         with self._asking(spec) as link:
             rows = [
-                (key_text(spec, row), row_hash(spec.columns, row.values))
+                (key_text(spec, row.values), row_hash(spec.columns, row.values))
                 for row in queries.landable(self.tongue, link, spec, windows)
             ]
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
@@ -56,7 +56,7 @@ class FileReader:
         if not spec.key:
             return None
         with self._asking(spec) as link:
-            keys = [(key_text(spec, row),) for row in queries.unfit(self.tongue, link, spec, windows)]
+            keys = [(key_text(spec, row.values),) for row in queries.unfit(self.tongue, link, spec, windows)]
         return session.createDataFrame(keys, f"{KEY} string") if keys else None
 
     def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
 from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.rowwise import queries
-from incremental_assets.adapters.databases.rowwise.keys import ReadKeys
 from incremental_assets.adapters.databases.rowwise.snapshot import open_snapshot, since
 from incremental_assets.adapters.databases.rowwise.sql import beyond, both, inside, rows_of, selected
 from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
@@ -26,8 +25,6 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
-
-_Found = TypeVar("_Found")
 
 
 class Session:
@@ -70,7 +67,9 @@ class Session:
         """Of what the rows of each window hold."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return for_each_table(
-            specs, lambda index: (queries.fingerprint(self._tongue, self._link, *wanted[index]),), alone=alone
+            specs,
+            lambda index: (queries.fingerprint(self._tongue, self._link, *wanted[index]),),
+            alone=alone,
         )
 
     def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
@@ -97,7 +96,7 @@ class Session:
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one snapshot, which is over then."""
         with self._link.snapshot():
-            found = ReadKeys.of(self._tongue, self._link, spec)
+            found = queries.read_keys(self._tongue, self._link, spec)
         yield found
 
     @contextmanager

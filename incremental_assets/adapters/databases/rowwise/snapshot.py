@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from incremental_assets.adapters.databases.dialect import Numbers
-from incremental_assets.adapters.databases.rowwise.keys import ReadKeys
-from incremental_assets.adapters.databases.rowwise.queries import fingerprint, value_of, without
-from incremental_assets.adapters.databases.rowwise.rows import Read, place, raw, read_rows
+from incremental_assets.adapters.databases.row_texts import place
+from incremental_assets.adapters.databases.rowwise.queries import fingerprint, read_keys, value_of, without
+from incremental_assets.adapters.databases.rowwise.rows import Read, raw, read_rows
 from incremental_assets.adapters.databases.rowwise.sql import rows_of
 from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
+from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.permissions import scratch_folder
-from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
-
-_AT_ONCE = 10_000
-"""Rows in memory, and in a group of the file."""
 
 
 @contextmanager
@@ -43,7 +36,7 @@ def open_snapshot(tongue: Tongue, link: Link, plan: SyncPlan) -> Iterator[Number
             _check_unaltered(tongue, link, spec)
             tally = _Tally(plan)
             rows = _sought(plan, read_rows(tongue, link, spec, rows_of(tongue, plan)))
-            _write(folder / "rows.parquet", spec, tally.seen(rows))
+            write_rows(folder / "rows.parquet", spec, tally.seen(rows))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -53,20 +46,13 @@ def open_snapshot(tongue: Tongue, link: Link, plan: SyncPlan) -> Iterator[Number
                 fingerprint=_fingerprint(tongue, link, plan),
                 visible="",
                 handle=folder / "rows.parquet",
-                keys=ReadKeys.of(tongue, link, spec) if plan.compares_keys else None,
+                keys=read_keys(tongue, link, spec) if plan.compares_keys else None,
             )
             # What was altered meanwhile is read in its new form: a snapshot of rows need not be one of the catalogue.
             _check_unaltered(tongue, link, spec)
         yield numbers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def arrow_schema(spec: TableSpec) -> pa.Schema:
-    """Of the file: the columns by place, then the four flags."""
-    columns = [(f"c{index}", required_type(column.spark_type)) for index, column in enumerate(spec.columns)]
-    flags = [(name, pa.string()) for name in (REJECT_COLUMN, REJECT_REASON, RAW)]
-    return pa.schema([*columns, *flags, (LATE, pa.bool_())])
 
 
 def edge(value: CursorValue | None) -> Any:
@@ -81,7 +67,7 @@ def edge(value: CursorValue | None) -> Any:
 def _sought(plan: SyncPlan, rows: Iterator[Read]) -> Iterator[Read]:
     """Those at the places of the plan, where it names some."""
     places = plan.request.places
-    return rows if places is None else (row for row in rows if places.holds(place(plan.spec, row)))
+    return rows if places is None else (row for row in rows if places.holds(place(plan.spec, row.values)))
 
 
 def _fingerprint(tongue: Tongue, link: Link, plan: SyncPlan) -> Fingerprint | None:
@@ -121,25 +107,6 @@ class _Tally:
 
     def _day(self, at: Any) -> Any:
         return at.date() if self._by_day and isinstance(at, datetime) else at
-
-
-def _write(path: Path, spec: TableSpec, rows: Iterator[tuple[Any, ...]]) -> None:
-    schema, batch = arrow_schema(spec), []
-    with pq.ParquetWriter(path, schema) as writer:
-        for row in rows:
-            batch.append(row)
-            if len(batch) == _AT_ONCE:
-                writer.write_batch(_batch(schema, batch))
-                batch = []
-        if batch:
-            writer.write_batch(_batch(schema, batch))
-
-
-def _batch(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.record_batch(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
-    )
 
 
 def _check_unaltered(tongue: Tongue, link: Link, spec: TableSpec) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from incremental_assets.adapters.databases.rowwise.tongue import Tongue
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.table import Column, Cursor, NullPolicy, TableId, TableSpec
+from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -33,13 +33,6 @@ def selected(tongue: Tongue, spec: TableSpec, names: Sequence[str], condition: s
     """A whole SELECT of some columns."""
     columns = ", ".join(tongue.shown(column_of(spec, name), tongue.identifier(name)) for name in names)
     return f"SELECT {columns} FROM {relation(tongue, spec.id)} WHERE {condition}"
-
-
-def cursor_of(spec: TableSpec) -> Cursor:
-    """The cursor of an incremental table."""
-    if spec.cursor is None:
-        raise ValueError(f"{spec.id} has no cursor")
-    return spec.cursor
 
 
 def column_of(spec: TableSpec, name: str) -> Column:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from incremental_assets.adapters.databases.read_keys import ReadKeys
-from incremental_assets.adapters.databases.sqlite.rows import row_text
+from incremental_assets.adapters.databases.row_texts import row_text
 from incremental_assets.adapters.databases.sqlite.sql import identifier, names
 from incremental_assets.adapters.databases.sqlite.types import Unfit, converter
 from incremental_assets.core.model.table import TableSpec

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
 from incremental_assets.adapters.databases.file_part import FilePart
+from incremental_assets.adapters.databases.row_texts import key_text, row_hash
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
-from incremental_assets.adapters.databases.sqlite.rows import key_text, row_hash
 from incremental_assets.adapters.databases.sqlite.session import open_file
 from incremental_assets.adapters.spark.own_names import HASH, KEY
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused
@@ -48,7 +48,7 @@ class FileReader:
             try:
                 connection.execute("BEGIN")
                 rows = [
-                    (key_text(spec, row), row_hash(spec.columns, row.values))
+                    (key_text(spec, row.values), row_hash(spec.columns, row.values))
                     for row in window_queries.landable(connection, spec, windows)
                 ]
             finally:
@@ -61,7 +61,7 @@ class FileReader:
             connection = open_file(self.address)
             try:
                 keys = (
-                    [(key_text(spec, row),) for row in window_queries.unfit(connection, spec, windows)]
+                    [(key_text(spec, row.values),) for row in window_queries.unfit(connection, spec, windows)]
                     if spec.key
                     else []
                 )

@@ -5,24 +5,22 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.measure import placed_by_value
+from incremental_assets.adapters.databases.row_texts import place
+from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.databases.sqlite.catalogue import read_catalogue
 from incremental_assets.adapters.databases.sqlite.keys import read_keys
-from incremental_assets.adapters.databases.sqlite.rows import Row, place, raw, read_rows
+from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import comparable, identifier, inside
 from incremental_assets.adapters.databases.sqlite.window_queries import fingerprint, placed, value_of, without
 from incremental_assets.adapters.permissions import scratch_folder
-from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
@@ -32,17 +30,6 @@ from incremental_assets.core.ports import Seek
 
 _IN_SQL = 500
 """Values in one condition; SQLite takes a thousand."""
-_AT_ONCE = 10_000
-"""Rows in memory, and in a group of the file."""
-_ARROW = {
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp_ntz": pa.timestamp("us"),
-    "bigint": pa.int64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "double": pa.float64(),
-}
 
 
 @contextmanager
@@ -60,7 +47,9 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
             sought = seek(placed(connection, spec, ())) if seek else None
             plan = plan.at(sought.places) if sought else plan
             tally = _Tally(plan)
-            _write(folder / "rows.parquet", spec, tally.seen(_sought(plan, read_rows(connection, spec, rows_of(plan)))))
+            write_rows(
+                folder / "rows.parquet", spec, tally.seen(_sought(plan, read_rows(connection, spec, rows_of(plan))))
+            )
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
@@ -78,13 +67,6 @@ def open_snapshot(connection: sqlite3.Connection, plan: SyncPlan, seek: Seek | N
         yield numbers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def arrow_schema(spec: TableSpec) -> pa.Schema:
-    """Of the file: the columns by place, then the four flags."""
-    columns = [(f"c{place}", _ARROW[column.spark_type]) for place, column in enumerate(spec.columns)]
-    flags = [(name, pa.string()) for name in (REJECT_COLUMN, REJECT_REASON, RAW)]
-    return pa.schema([*columns, *flags, (LATE, pa.bool_())])
 
 
 def rows_of(plan: SyncPlan) -> Condition:
@@ -108,7 +90,7 @@ def _sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
         return rows
     # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
     unfit = plan.compares_rows
-    return (row for row in rows if places.holds(place(plan.spec, row)) or (unfit and row.is_rejected))
+    return (row for row in rows if places.holds(place(plan.spec, row.values)) or (unfit and row.is_rejected))
 
 
 def _fingerprint(connection: sqlite3.Connection, plan: SyncPlan) -> Any:
@@ -145,25 +127,6 @@ class _Tally:
                 self.highest = at if self.highest is None else max(self.highest, at)
             late = self._late is not None and at is not None and at < self._late
             yield (*row.values, column or None, reason or None, raw(self._spec, row) if column else None, late)
-
-
-def _write(path: Path, spec: TableSpec, rows: Iterator[tuple[Any, ...]]) -> None:
-    schema, batch = arrow_schema(spec), []
-    with pq.ParquetWriter(path, schema) as writer:
-        for row in rows:
-            batch.append(row)
-            if len(batch) == _AT_ONCE:
-                writer.write_batch(_batch(schema, batch))
-                batch = []
-        if batch:
-            writer.write_batch(_batch(schema, batch))
-
-
-def _batch(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.record_batch(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
-    )
 
 
 def _check_unaltered(connection: sqlite3.Connection, spec: TableSpec) -> None:

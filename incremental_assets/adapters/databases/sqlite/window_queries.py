@@ -10,7 +10,8 @@ from typing import Any
 from incremental_assets.adapters.databases.condition import EVERY, Condition, either
 from incremental_assets.adapters.databases.measure import text_hash
 from incremental_assets.adapters.databases.read_places import ReadPlaces
-from incremental_assets.adapters.databases.sqlite.rows import Row, is_marked, place, raw, read_rows, row_hash
+from incremental_assets.adapters.databases.row_texts import is_marked, place, row_hash
+from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import comparable, effective, identifier, inside, without_cursor
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
@@ -68,13 +69,13 @@ def measure(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[W
 
 def landable(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:
     """Rows of the windows that could have landed."""
-    return (row for row in _rows(connection, spec, windows) if not (row.is_rejected or is_marked(spec, row)))
+    return (row for row in _rows(connection, spec, windows) if not (row.is_rejected or is_marked(spec, row.values)))
 
 
 def placed(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
     """Place and hash of each row that could have landed."""
     rows = landable(connection, spec, windows)
-    return ReadPlaces.of((place(spec, row), row_hash(spec.columns, row.values)) for row in rows)
+    return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
 
 
 def unfit(connection: sqlite3.Connection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Link
 from incremental_assets.adapters.databases.sqlserver.bound import CLOCK, SERVER, blind, zone_of
 from incremental_assets.adapters.databases.sqlserver.catalogue import hiding_tables
 from incremental_assets.adapters.databases.sqlserver.words import identifier, relation, text
-from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted
+from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted, there
 
 VERSION = (
     "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), ORIGINAL_LOGIN(), IS_SRVROLEMEMBER('sysadmin')"
@@ -85,11 +85,7 @@ def _in_database(user: str, wanted: Sequence[Wanted], facts: SourceFacts | None,
     lines = [f"CREATE USER {user} FOR LOGIN {user};"] if facts is None else []
     unknown = tuple(whole) if facts is None else ()
     lines += [f"GRANT SELECT ON SCHEMA::{identifier(schema)} TO {user};" for schema in unknown]
-    tables = (
-        [TableFacts(each, exists=True) for each in wanted]
-        if facts is None
-        else [each for each in facts.tables if each.exists]
-    )
+    tables = there(facts, wanted)
     lines += [
         f"GRANT SELECT ON {relation(each.wanted.table)} TO {user};"
         for each in tables

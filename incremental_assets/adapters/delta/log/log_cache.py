@@ -73,7 +73,7 @@ def latest(path: str) -> Seen | None:
 
 
 def at(path: str, version: int) -> LogState:
-    """The table at a version that is there, to be changed by nobody. Raises NotDirect."""
+    """The table at a version that is there, which nobody may change. Raises NotDirect."""
     known = _cache.get(path)
     if known is None or known.state.version > version:
         known = _begun(path, version)

@@ -1,0 +1,123 @@
+"""Rows of a copy that are counted, hashed, and compared with the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.databases.dialect import Reader
+from incremental_assets.adapters.databases.spark_source import read_explained
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.paths import quarantine_path, table_path
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.ports import CopyKeys, PlacedRows
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.delta.checksums import Held
+from incremental_assets.adapters.delta.lake_part import LakePart
+
+
+class LakeAudit(LakePart):
+    """Implements `core.ports.LakeAuditor` and `core.ports.LakeKeys`."""
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
+        """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return lambda: tuple(Measure(window, 0, "0") for window in windows)
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.direct import measuring
+
+        def counted() -> tuple[Measure, ...]:
+            with explained(spec.id, self._lake):
+                with suppress(NotDirect):
+                    return measuring.measured(self._tasks, path, log, spec, windows)
+                return checksums.measure(checksums.Held(session, path, log, spec), windows)
+
+        return counted
+
+    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
+        """Row by row, both sides, for windows whose measures differ."""
+        held, source = self._held_and_source(spec)
+        from incremental_assets.adapters.delta import checksums
+
+        with explained(spec.id, self._lake), read_explained(source, spec.id):
+            return checksums.compare(held, windows, source)
+
+    def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
+        """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
+        held, source = self._held_and_source(spec)
+        from incremental_assets.adapters.delta import checksums
+
+        with explained(spec.id, self._lake), read_explained(source, spec.id):
+            return checksums.outdated(held, windows, source)
+
+    def duplicates(self, spec: TableSpec) -> Duplicates:
+        """Keys of `spec.key` that the table holds more than once."""
+        path = table_path(self._lake, spec.id)
+        if not spec.key or open_log(path) is None:
+            return Duplicates(0, 0)
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums
+
+        with explained(spec.id, self._lake):
+            return checksums.duplicates(session, path, spec)
+
+    def keys(self, spec: TableSpec) -> CopyKeys | None:
+        """The keys of the target as it is now; None where nothing of ours has landed."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums, keys
+
+        return keys.keys_of(checksums.Held(session, path, log, spec))
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
+        """The rows of the windows at the version of now, by the places of their keys."""
+        held = self._held(spec)
+        from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
+        from incremental_assets.adapters.delta.placed_rows import HeldRows
+
+        rows = HeldRows(held, windows, self._lake)
+        with suppress(NotDirect):
+            return PlacedByTasks(self._tasks, held, windows, rows)
+        return rows
+
+    def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
+        """Rows of the target in each window, every version of an append counted."""
+        path = table_path(self._lake, spec.id)
+        log = open_log(path)
+        if log is None:
+            return (0,) * len(windows)
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums
+
+        with explained(spec.id, self._lake):
+            return checksums.count(checksums.Held(session, path, log, spec), windows)
+
+    def _held_and_source(self, spec: TableSpec) -> tuple[Held, Reader]:
+        """The table at the version of now, and its source."""
+        if self._source is None:
+            raise ValueError("a lake that compares is given the reader of the source")
+        return self._held(spec), self._source
+
+    def _held(self, spec: TableSpec) -> Held:
+        path = table_path(self._lake, spec.id)
+        # Before the source is read: a sync in between then only takes rows out of windows, on both sides.
+        log = open_log(path)
+        if log is None:
+            raise TargetChanged(f"{spec.id}: there is no table at {path} to compare with the source; run a sync first")
+        session = self._session()
+        from incremental_assets.adapters.delta import checksums
+
+        return checksums.Held(session, path, log, spec, quarantine_path(self._lake, spec.id))

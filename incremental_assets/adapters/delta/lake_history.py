@@ -1,0 +1,70 @@
+"""The history beside a copy, as the lake is asked for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.history import following
+from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.delta.storage import commit_lock
+from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
+from incremental_assets.core.model.paths import table_path
+from incremental_assets.core.model.table import TableSpec
+
+if TYPE_CHECKING:
+    pass
+from incremental_assets.adapters.delta.lake_part import LakePart
+
+
+class LakeHistory(LakePart):
+    """Implements `core.ports.LakeHistorian`."""
+
+    def behind(self, spec: TableSpec) -> Step | None:
+        """What its history has still to follow, from the logs alone. Raises TargetChanged."""
+        copy, history = self._logs(spec)
+        return None if copy is None else following.next_of(copy, history)
+
+    def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
+        """Follow one step, in one commit. Does nothing where that has been done."""
+        session = self._session()
+        from incremental_assets.adapters.delta.history import table, writing
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id.history):
+            copy, history = self._logs(spec)
+            if copy is None or following.is_shown(step, copy, history):
+                return HistoryRows()
+            return writing.follow(session, self._tasks, table.Tables(spec, copy, *self._paths(spec)), step, run_id)
+
+    def differing_versions(self, spec: TableSpec) -> FaultyKeys | None:
+        """Keys whose current version is not the row of the copy at the version that the history shows."""
+        copy, history = self._logs(spec)
+        shown = None if copy is None else following.shown_version(copy, history)
+        if copy is None or shown is None:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta.history import faults, table
+
+        with explained(spec.id, self._lake):
+            return faults.differing(session, table.Tables(spec, copy, *self._paths(spec)), shown)
+
+    def overlapping_versions(self, spec: TableSpec) -> FaultyKeys | None:
+        """Keys whose versions overlap, are empty, or leave a gap."""
+        if self._logs(spec)[1] is None:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta.history import faults
+
+        with explained(spec.id, self._lake):
+            return faults.overlapping(session, spec, self._paths(spec)[1])
+
+    def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
+        """Of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""
+        paths = self._paths(spec)
+        copy, history = (open_log(path) for path in paths)
+        if history is not None:
+            following.check_kind(spec, paths[1], history)
+        return copy, history
+
+    def _paths(self, spec: TableSpec) -> tuple[str, str]:
+        return table_path(self._lake, spec.id), table_path(self._lake, spec.id.history)

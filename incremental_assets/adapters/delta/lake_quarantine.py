@@ -1,0 +1,55 @@
+"""Rows that a contract holds, as the lake is asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.held import held_rows
+from incremental_assets.adapters.delta.storage import commit_lock
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.paths import quarantine_path
+from incremental_assets.core.model.quarantine import HeldRows, Resolution
+from incremental_assets.core.model.table import TableSpec
+
+if TYPE_CHECKING:
+    pass
+from incremental_assets.adapters.delta.lake_part import LakePart
+
+
+class LakeQuarantine(LakePart):
+    """Implements `core.ports.LakeQuarantine`."""
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """Rows that the table's contract holds, without Spark; None where only a session could tell."""
+        return held_rows(self._lake, spec)
+
+    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
+        """The cursors of the rows that the contract holds, each once; None where it holds none."""
+        held = held_rows(self._lake, spec)
+        if held is not None and not held.rows:
+            return None
+        session = self._session()
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake):
+            return settling.cursors(session, quarantine_path(self._lake, spec.id), spec)
+
+    def held_keys(self, spec: TableSpec) -> frozenset[str]:
+        """The canonical texts of their keys."""
+        session = self._session()
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake):
+            return frozenset(settling.keys(session, quarantine_path(self._lake, spec.id), spec))
+
+    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
+        """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
+        session, path = self._session(), quarantine_path(self._lake, spec.id)
+        from incremental_assets.adapters.delta import settling
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            contents = settling.keys(session, path, spec)
+            gone = [content for text in keys for content in contents.get(text, ())]
+            settling.resolve(session, path, gone, Resolution.GONE)

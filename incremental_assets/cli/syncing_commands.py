@@ -1,0 +1,147 @@
+"""The commands that read tables or move their watermarks, one function each; see `main`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from incremental_assets.cli.group import commands
+from incremental_assets.cli.options import everywhere, select, yes
+
+if TYPE_CHECKING:
+    from incremental_assets.cli.answer import Answer
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--full-refresh", is_flag=True, help="Read everything again, whatever the watermark says.")
+@click.option(
+    "--allow-shrink", is_flag=True, help="Accept a source that has lost more than half of its rows (needs --yes)."
+)
+@click.option("--reset-watermarks", is_flag=True, help="The same as the command reset (needs --yes).")
+@yes
+def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, **options: Any) -> Answer:  # noqa: FBT001
+    """Bring tables up to date, through Dagster, with progress.
+
+    Unchanged tables are finished without Spark. One table's failure never stops the others.
+    """
+    if reset_watermarks:
+        from incremental_assets.cli.commands import reset as other
+
+        return other.run(config, select, to=None, yes=options["yes"])
+    from incremental_assets.cli.commands import sync as command
+
+    return command.run(
+        config, select, command.Options(**{name: options[name] for name in ("full_refresh", "allow_shrink", "yes")})
+    )
+
+
+@commands.command()
+@everywhere
+@select
+def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Read rows again that a contract holds in quarantine.
+
+    They are read from the source as they are now. Those that pass land and are marked as replayed; those that are gone from the source are
+    marked so; the others stay held. Of use after a contract was corrected, or rows were mended without moving their cursor.
+    """
+    from incremental_assets.cli.commands import replay as command
+
+    return command.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
+def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
+    """Mend the drift that `check` has found.
+
+    Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
+    these windows again; exit 1 if drift is left. The watermark stays.
+    """
+    from incremental_assets.cli.commands import repair as command
+
+    return command.run(config, select)
+
+
+@commands.command()
+@everywhere
+@select
+@click.option(
+    "--from",
+    "lower",
+    required=True,
+    metavar="A",
+    help="First cursor value or day to read again, such as 2024-01-01 or 0.",
+)
+@click.option("--to", "upper", metavar="B", help="The first value that is not read; default: everything up to now.")
+@click.option(
+    "--windows-per-run",
+    type=click.IntRange(min=1),
+    help="Partitions that one run reads in one window; default: `backfill: {windows: …}`, which is 12.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(min=1),
+    help="Connections to the source at once; default: `backfill: {connections: …}`, at most `parallel: {connections: …}`.",
+)
+@click.option(
+    "--pause",
+    metavar="DURATION",
+    help="Pause between two runs, such as 30s; default: `backfill: {pause: …}`, which is 0s.",
+)
+@click.option("--again", is_flag=True, help="Also read windows that this backfill has already landed.")
+def backfill(config: Path | None, select: tuple[str, ...], **options: Any) -> Answer:
+    """Read windows of one table again. The watermark stays.
+
+    Stopped at any moment, the same command resumes where it stopped.
+    """
+    from incremental_assets.cli.commands import backfill as command
+
+    options.pop("as_json")
+    return command.run(config, select, command.Options.of(**options))
+
+
+@commands.command()
+@everywhere
+@select
+@click.option(
+    "--to", metavar="VALUE", help="The new watermark; default: before everything, so that the next sync reads it all."
+)
+@click.option(
+    "--accept-source",
+    is_flag=True,
+    help="Keep the watermark and continue with the database that answers now: after an upgrade that moved the same rows to a new server.",
+)
+@yes
+def reset(config: Path | None, select: tuple[str, ...], to: str | None, **options: Any) -> Answer:
+    """Rewind watermarks, with a row in the audit trail.
+
+    The next sync reads again from there. Needs --yes; without it, says what would happen.
+    """
+    from incremental_assets.cli.commands import reset as command
+
+    if options["accept_source"]:
+        from incremental_assets.cli.commands import accept_source as other
+
+        return other.run(config, select, to=to, yes=options["yes"])
+    return command.run(config, select, to=to, yes=options["yes"])
+
+
+@commands.command()
+@everywhere
+@select
+@click.option("--to-run", required=True, metavar="ID", help="The run whose rows are to be there again.")
+@yes
+def rollback(config: Path | None, select: tuple[str, ...], to_run: str, yes: bool, **_: Any) -> Answer:  # noqa: FBT001
+    """Take copies back to an earlier run, with an audit row.
+
+    Rows, columns, quarantine, watermark and coverage are those that the run left; the next sync reads from there. Needs --yes; without it,
+    says what would happen.
+    """
+    from incremental_assets.cli.commands import rollback as command
+
+    return command.run(config, select, to_run=to_run, yes=yes)

@@ -1,0 +1,43 @@
+"""The interfaces to the outside world, a module for each side of it."""
+
+from __future__ import annotations
+
+from incremental_assets.core.ports.checkpoints import Checkpoints, Lease
+from incremental_assets.core.ports.keys import CopyKeys, Keys, PlacedRows, Seek, SourceKeys
+from incremental_assets.core.ports.lake import (
+    Lake,
+    LakeAuditor,
+    LakeCompactor,
+    LakeHistorian,
+    LakeKeys,
+    LakeQuarantine,
+    LakeReader,
+    LakeWriter,
+)
+from incremental_assets.core.ports.source import Probe, Snapshot, Source
+from incremental_assets.core.ports.staging import GoneRows, Stage
+from incremental_assets.core.ports.sync_ports import Ports
+
+__all__ = [
+    "Checkpoints",
+    "CopyKeys",
+    "GoneRows",
+    "Keys",
+    "Lake",
+    "LakeAuditor",
+    "LakeCompactor",
+    "LakeHistorian",
+    "LakeKeys",
+    "LakeQuarantine",
+    "LakeReader",
+    "LakeWriter",
+    "Lease",
+    "PlacedRows",
+    "Ports",
+    "Probe",
+    "Seek",
+    "Snapshot",
+    "Source",
+    "SourceKeys",
+    "Stage",
+]

@@ -1,0 +1,47 @@
+"""The checkpoint table: what has landed, and who may write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from incremental_assets.core.errors import Busy
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
+
+
+class Lease(Protocol):
+    """The right to write one table, kept alive by a heartbeat."""
+
+    def record(self, event: Event) -> None:
+        """Append one event, only while the lease is ours. Drift in a window that landed again is forgotten. Raises LeaseLost."""
+
+
+class Checkpoints(Protocol):
+    """The checkpoint table: what has landed."""
+
+    def lease(self, table: TableId, run_id: str) -> AbstractContextManager[Lease]:
+        """One writer per table. Raises Busy, naming the owner."""
+
+    def position(self, table: TableId) -> Checkpoint:
+        """The position of the table."""
+
+    def positions(self) -> dict[TableId, Checkpoint]:
+        """Where every table stands, in one round trip."""
+
+    def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
+        """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
+
+    def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
+        """Append the events of tables that stand still, at one moment and without a lease each.
+
+        Gives those of which nothing was recorded: the error where another run holds the table, None where it has moved on since.
+        """
+
+    def remember_verified(self, table: TableId, verified: Verified) -> None:
+        """Record up to where the copy was found equal to its source."""
+
+    def verified(self) -> dict[TableId, Verified]:
+        """The last such record of every table."""

@@ -1,0 +1,66 @@
+"""The keys and rows of one table, of both sides, by their places on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Protocol
+
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, Sought
+
+
+class Keys(Protocol):
+    """The keys of one table in one snapshot or at one version, by their places on a line; see `core.model.key_parts`."""
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """Keys and hashes by part, of those `within`; a part holds the places that are equal without their last `shift` bits."""
+
+    def texts(self, within: KeyParts) -> frozenset[str]:
+        """The canonical text of each key `within`."""
+
+
+class SourceKeys(Keys, Protocol):
+    """Of a snapshot of the source: of every row that it shows, whether a sync reads it or not."""
+
+    @property
+    def storage(self) -> tuple[tuple[int, int], ...]:
+        """See `KeysCompared`; empty where the source does not tell."""
+
+    def present(self, texts: AbstractSet[str]) -> frozenset[str]:
+        """Those of the keys that the snapshot shows, looked for by their texts alone."""
+
+
+class CopyKeys(Keys, Protocol):
+    """Of one version of the copy: of the rows in it that are not marked as gone."""
+
+    def spread(self) -> KeySpread:
+        """How many there are, and between which places."""
+
+    def readable(self, text: str) -> str:
+        """A key's canonical text as people read it."""
+
+    def frame(self, texts: AbstractSet[str]) -> Any:
+        """The key's columns of these keys, as the stage takes them (a Spark DataFrame, or the fake's list)."""
+
+
+class PlacedRows(Protocol):
+    """The rows of some windows that a copy can hold, in one snapshot or at one version, by the places of their keys.
+
+    The place of a row without a key is its hash.
+    """
+
+    def spread(self) -> KeySpread:
+        """How many there are, and between which places."""
+
+    def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
+        """Rows and hashes of whole rows by part, of those `within`; of a copy that keeps versions the latest of each key."""
+
+    def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
+        """Place and hash of each row `within`; of a copy that keeps versions all of them."""
+
+
+class Seek(Protocol):
+    """Compares what it is shown with a copy."""
+
+    def __call__(self, rows: PlacedRows, /) -> Sought:
+        """The places of the rows that differ."""

@@ -1,0 +1,106 @@
+"""The source: light queries without Spark, and one snapshot that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.table import TableShape, TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Observation, SyncPlan
+from incremental_assets.core.ports.keys import PlacedRows, Seek, SourceKeys
+
+
+class Probe(Protocol):
+    """Light queries to one source. Raises SourceUnreachable, SourceRefused."""
+
+    def catalogue(self) -> tuple[TableShape, ...]:
+        """Every table of the configured schemas; of those that this user may not read, the names."""
+
+    def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
+        """The configured schemas that the database does not have."""
+
+    def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
+        """One observation per look, all under one bound and one connection; see `Observation` for the order of the queries."""
+
+    def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
+        """Per look, the age of the oldest row that has not landed, in seconds on the source's clock; 0.0 if all have."""
+
+    def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
+        """The smallest cursor of each incremental table; None if it has none, or if finding it takes too long."""
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """Rows and hash of each window, counted by the source in one snapshot."""
+
+    def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
+        """The table's keys, in a snapshot of their own that is held until the block ends."""
+
+    def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
+        """The rows of the windows, in a snapshot of their own that is held until the block ends; None where the source cannot tell."""
+
+
+class Snapshot(Protocol):
+    """One snapshot of the source, held open for all parallel reads and for its own numbers."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the plan's window, counted by the source, with NULL cursors if they are read."""
+
+    @property
+    def rejected(self) -> int:
+        """How many of these the source knows to be unfit for the lake."""
+
+    @property
+    def nulls(self) -> int:
+        """Rows of the table without a cursor."""
+
+    @property
+    def highest(self) -> CursorValue | None:
+        """The largest cursor in the window."""
+
+    @property
+    def due(self) -> CursorValue | None:
+        """The smallest cursor past the source's clock, where such rows go to quarantine."""
+
+    @property
+    def visible(self) -> str:
+        """The transactions that it shows, in the source's own format; empty if the source does not say."""
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        """The fingerprint of what the next sync would read."""
+
+    @property
+    def parts(self) -> Any:
+        """The rows, as tasks read them side by side; None where they come as a frame alone."""
+
+    @property
+    def frame(self) -> Any:
+        """The same rows in one (a Spark DataFrame, or the fake's list)."""
+
+    @property
+    def keys(self) -> SourceKeys | None:
+        """The keys of the whole table, where the plan compares them."""
+
+    @property
+    def sought(self) -> Sought | None:
+        """What a comparison has asked for, of which alone are the rows and the numbers; None where nothing was compared."""
+
+
+class Source(Protocol):
+    """Reads a plan's window."""
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
+        """Open one snapshot, after the plan's bound was taken."""
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
+        """Likewise, of the rows alone that `seek` asks for, once it was shown all of them in that very snapshot. Raises SourceRefused.
+
+        Rows that a copy cannot hold are not shown to it, and are read in any case.
+        """

@@ -1,0 +1,68 @@
+"""All ports that one sync needs, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from incremental_assets.core.observers import Observer
+from incremental_assets.core.ports.checkpoints import Checkpoints
+from incremental_assets.core.ports.lake import (
+    Lake,
+    LakeAuditor,
+    LakeCompactor,
+    LakeHistorian,
+    LakeKeys,
+    LakeQuarantine,
+    LakeReader,
+    LakeWriter,
+)
+from incremental_assets.core.ports.source import Probe, Source
+from incremental_assets.core.ports.staging import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports that one sync of one table needs."""
+
+    probe: Probe
+    source: Source
+    stage: Stage
+    lake: Lake
+    checkpoints: Checkpoints
+    observer: Observer = field(default_factory=Observer)
+    """The observer of what happens; by default one that does nothing."""
+
+    @property
+    def reader(self) -> LakeReader:
+        """The lake, for queries to its logs."""
+        return self.lake
+
+    @property
+    def writer(self) -> LakeWriter:
+        """The lake, for a sync."""
+        return self.lake
+
+    @property
+    def auditor(self) -> LakeAuditor:
+        """The lake, for checks."""
+        return self.lake
+
+    @property
+    def historian(self) -> LakeHistorian:
+        """The lake, for the versions of its rows."""
+        return self.lake
+
+    @property
+    def by_key(self) -> LakeKeys:
+        """The lake, for comparisons by key."""
+        return self.lake
+
+    @property
+    def quarantine(self) -> LakeQuarantine:
+        """The lake, for rows that contracts hold."""
+        return self.lake
+
+    @property
+    def compactor(self) -> LakeCompactor:
+        """The lake, for upkeep."""
+        return self.lake
