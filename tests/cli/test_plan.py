@@ -18,7 +18,7 @@ from tests.fakes import FakeLake
 from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, ORDERS_SHAPE, monday, order, tuesday
 
 ENTRY = {
-    "source", "table", "strategy", "cursor", "key", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
+    "source", "table", "strategy", "cursor", "key", "compares", "action", "reason", "window", "previous_watermark", "new_watermark", "guarantee",
     "guarantee_reason", "source_read", "schema", "files", "deletes", "contract", "history", "destructive", "warnings", "error",
 }  # fmt: skip
 
@@ -296,3 +296,24 @@ def test_a_table_that_may_not_be_read_is_told_and_the_others_are_planned(call: C
     assert said.code == 1
     assert said.tables["public.countries"]["action"] == "stop"
     assert said.tables["public.orders"]["action"] == "read"
+
+
+def test_a_comparison_is_told_with_when_it_is_due_and_how_much_is_hashed(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    by_cursor = CONFIG[CONFIG.index("        cursor") : CONFIG.index("        freshness")]
+    config.write_text(
+        CONFIG.replace(by_cursor, "        strategy: upsert\n        compare: {every: 1h}\n").replace(
+            "warn: 15m, fail: 1h", "warn: 3h"
+        )
+    )
+    monday(outside.world.database)
+    assert call("sync", "--select", "public.orders").code == 0
+    waits = call("plan", "--json", "--select", "public.orders").tables["public.orders"]
+    assert (waits["action"], waits["compares"], waits["reason"][:14]) == ("nothing", True, "not due before")
+    outside.world.database.tick(4_000)
+    due = call("plan", "--json", "--select", "public.orders").tables["public.orders"]
+    assert (due["action"], due["compares"], due["source_read"]["sql"]) == ("read", True, None)
+    assert due["deletes"].startswith("due: keys are compared, and rows that are gone are removed")
+    assert due["files"]["rows"] == len(outside.world.rows(ORDERS)) > 0
+    assert "hashed on" in call("plan").out
