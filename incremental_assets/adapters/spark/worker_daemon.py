@@ -16,10 +16,15 @@ from pyspark.daemon import manager
 
 from incremental_assets.adapters.spark.pandas_later import pandas_later
 
+_DATABASES = Path(__file__).parents[1] / "databases"
 MODULES = (
+    # A database whose rows are read inside tasks has a module for that in its folder.
+    *(
+        f"incremental_assets.adapters.databases.{part.parent.name}.copy_part"
+        for part in _DATABASES.glob("*/copy_part.py")
+    ),
     "pyspark.worker",
     "incremental_assets.adapters.spark.tasks",
-    "incremental_assets.adapters.databases.postgresql.copy_part",
     "incremental_assets.adapters.delta.staging_task",
     "incremental_assets.adapters.delta.direct.apply_task",
     "incremental_assets.adapters.delta.direct.load_task",
