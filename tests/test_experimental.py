@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED
+from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED
 from incremental_assets.core.config.dialects import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
@@ -44,5 +44,5 @@ def test_every_dialect_is_played_or_said_not_to_be() -> None:
 def test_a_dialect_that_no_server_has_played_says_so_itself() -> None:
     for name in EXPERIMENTAL:
         folder = ROOT / "incremental_assets" / "adapters" / "databases" / name
-        for module in ("tongue.py", "bound.py", "doctor.py"):
+        for module in ("row_dialect.py", "bound.py", "doctor.py"):
             assert "UNPLAYED" in (folder / module).read_text(encoding="utf-8"), module

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from incremental_assets.core.company import LOCK, Company, Rank, company
+from incremental_assets.core.cohort import LOCK, Cohort, Rank, cohort
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -30,7 +30,7 @@ class _Asker(Generic[Asked, Answer]):
     """A thread and what it has asked for; `turn` is set when it has something to see to."""
 
     asked: list[tuple[Asked, Future[Answer]]]
-    company: Company | None
+    cohort: Cohort | None
     came: float = field(default_factory=time.monotonic)
     turn: threading.Event = field(default_factory=threading.Event)
 
@@ -42,7 +42,7 @@ class _Asker(Generic[Asked, Answer]):
 class Combining(Generic[Asked, Answer]):
     """One round at a time. `work` answers all of its futures, or raises what all of them are answered with.
 
-    Without a `rank` a round begins as soon as the one before it has ended. With one it waits for those of the asker's company who are
+    Without a `rank` a round begins as soon as the one before it has ended. With one it waits for those of the asker's cohort who are
     still on their way, as long as somebody comes within the time that a round takes: to wait longer costs more than one round more.
     """
 
@@ -60,7 +60,7 @@ class Combining(Generic[Asked, Answer]):
 
     def ask(self, asked: Sequence[Asked]) -> list[Answer]:
         """The answers, in order. What the first one that failed raises is raised when all are there."""
-        mine = _Asker[Asked, Answer]([(each, Future()) for each in asked], company() if self._gathers else None)
+        mine = _Asker[Asked, Answer]([(each, Future()) for each in asked], cohort() if self._gathers else None)
         for _, answer in mine.asked:
             answer.add_done_callback(lambda _: mine.turn.set())
         if mine.asked:
@@ -82,8 +82,8 @@ class Combining(Generic[Asked, Answer]):
     def _join(self, mine: _Asker[Asked, Answer]) -> None:
         with LOCK:
             self._waiting.append(mine)
-            if mine.company is not None:
-                mine.company.came(self)
+            if mine.cohort is not None:
+                mine.cohort.came(self)
 
     def _taken(self, mine: _Asker[Asked, Answer]) -> tuple[list[_Asker[Asked, Answer]], float | None]:
         """Whom the next round is for, where it is this thread's to begin; else for how many seconds there is nothing to see to, None: until it is called."""
@@ -95,14 +95,14 @@ class Combining(Generic[Asked, Answer]):
                 return [], left
             taken, self._waiting, self._at_work = self._waiting, [], True
             for asker in taken:
-                if asker.company is not None:
-                    asker.company.went(self)
+                if asker.cohort is not None:
+                    asker.cohort.went(self)
             return taken, None
 
     def _patience(self) -> float:
         """Seconds for which it is worth to wait for others; none where none are on their way."""
-        companies = {asker.company for asker in self._waiting if asker.company is not None}
-        if all(each.is_there(self) for each in companies):
+        cohorts = {asker.cohort for asker in self._waiting if asker.cohort is not None}
+        if all(each.is_there(self) for each in cohorts):
             return 0
         begun, last, now = self._waiting[0].came, self._waiting[-1].came, time.monotonic()
         return min(last + self._takes, begun + _IN_ALL * self._takes) - now

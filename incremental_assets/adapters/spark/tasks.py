@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.session import is_remote
+from incremental_assets.core.cohort import Rank, go_apart
 from incremental_assets.core.combining import Combining, Round
-from incremental_assets.core.company import Rank, go_apart
 
 if TYPE_CHECKING:
     import pyarrow as pa

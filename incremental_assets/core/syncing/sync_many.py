@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from incremental_assets.core.background import in_lanes
-from incremental_assets.core.company import Company
+from incremental_assets.core.cohort import Cohort
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -55,7 +55,7 @@ def as_they_land(
         return partial(attempt, spec, request_for(spec), seen if spec.id in there else ports)
 
     # Not in a pool: an interrupted process would wait for its threads.
-    run, lanes = Company(), [(large, parallel), (small, many)]
+    run, lanes = Cohort(), [(large, parallel), (small, many)]
     members = [(map(run.lane(len(each), at).member, map(begun, each)), at) for each, at in lanes]
     yield from in_lanes(members, this_process.see_out)
 

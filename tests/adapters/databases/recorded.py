@@ -14,7 +14,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from incremental_assets.adapters.databases.rowwise.tongue import Row
+from incremental_assets.adapters.databases.rowwise.row_dialect import Row
 
 Answer = list[Row] | Callable[[str], list[Row]]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?")
@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"-?\d+\.\d+")
 
 @dataclass
 class Recorded:
-    """Implements `rowwise.tongue.Link`; every connection of a test is this one."""
+    """Implements `rowwise.row_dialect.RowConnection`; every connection of a test is this one."""
 
     schema: str
     answers: Mapping[str, Answer]

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
-from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Unfit
-from incremental_assets.adapters.databases.sqlserver import bound, connect, tongue, words
+from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Unfit
+from incremental_assets.adapters.databases.sqlserver import bound, connect, row_dialect, words
 from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of, earliest, zone_of
 from incremental_assets.adapters.databases.sqlserver.errors import explain
 from incremental_assets.adapters.databases.sqlserver.types import beyond, converter, declared, shown, spark_type
@@ -75,7 +75,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     def clock(sql: str) -> list[Any]:
         return [((TEN + timedelta(seconds=time.monotonic() - began)).isoformat()[:26], 0)]
 
-    link = Recorded(
+    connection = Recorded(
         "dbo",
         {
             "SYSDATETIMEOFFSET": clock,
@@ -95,16 +95,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
         },
         translated,
     )
-    link.tables.create_function("utf16", 1, lambda text: None if text is None else text.encode("utf-16-le"))
-    link.tables.execute("CREATE TABLE dbo.orders (id, note, price, updated_at, version)")
+    connection.tables.create_function("utf16", 1, lambda text: None if text is None else text.encode("utf-16-le"))
+    connection.tables.execute("CREATE TABLE dbo.orders (id, note, price, updated_at, version)")
     rows = [
         (1, "first", "1.50", "2024-05-01T09:00:00", 101),
         (2, "naïve, 🎉", None, "2024-05-01T09:30:00.5", 102),
         (3, None, "3.25", "2024-05-01T09:59:59", 103),
     ]
-    link.tables.executemany("INSERT INTO dbo.orders VALUES (?, ?, ?, ?, ?)", rows)
-    monkeypatch.setattr(tongue, "Connection", lambda address: link)
-    return link
+    connection.tables.executemany("INSERT INTO dbo.orders VALUES (?, ?, ?, ?, ?)", rows)
+    monkeypatch.setattr(row_dialect, "Connection", lambda address: connection)
+    return connection
 
 
 def spec_of(cursor: Cursor) -> TableSpec:

@@ -10,6 +10,7 @@ from incremental_assets.adapters.databases.measure import text_hash
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.row_texts import is_marked, place, row_hash, row_text
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect, Unfit
 from incremental_assets.adapters.databases.rowwise.rows import Read, raw, read_rows
 from incremental_assets.adapters.databases.rowwise.sql import (
     EVERY,
@@ -23,7 +24,6 @@ from incremental_assets.adapters.databases.rowwise.sql import (
     selected,
     without_cursor,
 )
-from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue, Unfit
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.state import Fingerprint
@@ -31,30 +31,30 @@ from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, disjoint
 
 
-def end(tongue: Tongue, link: Link, spec: TableSpec, function: str) -> CursorValue | None:
+def end(dialect: RowDialect, connection: RowConnection, spec: TableSpec, function: str) -> CursorValue | None:
     """The smallest (`MIN`) or the largest (`MAX`) cursor of a table; the largest only of those that have settled, where the database tells."""
     column = cursor_columns(spec)[0]
-    settled = tongue.settled_rows(column) if function == "MAX" else ""
-    return _one(tongue, link, spec, f"{function}({effective(tongue, spec)})", settled or EVERY)
+    settled = dialect.settled_rows(column) if function == "MAX" else ""
+    return _one(dialect, connection, spec, f"{function}({effective(dialect, spec)})", settled or EVERY)
 
 
-def lowest_of(tongue: Tongue, link: Link, spec: TableSpec, rows: str) -> CursorValue | None:
+def lowest_of(dialect: RowDialect, connection: RowConnection, spec: TableSpec, rows: str) -> CursorValue | None:
     """The smallest cursor of the rows that fulfil a condition."""
-    return _one(tongue, link, spec, f"MIN({effective(tongue, spec)})", rows)
+    return _one(dialect, connection, spec, f"MIN({effective(dialect, spec)})", rows)
 
 
-def without(tongue: Tongue, link: Link, spec: TableSpec) -> int:
+def without(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> int:
     """Rows without a cursor."""
-    sql = f"SELECT COUNT(*) FROM {relation(tongue, spec.id)} WHERE {without_cursor(tongue, spec)}"
-    ((count,),) = link.rows(sql)
+    sql = f"SELECT COUNT(*) FROM {relation(dialect, spec.id)} WHERE {without_cursor(dialect, spec)}"
+    ((count,),) = connection.rows(sql)
     return int(count)
 
 
-def fingerprint(tongue: Tongue, link: Link, spec: TableSpec, window: Window) -> Fingerprint:
+def fingerprint(dialect: RowDialect, connection: RowConnection, spec: TableSpec, window: Window) -> Fingerprint:
     """Of what the rows hold, read and hashed here."""
     nulls = cursor_of(spec).nulls is not NullPolicy.SKIP
     rows, total, highest = 0, 0, None
-    for row in read_rows(tongue, link, spec, inside(tongue, spec, window, nulls=nulls)):
+    for row in read_rows(dialect, connection, spec, inside(dialect, spec, window, nulls=nulls)):
         rows += 1
         total += text_hash(raw(spec, row)) if row.column else row_hash(spec.columns, row.values)
         if row.cursor is not None:
@@ -63,13 +63,15 @@ def fingerprint(tongue: Tongue, link: Link, spec: TableSpec, window: Window) -> 
     return Fingerprint(window.lower, rows, value.text if value else None, str(total))
 
 
-def measure(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+def measure(
+    dialect: RowDialect, connection: RowConnection, spec: TableSpec, windows: Sequence[Window]
+) -> tuple[Measure, ...]:
     """Rows and hash of each window, of rows that could have landed; one pass unless the windows share rows."""
     if not disjoint(windows):
-        return tuple(found for window in windows for found in measure(tongue, link, spec, (window,)))
+        return tuple(found for window in windows for found in measure(dialect, connection, spec, (window,)))
     counts, sums = [0] * len(windows), [0] * len(windows)
     lowers = [window.lower for window in windows if window.lower is not None]
-    for row in landable(tongue, link, spec, windows):
+    for row in landable(dialect, connection, spec, windows):
         index = 0
         if len(windows) > 1 and (at := value_of(spec, row.cursor)) is not None:
             index = bisect_right(lowers, at) - len(lowers) + len(windows) - 1
@@ -78,28 +80,30 @@ def measure(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Windo
     return tuple(Measure(window, count, str(total)) for window, count, total in zip(windows, counts, sums, strict=True))
 
 
-def landable(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
+def landable(
+    dialect: RowDialect, connection: RowConnection, spec: TableSpec, windows: Sequence[Window]
+) -> Iterator[Read]:
     """Rows of the windows that could have landed."""
-    rows = read_rows(tongue, link, spec, rows_in(tongue, spec, windows))
+    rows = read_rows(dialect, connection, spec, rows_in(dialect, spec, windows))
     return (row for row in rows if not (row.column or is_marked(spec, row.values)))
 
 
-def unfit(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
+def unfit(dialect: RowDialect, connection: RowConnection, spec: TableSpec, windows: Sequence[Window]) -> Iterator[Read]:
     """Rows of the windows that cannot land."""
-    return (row for row in read_rows(tongue, link, spec, rows_in(tongue, spec, windows)) if row.column)
+    return (row for row in read_rows(dialect, connection, spec, rows_in(dialect, spec, windows)) if row.column)
 
 
-def placed(tongue: Tongue, link: Link, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
+def placed(dialect: RowDialect, connection: RowConnection, spec: TableSpec, windows: Sequence[Window]) -> ReadPlaces:
     """Place and hash of each row that could have landed."""
-    rows = landable(tongue, link, spec, windows)
+    rows = landable(dialect, connection, spec, windows)
     return ReadPlaces.of((place(spec, row.values), row_hash(spec.columns, row.values)) for row in rows)
 
 
-def _key_texts(tongue: Tongue, link: Link, spec: TableSpec) -> Iterator[str]:
+def _key_texts(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> Iterator[str]:
     """Canonical texts of the keys; a key with a part that is NULL, or not of its kind, is in no copy."""
     columns = [column_of(spec, name) for name in spec.key]
-    converters = [tongue.converter(column) for column in columns]
-    for brought in link.rows(selected(tongue, spec, spec.key, EVERY)):
+    converters = [dialect.converter(column) for column in columns]
+    for brought in connection.rows(selected(dialect, spec, spec.key, EVERY)):
         if None in brought:
             continue
         try:
@@ -109,9 +113,9 @@ def _key_texts(tongue: Tongue, link: Link, spec: TableSpec) -> Iterator[str]:
         yield row_text(columns, values)
 
 
-def read_keys(tongue: Tongue, link: Link, spec: TableSpec) -> ReadKeys:
+def read_keys(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> ReadKeys:
     """All of a table's keys, in one statement."""
-    return ReadKeys.of(spec, _key_texts(tongue, link, spec))
+    return ReadKeys.of(spec, _key_texts(dialect, connection, spec))
 
 
 def value_of(spec: TableSpec, found: Any) -> CursorValue | None:
@@ -119,9 +123,9 @@ def value_of(spec: TableSpec, found: Any) -> CursorValue | None:
     return None if found is None else CursorValue.of(cursor_of(spec).type, found)
 
 
-def _one(tongue: Tongue, link: Link, spec: TableSpec, sql: str, rows: str) -> CursorValue | None:
+def _one(dialect: RowDialect, connection: RowConnection, spec: TableSpec, sql: str, rows: str) -> CursorValue | None:
     column = cursor_columns(spec)[0]
-    condition = both(f"{effective(tongue, spec)} IS NOT NULL", rows)
-    found = f"SELECT {tongue.shown(column, sql)} FROM {relation(tongue, spec.id)} WHERE {condition}"
-    ((value,),) = link.rows(found)
-    return None if value is None else value_of(spec, tongue.converter(column)(value))
+    condition = both(f"{effective(dialect, spec)} IS NOT NULL", rows)
+    found = f"SELECT {dialect.shown(column, sql)} FROM {relation(dialect, spec.id)} WHERE {condition}"
+    ((value,),) = connection.rows(found)
+    return None if value is None else value_of(spec, dialect.converter(column)(value))

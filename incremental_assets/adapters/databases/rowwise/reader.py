@@ -12,8 +12,8 @@ from incremental_assets.adapters.databases.dialect import Address, Numbers, Read
 from incremental_assets.adapters.databases.file_part import FilePart
 from incremental_assets.adapters.databases.row_texts import key_text, row_hash
 from incremental_assets.adapters.databases.rowwise import queries
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.session import explained
-from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
 from incremental_assets.adapters.spark.own_names import HASH, KEY
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused
 from incremental_assets.core.model.table import TableId, TableSpec
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class FileReader:
     """Implements `databases.dialect.Reader`."""
 
-    tongue: Tongue
+    dialect: RowDialect
     address: Address
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
@@ -44,10 +44,10 @@ class FileReader:
 
     def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
         """In a snapshot of its own."""
-        with self._asking(spec) as link:
+        with self._asking(spec) as connection:
             rows = [
                 (key_text(spec, row.values), row_hash(spec.columns, row.values))
-                for row in queries.landable(self.tongue, link, spec, windows)
+                for row in queries.landable(self.dialect, connection, spec, windows)
             ]
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
 
@@ -55,8 +55,8 @@ class FileReader:
         """In a snapshot of its own."""
         if not spec.key:
             return None
-        with self._asking(spec) as link:
-            keys = [(key_text(spec, row.values),) for row in queries.unfit(self.tongue, link, spec, windows)]
+        with self._asking(spec) as connection:
+            keys = [(key_text(spec, row.values),) for row in queries.unfit(self.dialect, connection, spec, windows)]
         return session.createDataFrame(keys, f"{KEY} string") if keys else None
 
     def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
@@ -68,11 +68,11 @@ class FileReader:
         )
 
     @contextmanager
-    def _asking(self, spec: TableSpec) -> Iterator[Link]:
-        with explained(self.tongue, self.address, spec.id):
-            link = self.tongue.connect(self.address)
+    def _asking(self, spec: TableSpec) -> Iterator[RowConnection]:
+        with explained(self.dialect, self.address, spec.id):
+            connection = self.dialect.connect(self.address)
             try:
-                with link.snapshot():
-                    yield link
+                with connection.snapshot():
+                    yield connection
             finally:
-                link.close()
+                connection.close()

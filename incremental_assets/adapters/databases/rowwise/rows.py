@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact
 from typing import Any
 
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect, Unfit
 from incremental_assets.adapters.databases.rowwise.sql import cursor_columns, selected
-from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue, Unfit
 from incremental_assets.core.model.table import TableSpec
 
 _DIGITS = Context(prec=80, traps=[Inexact])
@@ -26,11 +26,11 @@ class Read:
     reason: str = ""
 
 
-def read_rows(tongue: Tongue, link: Link, spec: TableSpec, condition: str) -> Iterator[Read]:
+def read_rows(dialect: RowDialect, connection: RowConnection, spec: TableSpec, condition: str) -> Iterator[Read]:
     """The rows that fulfil a condition, one by one."""
-    converters = [tongue.converter(column) for column in spec.columns]
+    converters = [dialect.converter(column) for column in spec.columns]
     places = [spec.shape.names.index(column.name) for column in cursor_columns(spec)] if spec.is_incremental else []
-    for brought in link.rows(selected(tongue, spec, spec.shape.names, condition)):
+    for brought in connection.rows(selected(dialect, spec, spec.shape.names, condition)):
         values, column, reason = _converted(spec, brought, converters)
         stamps = (values[place] for place in places if values[place] is not None)
         yield Read(values, brought, next(stamps, None), column, reason)

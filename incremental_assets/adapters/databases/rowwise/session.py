@@ -12,9 +12,9 @@ from incremental_assets.adapters.databases.per_table import for_each_table
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.rowwise import queries
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.snapshot import open_snapshot, since
 from incremental_assets.adapters.databases.rowwise.sql import beyond, both, inside, rows_of, selected
-from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
@@ -30,35 +30,35 @@ from incremental_assets.core.planning.plan import SyncPlan
 class Session:
     """Implements `databases.dialect.Session` on one connection."""
 
-    def __init__(self, tongue: Tongue, link: Link) -> None:
-        self._tongue, self._link = tongue, link
+    def __init__(self, dialect: RowDialect, connection: RowConnection) -> None:
+        self._dialect, self._connection = dialect, connection
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table and view that this user may read."""
-        return self._tongue.catalogue(self._link, source, schemas)
+        return self._dialect.catalogue(self._connection, source, schemas)
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those that are not there, or not shown."""
-        return self._tongue.missing_schemas(self._link, schemas)
+        return self._dialect.missing_schemas(self._connection, schemas)
 
     def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
         """As far as this user may see what hides them."""
-        return self._tongue.hidden(self._link, tables)
+        return self._dialect.hidden(self._connection, tables)
 
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
         """The clock, and since when somebody may be writing."""
-        return self._tongue.bound(self._link)
+        return self._dialect.bound(self._connection)
 
     def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The largest cursor of each table."""
         return for_each_table(
-            specs, lambda index: (queries.end(self._tongue, self._link, specs[index], "MAX"),), alone=alone
+            specs, lambda index: (queries.end(self._dialect, self._connection, specs[index], "MAX"),), alone=alone
         )
 
     def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
         """The smallest cursor of each table."""
         return for_each_table(
-            specs, lambda index: (queries.end(self._tongue, self._link, specs[index], "MIN"),), alone=alone
+            specs, lambda index: (queries.end(self._dialect, self._connection, specs[index], "MIN"),), alone=alone
         )
 
     def fingerprints(
@@ -68,7 +68,7 @@ class Session:
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return for_each_table(
             specs,
-            lambda index: (queries.fingerprint(self._tongue, self._link, *wanted[index]),),
+            lambda index: (queries.fingerprint(self._dialect, self._connection, *wanted[index]),),
             alone=alone,
         )
 
@@ -89,49 +89,49 @@ class Session:
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in one snapshot."""
-        with self._link.snapshot():
-            return queries.measure(self._tongue, self._link, spec, windows) if windows else ()
+        with self._connection.snapshot():
+            return queries.measure(self._dialect, self._connection, spec, windows) if windows else ()
 
     @contextmanager
     def keys(self, spec: TableSpec) -> Iterator[ReadKeys]:
         """Read in one snapshot, which is over then."""
-        with self._link.snapshot():
-            found = queries.read_keys(self._tongue, self._link, spec)
+        with self._connection.snapshot():
+            found = queries.read_keys(self._dialect, self._connection, spec)
         yield found
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[ReadPlaces]:
         """Likewise."""
-        with self._link.snapshot():
-            found = queries.placed(self._tongue, self._link, spec, windows)
+        with self._connection.snapshot():
+            found = queries.placed(self._dialect, self._connection, spec, windows)
         yield found
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""
-        return self._tongue.facts(self._link, wanted)
+        return self._dialect.facts(self._connection, wanted)
 
     def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """The SELECT of each read; how the database would answer it, it is not asked."""
         unknown = "; ".join(
-            each for each in ("this database is not asked how it would read the rows", self._tongue.note) if each
+            each for each in ("this database is not asked how it would read the rows", self._dialect.note) if each
         )
         return tuple(
             Estimate(
-                selected(self._tongue, plan.spec, plan.spec.shape.names, rows_of(self._tongue, plan)), unknown=unknown
+                selected(self._dialect, plan.spec, plan.spec.shape.names, rows_of(self._dialect, plan)), unknown=unknown
             )
             for plan in plans
         )
 
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One snapshot, whose rows lie in a file until the block ends."""
-        return open_snapshot(self._tongue, self._link, plan)
+        return open_snapshot(self._dialect, self._connection, plan)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         spec = unread.spec
         rows = both(
-            inside(self._tongue, spec, unread.window, nulls=False), beyond(self._tongue, spec, ">", unread.above)
+            inside(self._dialect, spec, unread.window, nulls=False), beyond(self._dialect, spec, ">", unread.above)
         )
-        found = queries.lowest_of(self._tongue, self._link, spec, rows)
+        found = queries.lowest_of(self._dialect, self._connection, spec, rows)
         return None if found is None else since(found, clock, ZoneInfo(unread.zone))
 
 
@@ -140,8 +140,8 @@ class Connections:
 
     shares_snapshots = False
 
-    def __init__(self, tongue: Tongue, address: Address) -> None:
-        self._tongue, self._address = tongue, address
+    def __init__(self, dialect: RowDialect, address: Address) -> None:
+        self._dialect, self._address = dialect, address
 
     def close(self) -> None:
         """Nothing is kept."""
@@ -149,28 +149,28 @@ class Connections:
     @contextmanager
     def explained(self, table: TableId | None = None) -> Iterator[None]:
         """Turns whatever the driver raises inside into an error of the family."""
-        with explained(self._tongue, self._address, table):
+        with explained(self._dialect, self._address, table):
             yield
 
     @contextmanager
     def session(self) -> Iterator[Session]:
         """A connection of its own."""
         with self.explained():
-            link = self._tongue.connect(self._address)
+            connection = self._dialect.connect(self._address)
         try:
-            with this_process.cancelling(link.abort):
-                yield Session(self._tongue, link)
+            with this_process.cancelling(connection.abort):
+                yield Session(self._dialect, connection)
         finally:
-            link.close()
+            connection.close()
 
 
 @contextmanager
-def explained(tongue: Tongue, address: Address, table: TableId | None) -> Iterator[None]:
+def explained(dialect: RowDialect, address: Address, table: TableId | None) -> Iterator[None]:
     """One sentence for what the driver raises in the block."""
     try:
         yield
     except Exception as error:
-        found = tongue.explain(error, address, table)
+        found = dialect.explain(error, address, table)
         if found is None:
             raise
         raise found from None

@@ -13,9 +13,9 @@ from typing import Any
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.row_texts import place
 from incremental_assets.adapters.databases.rowwise.queries import fingerprint, read_keys, value_of, without
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.rows import Read, raw, read_rows
 from incremental_assets.adapters.databases.rowwise.sql import rows_of
-from incremental_assets.adapters.databases.rowwise.tongue import Link, Tongue
 from incremental_assets.adapters.databases.spooled_rows import write_rows
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.core.errors import SourceRefused
@@ -27,29 +27,29 @@ from incremental_assets.core.planning.plan import SyncPlan
 
 
 @contextmanager
-def open_snapshot(tongue: Tongue, link: Link, plan: SyncPlan) -> Iterator[Numbers]:
+def open_snapshot(dialect: RowDialect, connection: RowConnection, plan: SyncPlan) -> Iterator[Numbers]:
     """The file with its rows is there until the block ends; the snapshot is over before it begins. Raises SourceRefused."""
     spec = plan.spec
     folder = Path(tempfile.mkdtemp(prefix="rows-", dir=scratch_folder()))
     try:
-        with link.snapshot():
-            _check_unaltered(tongue, link, spec)
+        with connection.snapshot():
+            _check_unaltered(dialect, connection, spec)
             tally = _Tally(plan)
-            rows = _sought(plan, read_rows(tongue, link, spec, rows_of(tongue, plan)))
+            rows = _sought(plan, read_rows(dialect, connection, spec, rows_of(dialect, plan)))
             write_rows(folder / "rows.parquet", spec, tally.seen(rows))
             numbers = Numbers(
                 rows=tally.rows,
                 rejected=tally.rejected,
-                nulls=without(tongue, link, spec) if spec.is_incremental else 0,
+                nulls=without(dialect, connection, spec) if spec.is_incremental else 0,
                 highest=value_of(spec, tally.highest) if spec.is_incremental else None,
                 due=value_of(spec, tally.due) if spec.is_incremental else None,
-                fingerprint=_fingerprint(tongue, link, plan),
+                fingerprint=_fingerprint(dialect, connection, plan),
                 visible="",
                 handle=folder / "rows.parquet",
-                keys=read_keys(tongue, link, spec) if plan.compares_keys else None,
+                keys=read_keys(dialect, connection, spec) if plan.compares_keys else None,
             )
             # What was altered meanwhile is read in its new form: a snapshot of rows need not be one of the catalogue.
-            _check_unaltered(tongue, link, spec)
+            _check_unaltered(dialect, connection, spec)
         yield numbers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -70,12 +70,12 @@ def _sought(plan: SyncPlan, rows: Iterator[Read]) -> Iterator[Read]:
     return rows if places is None else (row for row in rows if places.holds(place(plan.spec, row.values)))
 
 
-def _fingerprint(tongue: Tongue, link: Link, plan: SyncPlan) -> Fingerprint | None:
+def _fingerprint(dialect: RowDialect, connection: RowConnection, plan: SyncPlan) -> Fingerprint | None:
     """Of what the next sync would read of this snapshot; a backfill leaves that of the last sync as it is."""
     if not plan.spec.is_incremental or plan.request.mode.reads_again:
         return None
     window = Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
-    return fingerprint(tongue, link, plan.spec, window)
+    return fingerprint(dialect, connection, plan.spec, window)
 
 
 class _Tally:
@@ -109,8 +109,8 @@ class _Tally:
         return at.date() if self._by_day and isinstance(at, datetime) else at
 
 
-def _check_unaltered(tongue: Tongue, link: Link, spec: TableSpec) -> None:
-    shapes = tongue.catalogue(link, spec.id.source, (spec.id.schema,), spec.id.name)
+def _check_unaltered(dialect: RowDialect, connection: RowConnection, spec: TableSpec) -> None:
+    shapes = dialect.catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
     found = [shape.without(spec.shape.left_out) for shape in shapes]
     if not found or (found[0].columns, found[0].primary_key) != (spec.columns, spec.shape.primary_key):
         what = "its columns or keys" if found else "it is gone"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from incremental_assets.adapters.databases.rowwise.tongue import Tongue
+from incremental_assets.adapters.databases.rowwise.row_dialect import RowDialect
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, merge
@@ -24,15 +24,15 @@ def either(conditions: Iterable[str]) -> str:
     return " OR ".join(f"({each})" for each in conditions) or NONE
 
 
-def relation(tongue: Tongue, table: TableId) -> str:
+def relation(dialect: RowDialect, table: TableId) -> str:
     """A table by its full name."""
-    return f"{tongue.identifier(table.schema)}.{tongue.identifier(table.name)}"
+    return f"{dialect.identifier(table.schema)}.{dialect.identifier(table.name)}"
 
 
-def selected(tongue: Tongue, spec: TableSpec, names: Sequence[str], condition: str) -> str:
+def selected(dialect: RowDialect, spec: TableSpec, names: Sequence[str], condition: str) -> str:
     """A whole SELECT of some columns."""
-    columns = ", ".join(tongue.shown(column_of(spec, name), tongue.identifier(name)) for name in names)
-    return f"SELECT {columns} FROM {relation(tongue, spec.id)} WHERE {condition}"
+    columns = ", ".join(dialect.shown(column_of(spec, name), dialect.identifier(name)) for name in names)
+    return f"SELECT {columns} FROM {relation(dialect, spec.id)} WHERE {condition}"
 
 
 def column_of(spec: TableSpec, name: str) -> Column:
@@ -46,64 +46,64 @@ def cursor_columns(spec: TableSpec) -> tuple[Column, ...]:
     return tuple(column_of(spec, name) for name in (cursor.column, cursor.fallback) if name is not None)
 
 
-def effective(tongue: Tongue, spec: TableSpec) -> str:
+def effective(dialect: RowDialect, spec: TableSpec) -> str:
     """The cursor of a row: the fallback where it is NULL."""
-    own = [tongue.identifier(column.name) for column in cursor_columns(spec)]
+    own = [dialect.identifier(column.name) for column in cursor_columns(spec)]
     return own[0] if len(own) == 1 else f"COALESCE({', '.join(own)})"
 
 
-def without_cursor(tongue: Tongue, spec: TableSpec) -> str:
+def without_cursor(dialect: RowDialect, spec: TableSpec) -> str:
     """Rows that have none."""
-    return f"{effective(tongue, spec)} IS NULL"
+    return f"{effective(dialect, spec)} IS NULL"
 
 
-def inside(tongue: Tongue, spec: TableSpec, window: Window, *, nulls: bool) -> str:
+def inside(dialect: RowDialect, spec: TableSpec, window: Window, *, nulls: bool) -> str:
     """Rows of a window; `nulls` adds those without a cursor."""
-    found = f"{effective(tongue, spec)} IS NOT NULL"
+    found = f"{effective(dialect, spec)} IS NOT NULL"
     for sign, end in ((">=", window.lower), ("<", window.upper)):
         if end is not None:
-            found = both(found, beyond(tongue, spec, sign, end))
-    return either((found, without_cursor(tongue, spec))) if nulls else found
+            found = both(found, beyond(dialect, spec, sign, end))
+    return either((found, without_cursor(dialect, spec))) if nulls else found
 
 
-def beyond(tongue: Tongue, spec: TableSpec, sign: str, end: CursorValue) -> str:
+def beyond(dialect: RowDialect, spec: TableSpec, sign: str, end: CursorValue) -> str:
     """Rows whose cursor lies on one side of a value."""
     side = _outside(end)
     if side:
         return EVERY if (sign[0] == ">") == (side < 0) else NONE
     cursor, *fallback = cursor_columns(spec)
-    value = effective(tongue, spec)
-    found = tongue.beyond(cursor, value, sign, end)
+    value = effective(dialect, spec)
+    found = dialect.beyond(cursor, value, sign, end)
     if not fallback or fallback[0].source_type == cursor.source_type:
         return found
     # Each in its own type: what they have in common is the database's choice.
-    own, other = (tongue.identifier(column.name) for column in (cursor, fallback[0]))
+    own, other = (dialect.identifier(column.name) for column in (cursor, fallback[0]))
     return either(
         (
-            both(f"{own} IS NOT NULL", tongue.beyond(cursor, own, sign, end)),
-            both(f"{own} IS NULL", tongue.beyond(fallback[0], other, sign, end)),
+            both(f"{own} IS NOT NULL", dialect.beyond(cursor, own, sign, end)),
+            both(f"{own} IS NULL", dialect.beyond(fallback[0], other, sign, end)),
         )
     )
 
 
-def rows_of(tongue: Tongue, plan: SyncPlan) -> str:
+def rows_of(dialect: RowDialect, plan: SyncPlan) -> str:
     """Which rows a plan reads. A backfill's window holds no row without a cursor; every sync reads those anyway."""
     if not plan.spec.is_incremental:
         return EVERY
     skips = cursor_of(plan.spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
-    return inside(tongue, plan.spec, plan.window, nulls=not skips)
+    return inside(dialect, plan.spec, plan.window, nulls=not skips)
 
 
-def rows_in(tongue: Tongue, spec: TableSpec, windows: Sequence[Window]) -> str:
+def rows_in(dialect: RowDialect, spec: TableSpec, windows: Sequence[Window]) -> str:
     """A row without a cursor lies in no window but the one that is open on both sides."""
     if not spec.is_incremental or not windows:
         return EVERY
-    return either(_part(tongue, spec, window) for window in merge(windows))
+    return either(_part(dialect, spec, window) for window in merge(windows))
 
 
-def _part(tongue: Tongue, spec: TableSpec, window: Window) -> str:
+def _part(dialect: RowDialect, spec: TableSpec, window: Window) -> str:
     is_whole = window.lower is None and window.upper is None
-    return inside(tongue, spec, window, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
+    return inside(dialect, spec, window, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
 
 
 def _outside(end: CursorValue) -> int:

@@ -14,7 +14,7 @@ from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from incremental_assets.adapters.databases.host_clock import with_host_clock
-from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Link, Row
+from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Row, RowConnection
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.state import HostClock
 from incremental_assets.core.planning.bound import Bound
@@ -61,16 +61,18 @@ class Answers:
     host: HostClock | None = None
 
 
-def take_bound(link: Link) -> Bound:
+def take_bound(connection: RowConnection) -> Bound:
     """Ask outside of any transaction, after the highest numbers and before any snapshot."""
-    clock, host = with_host_clock(lambda: _row(link, CLOCK))
-    server = _row(link, SERVER)
+    clock, host = with_host_clock(lambda: _row(connection, CLOCK))
+    server = _row(connection, SERVER)
     if not server[3]:
         return bound_of(Answers(clock, server, host=host))
-    requests, transactions = list(link.rows(REQUESTS)), list(link.rows(TRANSACTIONS))
-    listed = _row(link, CLOCK)
+    requests, transactions = list(connection.rows(REQUESTS)), list(connection.rows(TRANSACTIONS))
+    listed = _row(connection, CLOCK)
     return bound_of(
-        Answers(clock, server, requests, transactions, _row(link, IDENTITY), _row(link, STARTED), listed, host)
+        Answers(
+            clock, server, requests, transactions, _row(connection, IDENTITY), _row(connection, STARTED), listed, host
+        )
     )
 
 
@@ -167,6 +169,6 @@ def _zones() -> tuple[ZoneInfo, ...]:
     return tuple(ZoneInfo(name) for name in sorted(available_timezones()))
 
 
-def _row(link: Link, sql: str) -> Row:
-    (found,) = link.rows(sql)
+def _row(connection: RowConnection, sql: str) -> Row:
+    (found,) = connection.rows(sql)
     return found

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from incremental_assets.adapters.databases.rowwise.tongue import Link, Row
+from incremental_assets.adapters.databases.rowwise.row_dialect import Row, RowConnection
 from incremental_assets.adapters.databases.sqlserver.types import declared, spark_type
 from incremental_assets.adapters.databases.sqlserver.words import text, texts
 from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
@@ -52,31 +52,33 @@ JOIN sys.objects AS o ON o.object_id = p.target_object_id JOIN sys.schemas AS s 
 _Place = tuple[str, str]
 
 
-def read_catalogue(link: Link, source: str, schemas: Sequence[str], name: str = "") -> tuple[TableShape, ...]:
+def read_catalogue(
+    connection: RowConnection, source: str, schemas: Sequence[str], name: str = ""
+) -> tuple[TableShape, ...]:
     """Every table and view of the schemas, or only those of one name; those that this user may not read after the others."""
     if not schemas:
         return ()
     wanted = {"schemas": texts(schemas), "name": text(name)}
-    columns = _by_table(link.rows(_COLUMNS.format(**wanted)))
-    keys = _by_table(link.rows(_KEYS.format(**wanted)))
-    hiding = hiding_tables(link)
+    columns = _by_table(connection.rows(_COLUMNS.format(**wanted)))
+    keys = _by_table(connection.rows(_KEYS.format(**wanted)))
+    hiding = hiding_tables(connection)
     shapes = [
         _shape(TableId(source, str(schema), str(table)), tuple(rest), columns[schema, table], keys[schema, table])
-        for schema, table, *rest in list(link.rows(_TABLES.format(**wanted)))
+        for schema, table, *rest in list(connection.rows(_TABLES.format(**wanted)))
     ]
     found = [_with_filter(shape, hides=(shape.id.schema, shape.id.name) in hiding) for shape in shapes]
     return tuple(sorted(found, key=lambda shape: not shape.readable))
 
 
-def missing_schemas(link: Link, schemas: Sequence[str]) -> tuple[str, ...]:
+def missing_schemas(connection: RowConnection, schemas: Sequence[str]) -> tuple[str, ...]:
     """Those that the database does not have, or does not show."""
-    there = {name for (name,) in link.rows(_SCHEMAS.format(schemas=texts(schemas)))}
+    there = {name for (name,) in connection.rows(_SCHEMAS.format(schemas=texts(schemas)))}
     return tuple(schema for schema in schemas if schema not in there)
 
 
-def hiding_tables(link: Link) -> set[_Place]:
+def hiding_tables(connection: RowConnection) -> set[_Place]:
     """Tables with a security policy that filters, as far as this user may see it."""
-    return {(str(schema), str(table)) for schema, table in link.rows(_HIDING)}
+    return {(str(schema), str(table)) for schema, table in connection.rows(_HIDING)}
 
 
 def _with_filter(shape: TableShape, *, hides: bool) -> TableShape:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.rowwise.tongue import Row
+from incremental_assets.adapters.databases.rowwise.row_dialect import Row
 from incremental_assets.core.errors import SetupError, SourceRefused
 
 _AT_ONCE = 2_000
@@ -36,7 +36,7 @@ def driver() -> Any:
 
 
 class Connection:
-    """Implements `rowwise.tongue.Link`, outside of any transaction but in `snapshot`."""
+    """Implements `rowwise.row_dialect.RowConnection`, outside of any transaction but in `snapshot`."""
 
     def __init__(self, address: Address) -> None:
         self._driver, self._line = driver(), _reached(address)

@@ -17,14 +17,14 @@ class SQLServer:
     def connections(self, address: Address) -> Connections:
         """Through python-tds."""
         from incremental_assets.adapters.databases.rowwise.session import Connections as Opened
-        from incremental_assets.adapters.databases.sqlserver.tongue import TransactSql
+        from incremental_assets.adapters.databases.sqlserver.row_dialect import TransactSql
 
         return Opened(TransactSql(), address)
 
     def reader(self, address: Address) -> Reader:
         """Through files that the snapshot leaves."""
         from incremental_assets.adapters.databases.rowwise.reader import FileReader
-        from incremental_assets.adapters.databases.sqlserver.tongue import TransactSql
+        from incremental_assets.adapters.databases.sqlserver.row_dialect import TransactSql
 
         return FileReader(TransactSql(), address)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Link
+from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, RowConnection
 from incremental_assets.adapters.databases.sqlserver.bound import CLOCK, SERVER, blind, zone_of
 from incremental_assets.adapters.databases.sqlserver.catalogue import hiding_tables
 from incremental_assets.adapters.databases.sqlserver.words import identifier, relation, text
@@ -37,12 +37,12 @@ SELECT (SELECT COUNT(*) FROM sys.columns AS c WHERE c.object_id = OBJECT_ID({pla
 """
 
 
-def read_facts(link: Link, wanted: Sequence[Wanted]) -> SourceFacts:
+def read_facts(connection: RowConnection, wanted: Sequence[Wanted]) -> SourceFacts:
     """The server as this user finds it, with one entry per wanted table, in their order."""
-    ((version, user, is_admin),) = link.rows(VERSION)
-    ((clock, offset),) = link.rows(CLOCK)
-    ((database, updateability, snapshots, sees),) = link.rows(SERVER)
-    hiding = hiding_tables(link)
+    ((version, user, is_admin),) = connection.rows(VERSION)
+    ((clock, offset),) = connection.rows(CLOCK)
+    ((database, updateability, snapshots, sees),) = connection.rows(SERVER)
+    hiding = hiding_tables(connection)
     return SourceFacts(
         version=f"SQL Server {version}",
         user=str(user),
@@ -55,7 +55,7 @@ def read_facts(link: Link, wanted: Sequence[Wanted]) -> SourceFacts:
         is_replica=updateability == "READ_ONLY",
         zone=zone_of(int(offset)),
         clock=datetime.fromisoformat(str(clock)[:26]).replace(tzinfo=UTC),
-        tables=tuple(_facts(link, each, hiding) for each in wanted),
+        tables=tuple(_facts(connection, each, hiding) for each in wanted),
         cures=_CURES,
         experimental=f"the dialect sqlserver is {UNPLAYED}",
         unsettled=blind(str(database), str(updateability), snapshots=snapshots == 1, sees=True),
@@ -104,9 +104,9 @@ def _in_database(user: str, wanted: Sequence[Wanted], facts: SourceFacts | None,
     return lines
 
 
-def _facts(link: Link, wanted: Wanted, hiding: set[tuple[str, str]]) -> TableFacts:
+def _facts(connection: RowConnection, wanted: Wanted, hiding: set[tuple[str, str]]) -> TableFacts:
     place = text(relation(wanted.table))
-    found = list(link.rows(TABLE.format(place=place)))
+    found = list(connection.rows(TABLE.format(place=place)))
     if not found:
         return TableFacts(wanted)
     kind, readable, writable, rows = found[0]
@@ -118,12 +118,14 @@ def _facts(link: Link, wanted: Wanted, hiding: set[tuple[str, str]]) -> TableFac
         readable=bool(readable),
         writable=is_table and bool(writable),
         filtered=(wanted.table.schema, wanted.table.name) in hiding,
-        unindexed=tuple(column for column in wanted.cursors if is_table and not _count(link, INDEXED, place, column)),
-        unstamped=is_table and bool(wanted.cursors) and not _count(link, STAMPED, place, wanted.cursors[0]),
+        unindexed=tuple(
+            column for column in wanted.cursors if is_table and not _count(connection, INDEXED, place, column)
+        ),
+        unstamped=is_table and bool(wanted.cursors) and not _count(connection, STAMPED, place, wanted.cursors[0]),
         rows=int(rows or 0),
     )
 
 
-def _count(link: Link, question: str, place: str, column: str) -> int:
-    ((found,),) = link.rows(question.format(place=place, column=text(column)))
+def _count(connection: RowConnection, question: str, place: str, column: str) -> int:
+    ((found,),) = connection.rows(question.format(place=place, column=text(column)))
     return int(found)

@@ -19,7 +19,7 @@ from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.delta.writers.landing import Landing, Written
 from incremental_assets.adapters.delta.writers.merge import withdrawn
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
-from incremental_assets.core.company import go_apart
+from incremental_assets.core.cohort import go_apart
 from incremental_assets.core.model.paths import is_local
 
 _TASK = "incremental_assets.adapters.delta.direct.apply_task"

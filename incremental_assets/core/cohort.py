@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 Answer = TypeVar("Answer")
 
 LOCK = threading.Lock()
-"""Of all companies and all that they meet in: held for a few steps, never while anything works."""
+"""Of all cohorts and all that they meet in: held for a few steps, never while anything works."""
 
 
 class Rank(IntEnum):
@@ -23,7 +23,7 @@ class Rank(IntEnum):
 
 
 class Meeting(Protocol):
-    """Where works of a company wait for each other. Called under LOCK."""
+    """Where works of a cohort wait for each other. Called under LOCK."""
 
     rank: Rank
 
@@ -31,7 +31,7 @@ class Meeting(Protocol):
         """Somebody who was on the way has come elsewhere, or comes no more."""
 
 
-class Company:
+class Cohort:
     """The works of one run. Each is under way, waits in a meeting, or has gone apart: then nobody waits for it."""
 
     def __init__(self) -> None:
@@ -69,13 +69,13 @@ class Company:
 
 
 class Lane:
-    """Works of a company of which as many end as begin."""
+    """Works of a cohort of which as many end as begin."""
 
-    def __init__(self, company: Company, ahead: int) -> None:
-        self._company, self._ahead = company, ahead
+    def __init__(self, cohort: Cohort, ahead: int) -> None:
+        self._company, self._ahead = cohort, ahead
 
     def member(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
-        """The work as one of the company's, in whichever thread it is called."""
+        """The work as one of the cohort's, in whichever thread it is called."""
 
         def played() -> Answer:
             token = _here.set(self._company)
@@ -94,10 +94,10 @@ class Lane:
             self._company.changed(comes - (not was_apart))
 
 
-_here: ContextVar[Company | None] = ContextVar("company", default=None)
+_here: ContextVar[Cohort | None] = ContextVar("cohort", default=None)
 
 
-def company() -> Company | None:
+def cohort() -> Cohort | None:
     """That of the work in this thread, unless it has gone apart."""
     return _here.get()
 

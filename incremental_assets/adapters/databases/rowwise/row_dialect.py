@@ -23,8 +23,8 @@ class Unfit(ValueError):
     """A value that Spark cannot hold; the message is half a sentence for people."""
 
 
-class Link(Protocol):
-    """One connection, which only reads. Its SQL holds its values itself, each quoted by the tongue."""
+class RowConnection(Protocol):
+    """One connection, which only reads. Its SQL holds its values itself, each quoted by the dialect."""
 
     def rows(self, sql: str) -> Iterator[Row]:
         """An answer, as it arrives; nothing else is asked before its end."""
@@ -39,14 +39,14 @@ class Link(Protocol):
         """End it."""
 
 
-class Tongue(Protocol):
+class RowDialect(Protocol):
     """One database."""
 
     name: str
     note: str
     """What every run, plan and finding says of it; empty where there is nothing to say."""
 
-    def connect(self, address: Address) -> Link:
+    def connect(self, address: Address) -> RowConnection:
         """Open a connection. Raises SetupError where its driver is not installed."""
 
     def explain(self, error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
@@ -64,20 +64,22 @@ class Tongue(Protocol):
     def beyond(self, column: Column, sql: str, sign: str, value: CursorValue) -> str:
         """A condition: the column's value compared with a finite cursor."""
 
-    def catalogue(self, link: Link, source: str, schemas: Sequence[str], name: str = "") -> tuple[TableShape, ...]:
+    def catalogue(
+        self, connection: RowConnection, source: str, schemas: Sequence[str], name: str = ""
+    ) -> tuple[TableShape, ...]:
         """Every table and view of the schemas, or those of one name."""
 
-    def missing_schemas(self, link: Link, schemas: Sequence[str]) -> tuple[str, ...]:
+    def missing_schemas(self, connection: RowConnection, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those of the schemas that are not there."""
 
-    def hidden(self, link: Link, tables: Sequence[TableId]) -> set[TableId]:
+    def hidden(self, connection: RowConnection, tables: Sequence[TableId]) -> set[TableId]:
         """Those of the tables that do not show this user every row."""
 
-    def bound(self, link: Link) -> Bound:
+    def bound(self, connection: RowConnection) -> Bound:
         """How far the source has settled."""
 
     def settled_rows(self, column: Column) -> str:
         """A condition on rows whose number cannot be followed by a smaller one any more; empty where the database does not tell."""
 
-    def facts(self, link: Link, wanted: Sequence[Wanted]) -> SourceFacts:
+    def facts(self, connection: RowConnection, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know."""

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from incremental_assets.core import combining
+from incremental_assets.core.cohort import Cohort, Rank, go_apart
 from incremental_assets.core.combining import Combining, Round
-from incremental_assets.core.company import Company, Rank, go_apart
 
 
 class Doubling:
@@ -41,8 +41,8 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def side_by_side(works: list[Callable[[], Any]], at_once: int = 8) -> list[Any]:
-    """What works of one company give."""
-    lane = Company().lane(len(works), at_once)
+    """What works of one cohort give."""
+    lane = Cohort().lane(len(works), at_once)
     with ThreadPoolExecutor(at_once) as pool:
         return [each.result(20) for each in [pool.submit(lane.member(work)) for work in works]]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.rowwise.tongue import UNPLAYED, Link
+from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, RowConnection
 from incremental_assets.adapters.databases.sqlserver import bound, catalogue, doctor, errors, types, words
 from incremental_assets.adapters.databases.sqlserver.connect import Connection
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
@@ -17,12 +17,12 @@ from incremental_assets.core.planning.bound import Bound
 
 
 class TransactSql:
-    """Implements `rowwise.tongue.Tongue`."""
+    """Implements `rowwise.row_dialect.RowDialect`."""
 
     name = "sqlserver"
     note = UNPLAYED
 
-    def connect(self, address: Address) -> Link:
+    def connect(self, address: Address) -> RowConnection:
         """A connection of its own."""
         return Connection(address)
 
@@ -46,28 +46,30 @@ class TransactSql:
         """In the column's own type."""
         return types.beyond(column, sql, sign, value)
 
-    def catalogue(self, link: Link, source: str, schemas: Sequence[str], name: str = "") -> tuple[TableShape, ...]:
+    def catalogue(
+        self, connection: RowConnection, source: str, schemas: Sequence[str], name: str = ""
+    ) -> tuple[TableShape, ...]:
         """By the views of `sys`."""
-        return catalogue.read_catalogue(link, source, schemas, name)
+        return catalogue.read_catalogue(connection, source, schemas, name)
 
-    def missing_schemas(self, link: Link, schemas: Sequence[str]) -> tuple[str, ...]:
+    def missing_schemas(self, connection: RowConnection, schemas: Sequence[str]) -> tuple[str, ...]:
         """By the views of `sys`."""
-        return catalogue.missing_schemas(link, schemas)
+        return catalogue.missing_schemas(connection, schemas)
 
-    def hidden(self, link: Link, tables: Sequence[TableId]) -> set[TableId]:
+    def hidden(self, connection: RowConnection, tables: Sequence[TableId]) -> set[TableId]:
         """By the security policies that this user may see."""
-        hiding = catalogue.hiding_tables(link)
+        hiding = catalogue.hiding_tables(connection)
         return {table for table in tables if (table.schema, table.name) in hiding}
 
-    def bound(self, link: Link) -> Bound:
+    def bound(self, connection: RowConnection) -> Bound:
         """By requests and transactions."""
-        return bound.take_bound(link)
+        return bound.take_bound(connection)
 
     def settled_rows(self, column: Column) -> str:
         """Below the smallest version that an open transaction holds, every one is committed."""
         name = words.identifier(column.name)
         return f"{name} < MIN_ACTIVE_ROWVERSION()" if column.source_type == "rowversion" else ""
 
-    def facts(self, link: Link, wanted: Sequence[Wanted]) -> SourceFacts:
+    def facts(self, connection: RowConnection, wanted: Sequence[Wanted]) -> SourceFacts:
         """By the views of `sys`."""
-        return doctor.read_facts(link, wanted)
+        return doctor.read_facts(connection, wanted)
