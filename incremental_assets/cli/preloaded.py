@@ -1,4 +1,4 @@
-"""`python -m incremental_assets.cli.preloaded FOLDER`: the process that `engine start` leaves behind, with all imported that a command needs.
+"""`python -m incremental_assets.cli.preloaded FOLDER`: the process that `engine start` leaves behind, with all imported that a command or a Spark task needs.
 
 Nothing is called beforehand: a fork differs from a process of its own in time alone.
 """
@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from incremental_assets.adapters.databases.registry import dialect_of
-from incremental_assets.cli.fork_server.channel import fingerprint
-from incremental_assets.cli.fork_server.server import become, serve
+from incremental_assets.adapters.fork_server.channel import COMMAND, WORKERS, fingerprint
+from incremental_assets.adapters.fork_server.server import become, end_with_caller, serve
+from incremental_assets.adapters.spark import worker_daemon
 from incremental_assets.cli.main import main
 from incremental_assets.core.config.dialects import BUILT_IN
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -59,7 +60,7 @@ MODULES = (
 
 def preload() -> None:
     """Import them; the collector then leaves alone what all forks share, so that it stays shared."""
-    for module in MODULES:
+    for module in (*MODULES, *worker_daemon.MODULES):
         with suppress(ImportError):
             importlib.import_module(module)
     for name in BUILT_IN:
@@ -72,9 +73,14 @@ def preload() -> None:
 
 if __name__ == "__main__":
     # Before the imports: a file that is changed while they run makes this process a stranger to the commands that come.
-    mine = fingerprint()
+    mine = {fingerprint(COMMAND), fingerprint(WORKERS)}
     preload()
-    # A fork comes back from here as well, and runs its command outside of everything that the server is in the middle of.
+    # A fork comes back from here as well, and runs its program outside of everything that the server is in the middle of.
     accepted = serve(Path(sys.argv[1]), mine)
     if accepted is not None:
-        main(become(accepted))
+        arguments = become(accepted)
+        if accepted.request.program == WORKERS:
+            worker_daemon.run()
+        else:
+            end_with_caller(accepted)
+            main(arguments)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 PROGRAM = """
-from incremental_assets.adapters.spark.worker_daemon import end_when_idle, manager
+from pyspark.daemon import manager
+from incremental_assets.adapters.spark.worker_daemon import end_when_idle
 end_when_idle(0.2)
 manager()
 """

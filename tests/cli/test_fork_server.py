@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -15,7 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from incremental_assets.cli.fork_server import control
+from incremental_assets.adapters.fork_server import control
+from incremental_assets.adapters.spark.worker_daemon import FORKS
 from resources.home import engine_folder
 
 SCRIPT = Path(sys.executable).with_name("incremental-assets")
@@ -171,6 +173,30 @@ def test_a_caller_that_is_killed_takes_its_command_along(home: Home, silent: Sil
     eventually(home.forks)
     process.kill()
     process.communicate(timeout=60)
+    eventually(lambda: home.forks() == [])
+
+
+@pytest.mark.parametrize("end", ["Spark lets go of it", "Spark ends it"])
+def test_the_daemon_of_spark_s_python_workers_is_a_fork_too(home: Home, end: str) -> None:
+    of_spark = {"SPARK_REUSE_WORKER": "1", "PYTHON_WORKER_FACTORY_SECRET": "secret", FORKS: str(home.engine)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "incremental_assets.adapters.spark.worker_daemon", "pyspark.worker"],
+        env={**os.environ, **of_spark},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as caller:
+        assert caller.stdin is not None
+        assert caller.stdout is not None
+        (port,) = struct.unpack("!i", caller.stdout.read(4))
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            (worker,) = struct.unpack("!i", connection.recv(4))
+            daemon = psutil.Process(worker).parent()
+            assert daemon is not None
+            assert daemon.ppid() == home.server
+        if end == "Spark ends it":
+            caller.terminate()
+        caller.stdin.close()
+        caller.wait(30)
     eventually(lambda: home.forks() == [])
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from incremental_assets.cli.fork_server import control
+from incremental_assets.adapters.fork_server import control
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from resources.home import engine_folder
 from tests.shop import MAKE_THREE, PASSWORD, THREE_STRATEGIES, Shop, kill, wait_for

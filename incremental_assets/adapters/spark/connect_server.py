@@ -35,6 +35,7 @@ from incremental_assets.adapters.spark.session import (
     this_machine,
 )
 from incremental_assets.adapters.spark.session_provider import find_engine
+from incremental_assets.adapters.spark.worker_daemon import FORKS
 from incremental_assets.core.errors import EngineLost, SetupError
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -95,7 +96,12 @@ def start(
         token, log, since = secrets.token_urlsafe(32), folder / "engine.log", datetime.now(UTC)
         machine = this_machine(SparkSettings(work=Work.SERVE))
         environment = {name: value for name, value in os.environ.items() if name not in without}
-        environment |= {**machine.environment, TOKEN_VARIABLE: token, "PYSPARK_PYTHON": sys.executable}
+        environment |= {
+            **machine.environment,
+            TOKEN_VARIABLE: token,
+            "PYSPARK_PYTHON": sys.executable,
+            FORKS: str(folder),
+        }
         process = _spawn(folder, machine, log, environment)
         try:
             (folder / _STARTING).write_text(ProcessIdentity.of(process.pid).text, encoding="utf-8")

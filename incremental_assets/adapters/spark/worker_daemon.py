@@ -1,6 +1,7 @@
 """`spark.python.daemon.module` on this machine: Spark's own daemon, which forks its workers, with all imported that our tasks need.
 
-Each worker would import it for itself, as soon as it has its first task.
+Each worker would import it for itself, as soon as it has its first task. An engine has a daemon for each session, so that each would import it
+again: there the daemon is a fork of the process beside the engine.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ import gc
 import importlib
 import os
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
-from pyspark.daemon import manager
-
-from incremental_assets.adapters.spark.pandas_later import pandas_later
-
+FORKS = "INCREMENTAL_ASSETS_FORKS"
+"""The variable that names the folder of that process."""
 _DATABASES = Path(__file__).parents[1] / "databases"
 MODULES = (
     # A database whose rows are read inside tasks has a module for that in its folder.
@@ -23,6 +23,7 @@ MODULES = (
         f"incremental_assets.adapters.databases.{part.parent.name}.copy_part"
         for part in _DATABASES.glob("*/copy_part.py")
     ),
+    "pyspark.daemon",
     "pyspark.worker",
     "incremental_assets.adapters.spark.tasks",
     "incremental_assets.adapters.delta.staging_task",
@@ -39,6 +40,8 @@ def preload() -> None:
     for module in MODULES:
         with suppress(ImportError):
             importlib.import_module(module)
+    from incremental_assets.adapters.spark.pandas_later import pandas_later
+
     pandas_later()
     gc.collect()
     gc.freeze()
@@ -61,7 +64,25 @@ def end_when_idle(seconds: float = _LOOKS_EVERY) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
 
-if __name__ == "__main__":
-    preload()
+def run() -> None:
+    """The daemon, until Spark ends it or nobody needs it."""
+    from pyspark.daemon import manager
+
     end_when_idle()
     manager()
+
+
+def _forked() -> int | None:
+    from incremental_assets.adapters.fork_server.channel import WORKERS
+    from incremental_assets.adapters.fork_server.client import handed_over
+
+    folder = os.environ.get(FORKS)
+    return handed_over(WORKERS, sys.argv[1:], Path(folder)) if folder else None
+
+
+if __name__ == "__main__":
+    code = _forked()
+    if code is not None:
+        sys.exit(code)
+    preload()
+    run()

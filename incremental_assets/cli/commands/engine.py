@@ -24,9 +24,9 @@ def run(config: Path | None, action: str) -> Answer:
 
 
 def _start(configuration: Configuration) -> Answer:
+    from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.permissions import own_folder
     from incremental_assets.adapters.spark import connect_server as server
-    from incremental_assets.cli.fork_server import control
     from resources.home import engine_folder
 
     folder = own_folder(engine_folder())
@@ -55,8 +55,8 @@ def _start(configuration: Configuration) -> Answer:
 
 
 def _stop(_: Configuration) -> Answer:
+    from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.spark import connect_server as server
-    from incremental_assets.cli.fork_server import control
     from resources.home import engine_folder
 
     control.stop(engine_folder())
@@ -66,8 +66,8 @@ def _stop(_: Configuration) -> Answer:
 
 
 def _status(_: Configuration) -> Answer:
+    from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.spark import connect_server as server
-    from incremental_assets.cli.fork_server import control
     from resources.home import engine_folder
 
     forks = control.running(engine_folder())

@@ -10,13 +10,14 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, cast
 
-from incremental_assets.cli.fork_server.channel import NAME, Request, address, peer, private, receive
-from incremental_assets.cli.fork_server.client import ACCEPTED, ENDED, REFUSED
+from incremental_assets.adapters.fork_server.channel import NAME, Request, address, peer, private, receive
+from incremental_assets.adapters.fork_server.client import ACCEPTED, ENDED, REFUSED
 
 _SENT_WITHIN = 5
 """Seconds for a request to arrive whole: nobody else is served meanwhile."""
@@ -33,8 +34,8 @@ class Accepted:
     client: socket.socket
 
 
-def serve(folder: Path, mine: str) -> Accepted | None:
-    """Fork for each request of the same fingerprint. In a fork, returns what it is to run; in the server, None at its end. Raises OSError for a folder that is not private."""
+def serve(folder: Path, mine: Collection[str]) -> Accepted | None:
+    """Fork for each request of one of these fingerprints. In a fork, returns what it is to run; in the server, None at its end. Raises OSError for a folder that is not private."""
     ears, mouth = socket.socketpair()
     mouth.settimeout(0)
     signal.set_wakeup_fd(mouth.fileno())
@@ -60,7 +61,7 @@ def serve(folder: Path, mine: str) -> Accepted | None:
 
 
 def become(accepted: Accepted) -> list[str]:
-    """Make this fork the process that its caller would have started; returns the arguments."""
+    """Make this fork the process that its caller would have started; returns the arguments. Starts no thread: what it is to run may fork."""
     request = accepted.request
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -79,14 +80,18 @@ def become(accepted: Accepted) -> list[str]:
     sys.stdin = _opened_like(sys.stdin, 0, "r")
     sys.stdout = _opened_like(sys.stdout, 1, "w")
     sys.stderr = _opened_like(sys.stderr, 2, "w", buffering=1)
-    threading.Thread(target=_end_with, args=(accepted.client,), name="client", daemon=True).start()
     return list(request.arguments)
+
+
+def end_with_caller(accepted: Accepted) -> None:
+    """A caller that was killed would have taken its command with it."""
+    threading.Thread(target=_end_with, args=(accepted.client,), name="client", daemon=True).start()
 
 
 class _Server:
     """The socket in an open folder, and the forks, by their pid, with whoever waits for them."""
 
-    def __init__(self, folder: int, mine: str) -> None:
+    def __init__(self, folder: int, mine: Collection[str]) -> None:
         self._folder, self._mine = folder, mine
         self.clients: dict[int, socket.socket] = {}
         self.left = False
@@ -135,7 +140,7 @@ class _Server:
         ):  # another user, a look whether anybody is here, or nonsense
             client.close()
             return None
-        if request.fingerprint != self._mine:
+        if request.fingerprint not in self._mine:
             _refuse(client, streams)
             return None
         client.settimeout(None)
@@ -177,7 +182,6 @@ def _opened_like(stream: TextIO, number: int, mode: str, buffering: int = -1) ->
 
 
 def _end_with(client: socket.socket) -> None:
-    """A caller that was killed would have taken the command with it."""
     waiting = select.poll()
     waiting.register(client, select.POLLRDHUP)
     waiting.poll()

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 NAME = "fork_server.sock"
+COMMAND, WORKERS = "command", "workers"
+"""What a fork can be: a command, or the daemon that forks Spark's Python workers."""
 _READ_AT_IMPORT = ("PYTHON", "LC_", "LANG", "LD_", "DAGSTER_", "SPARK_", "GRPC_", "ARROW_", "OMP_", "OPENBLAS_", "TZ")
 """How names begin of variables that Python or a library reads once: a process that has read others answers for others."""
 _OF_THE_FOLDER = "DAGSTER_HOME"
@@ -23,8 +25,9 @@ _PACKAGES = tuple(Path(__file__).resolve().parents[3] / name for name in ("incre
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One command, as its caller would have run it."""
+    """A program, as its caller would have run it."""
 
+    program: str
     fingerprint: str
     arguments: Sequence[str]
     environment: Mapping[str, str]
@@ -86,16 +89,19 @@ def private(folder: Path) -> int:
     return opened
 
 
-def fingerprint() -> str:
-    """Of the program and of all that a process cannot change once it runs: equal, one process does what the other would do."""
+def fingerprint(program: str) -> str:
+    """Of the program and of all that a process cannot change once it runs: equal, one process does what the other would do.
+
+    Spark starts the daemon of its workers with variables of its own, which the workers read when they are forked.
+    """
     spaces = [str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("pid", "mnt", "net", "user")]
     read = sorted(
         f"{name}={value}"
         for name, value in os.environ.items()
-        if name.startswith(_READ_AT_IMPORT) and name != _OF_THE_FOLDER
+        if name.startswith(_READ_AT_IMPORT) and name != _OF_THE_FOLDER and program == COMMAND
     )
     libraries = [Path(each).stat().st_mtime_ns for each in sys.path if each.endswith("site-packages")]
-    return json.dumps([sys.prefix, sys.version, str(_PACKAGES[0]), _newest(), libraries, spaces, read])
+    return json.dumps([program, sys.prefix, sys.version, str(_PACKAGES[0]), _newest(), libraries, spaces, read])
 
 
 def _newest() -> int:

@@ -11,10 +11,10 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from incremental_assets.adapters.fork_server.channel import peer
+from incremental_assets.adapters.fork_server.client import connect
 from incremental_assets.adapters.permissions import strict
 from incremental_assets.adapters.process import ProcessIdentity
-from incremental_assets.cli.fork_server.channel import peer
-from incremental_assets.cli.fork_server.client import connect
 
 _READY_WITHIN = 60
 """Seconds; an idle machine takes three."""

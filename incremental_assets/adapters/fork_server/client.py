@@ -1,4 +1,4 @@
-"""The console script's side: hand the command over, pass signals on, and end as it ended."""
+"""The caller's side: hand the program over, pass signals on, and end as it ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from incremental_assets.cli.fork_server.channel import Request, address, fingerprint, peer, private, send
+from incremental_assets.adapters.fork_server.channel import COMMAND, Request, address, fingerprint, peer, private, send
 
 _ALONE = frozenset({"engine", "dev", "demo"})
 """Commands that start servers or are about the engine itself: nothing of theirs is ready."""
@@ -23,11 +23,16 @@ def run(arguments: Sequence[str], folder: Path) -> int | None:
     """The exit status of the command; None if no server in the folder can run it, and nothing has begun."""
     if not arguments or arguments[0] in _ALONE or arguments[0].startswith("-"):
         return None
+    return handed_over(COMMAND, arguments, folder)
+
+
+def handed_over(program: str, arguments: Sequence[str], folder: Path) -> int | None:
+    """The exit status of a program; None if no server in the folder can run it, and nothing has begun."""
     connection = connect(folder)
     if connection is None:
         return None
     with connection:
-        return _handed_over(connection, arguments)
+        return _handed_over(connection, program, arguments)
 
 
 def connect(folder: Path) -> socket.socket | None:
@@ -52,11 +57,11 @@ def connect(folder: Path) -> socket.socket | None:
     return None
 
 
-def _handed_over(connection: socket.socket, arguments: Sequence[str]) -> int | None:
+def _handed_over(connection: socket.socket, program: str, arguments: Sequence[str]) -> int | None:
     umask = os.umask(0o077)
     os.umask(umask)
     try:
-        request = Request(fingerprint(), arguments, dict(os.environ), os.getcwd(), sys.path, umask)  # noqa: PTH109
+        request = Request(program, fingerprint(program), arguments, dict(os.environ), os.getcwd(), sys.path, umask)  # noqa: PTH109
         with _streams() as streams:
             send(connection, request, streams)
         answers = connection.makefile(encoding="ascii")
@@ -69,7 +74,7 @@ def _handed_over(connection: socket.socket, arguments: Sequence[str]) -> int | N
         word, _, code = answers.readline().partition(" ")
     if word != ENDED:
         sys.stderr.write(
-            "the engine's fork server was killed, and how this command ends is not known here: see `status`\n"
+            f"the engine's fork server was killed, and how this {program} ends is not known here: see `status`\n"
         )
         return 1
     return int(code)
