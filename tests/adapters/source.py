@@ -74,14 +74,19 @@ def planned(probe: SqlProbe, spec: TableSpec, state: State | None = None, reques
 
 
 def synced(probe: SqlProbe, spec: TableSpec, state: State | None = None) -> State:
-    """The state after a sync that landed all that its snapshot showed, begun when the server's own work no longer held numbers back."""
+    """The state after a sync that landed all that its snapshot showed."""
     decision = planned(probe, spec, state)
-    until = time.monotonic() + 60
-    while decision.settled.settling is not None:
-        assert time.monotonic() < until, decision.settled
-        decision = planned(probe, spec, state)
     with probe.snapshot(decision) as snapshot:
         return landed_state(decision, Shown(snapshot.rows, snapshot.highest, snapshot.fingerprint))
+
+
+def synced_when_settled(probe: SqlProbe, spec: TableSpec) -> State:
+    """The state after a sync that found every number settled: what the server itself writes may not be on disk yet."""
+    state, until = synced(probe, spec), time.monotonic() + 60
+    while state.position.settling is not None:
+        assert time.monotonic() < until, state.position
+        state = synced(probe, spec)
+    return state
 
 
 UPDATED = Cursor("updated_at", CursorType.TIMESTAMP)

@@ -289,7 +289,9 @@ def test_ticks_start_soon_and_loads_run_fast(opened: Callable[[SparkSettings], d
 PROGRAM = """
 import sys
 from incremental_assets.adapters.spark.session import SparkSettings, open_session
-open_session(SparkSettings(conf=(("spark.driver.extraJavaOptions", f"-Xlog:class+load:file={sys.argv[1]}"),))).stop()
+session = open_session(SparkSettings(conf=(("spark.driver.extraJavaOptions", f"-Xlog:class+load:file={sys.argv[1]}"),)))
+session.sql("SELECT 1")  # a session begins SQL when it is asked for
+session.stop()
 """
 
 

@@ -17,7 +17,7 @@ from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request
 from incremental_assets.core.planning.planner import plan
-from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced
+from tests.adapters.source import READER, UPDATED, Source, observe, planned, synced, synced_when_settled
 
 COLUMNS = "id bigint, updated_at timestamptz NOT NULL DEFAULT now()"
 YEARS = (
@@ -138,7 +138,7 @@ def test_numbers_and_hashed_partitions_are_asked_too(source: Source) -> None:
     )
     probe = source.open()
     spec = source.spec("orders", Cursor("id", CursorType.INTEGER))
-    first = synced(probe, spec)
+    first = synced_when_settled(probe, spec)
     source.execute("ALTER TABLE orders ATTACH PARTITION odd FOR VALUES WITH (MODULUS 2, REMAINDER 1)")
     with source.connect() as connection:
         (lowest,) = connection.execute("SELECT min(id) FROM odd").fetchone() or (None,)

@@ -162,10 +162,14 @@ def migrations_read_once() -> Iterator[None]:
     from alembic.script import ScriptDirectory
 
     read = ScriptDirectory.from_config
-    found: dict[tuple[str | None, str | None], ScriptDirectory] = {}
+    found: dict[tuple[str | None, ...], ScriptDirectory] = {}
 
     def once(config: Config) -> ScriptDirectory:
-        which = (config.config_file_name, config.get_main_option("script_location"))
+        which = (
+            config.config_file_name,
+            config.get_main_option("script_location"),
+            config.get_main_option("version_locations"),
+        )
         if which not in found:
             found[which] = read(config)
         return found[which]
