@@ -30,7 +30,7 @@ dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C
 	@$(BIN)/incremental-assets dev $(ARGS)
 
 unit: setup ## the pure tests: no database server, no Spark, no command as a whole (ARGS="-k window")
-	$(BIN)/pytest $(WORKERS) --ignore tests/e2e -m "not (postgres or mariadb or mysql or spark or e2e or acceptance)" $(ARGS)
+	$(BIN)/pytest $(filter-out --no-loadscope-reorder,$(WORKERS)) --ignore tests/e2e -m "not (postgres or mariadb or mysql or spark or e2e or acceptance)" $(ARGS)
 
 test: setup check ## make check, the pure tests, PostgreSQL, Spark, and the commands from end to end (ARGS="-k window")
 	$(BIN)/pytest $(WORKERS) -m "not acceptance" $(ARGS)
