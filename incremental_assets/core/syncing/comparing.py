@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.landed_state import Shown
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import PlacedRows, Ports, Snapshot
 from incremental_assets.core.syncing.differing import differing
@@ -20,6 +23,18 @@ def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot
         return ports.source.snapshot(plan)
     copy = ports.by_key.placed_rows(plan.spec, _EVERYTHING)
     return ports.source.compared(plan, lambda source: sought(plan.spec, copy, source))
+
+
+def narrowed(plan: SyncPlan, snapshot: Snapshot) -> SyncPlan:
+    """The plan, of the rows that a comparison has asked for."""
+    return plan if snapshot.sought is None else plan.at(snapshot.sought.places)
+
+
+def shown(snapshot: Snapshot, compared: KeysCompared | None, changed: tuple[SchemaChange, ...]) -> Shown:
+    """What it showed, of which a comparison counts every row."""
+    rows = snapshot.sought.rows if snapshot.sought else snapshot.rows
+    numbers = (rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
+    return Shown(*numbers, compared, changed)
 
 
 def sought(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Sought:

@@ -9,14 +9,14 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.landed_state import Shown, landed_state
+from incremental_assets.core.planning.landed_state import landed_state
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_nulls, check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
 from incremental_assets.core.planning.schema_changes import schema_changes
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
-from incremental_assets.core.syncing.comparing import snapshot_of
+from incremental_assets.core.syncing.comparing import narrowed, shown, snapshot_of
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
 from incremental_assets.core.syncing.following import follow, follow_commit, together
@@ -79,15 +79,10 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
 def _read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     """Everything from one snapshot: the rows, and the state that they leave."""
     with snapshot_of(plan, ports) as snapshot:
-        if snapshot.sought is not None:
-            plan = plan.at(snapshot.sought.places)
+        plan = narrowed(plan, snapshot)
         check_nulls(plan, snapshot.nulls)
         gone = find_gone(plan, snapshot, ports.by_key)
         is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
         batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
-        compared = gone.compared if gone else None
         changed = schema_changes(plan, target.columns if target is not None and target.landed else ())
-        rows = snapshot.sought.rows if snapshot.sought else snapshot.rows
-        shown = (rows, snapshot.highest, snapshot.fingerprint, snapshot.due, snapshot.visible)
-        seen = Shown(*shown, compared, changed)
-        return batch, landed_state(plan, seen)
+        return batch, landed_state(plan, shown(snapshot, gone.compared if gone else None, changed))
