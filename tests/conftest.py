@@ -26,6 +26,9 @@ _numbers = itertools.count(1)
 _CI = Path(__file__).parents[1] / ".ci"
 _E2E = Path(__file__).parent / "e2e"
 
+# What the stories share is told with both sides when it fails, as in the tests themselves.
+pytest.register_assert_rewrite("tests.core.stories")
+
 
 def pytest_configure() -> None:
     """A shell starts what stands before `&` deaf to Ctrl-C, and so would be every command that a test interrupts."""

@@ -32,7 +32,7 @@ from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing import compact as maintain
 from incremental_assets.core.syncing import decide, differing, gone, reset, rollback, sync
 from incremental_assets.core.syncing import recovery as recover
-from tests.core import test_sync
+from tests.core import stories
 from tests.fakes import database, lake, rows, source, stage, world
 from tests.fakes.keys import FakeKeys
 
@@ -202,7 +202,7 @@ MUTANTS = [
     Mutant(
         "the bound is asked inside the snapshot",
         "loses what commits between the two",
-        instead(test_sync, "World", _BoundInsideTheSnapshot),
+        instead(stories, "World", _BoundInsideTheSnapshot),
     ),
     Mutant(
         "numbers are settled by who has a transaction id",

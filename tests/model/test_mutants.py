@@ -14,11 +14,13 @@ from incremental_assets.core.planning.plan import Mode
 from tests.core import (
     test_bound,
     test_clocks,
+    test_column_identity,
     test_compact,
     test_deletes,
     test_first_load,
     test_key_parts,
     test_last_read,
+    test_late_commits,
     test_parts,
     test_plan,
     test_recovery,
@@ -26,6 +28,8 @@ from tests.core import (
     test_rollback,
     test_sync,
     test_sync_kills,
+    test_two_runs,
+    test_unfit_rows,
 )
 from tests.model.mutants import MUTANTS, Mutant
 from tests.model.protocol import Protocol
@@ -50,10 +54,10 @@ UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 
 STORIES: dict[str, Callable[[], None]] = {
     "a fingerprint outlives a reset": test_plan.test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing,
-    "keys are compared with =": test_sync.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
-    "what goes to quarantine leaves the copy as it is": test_sync.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,
+    "keys are compared with =": test_unfit_rows.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
+    "what goes to quarantine leaves the copy as it is": test_unfit_rows.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,
     "columns are known by their names alone": lambda: (
-        test_sync.test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back=True)
+        test_column_identity.test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back=True)
     ),
     "a transaction that was under way at the last read counts as read": lambda: (
         test_last_read.test_what_is_new_is_read_alone_until_the_transaction_ends(UPSERT)
@@ -64,7 +68,7 @@ STORIES: dict[str, Callable[[], None]] = {
     "of a table without an enforced key what was read is not read again": (
         test_last_read.test_of_equal_rows_without_a_key_each_lands
     ),
-    "the highest number is settled when it is seen": test_sync.test_numbers_that_commit_out_of_order_all_land,
+    "the highest number is settled when it is seen": test_late_commits.test_numbers_that_commit_out_of_order_all_land,
     "a run that comes to nothing does not keep that the clock was put back": lambda: (
         test_clocks.test_a_run_that_is_killed_keeps_that_the_clock_was_put_back_although_it_is_put_forward_before_the_next_looks(
             "before snapshot"
@@ -80,19 +84,19 @@ STORIES: dict[str, Callable[[], None]] = {
         test_clocks.test_a_number_that_was_drawn_before_the_clock_was_put_back_lands_although_it_commits_long_after
     ),
     "numbers are settled by who has a transaction id": (
-        test_sync.test_a_number_that_was_drawn_and_not_written_yet_is_waited_for
+        test_late_commits.test_a_number_that_was_drawn_and_not_written_yet_is_waited_for
     ),
     "a session that stands still before it shows its stamp holds nothing": (
-        test_sync.test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for
+        test_late_commits.test_a_session_that_stands_still_before_it_shows_its_stamp_is_waited_for
     ),
     "a number settles before its row is on disk": (
-        test_sync.test_numbers_that_a_crash_gives_out_again_land_although_they_had_been_read
+        test_late_commits.test_numbers_that_a_crash_gives_out_again_land_although_they_had_been_read
     ),
     "a number that was not on disk outlives a crash": lambda: (
         test_bound.test_what_was_not_on_disk_before_a_crash_counts_no_more("crash")
     ),
-    "what is held back has a fingerprint too": test_sync.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
-    "a number that repeats settles above itself": test_sync.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,
+    "what is held back has a fingerprint too": test_unfit_rows.test_rows_that_were_held_back_land_although_nobody_touched_them_since,
+    "a number that repeats settles above itself": test_late_commits.test_a_row_that_gets_the_highest_number_after_it_has_settled_lands_once_and_then_the_table_is_idle,
     "no fence at takeover": test_recovery.test_a_sleeper_that_wakes_just_after_it_was_looked_for_lands_nothing_beside_its_successor,
     "a fence that a dead run's last commit overtakes is not written again": lambda: (
         test_recovery.test_a_commit_that_an_engine_makes_for_a_dead_run_needs_no_second_sync(
@@ -119,20 +123,20 @@ STORIES: dict[str, Callable[[], None]] = {
         test_parts.test_an_attached_partition_lands_whole_and_once(test_parts.two_orders(), UPSERT)
     ),
     "prepared transactions are not asked for": (
-        test_sync.test_a_prepared_transaction_keeps_the_watermark_and_its_rows_land_when_it_commits
+        test_late_commits.test_a_prepared_transaction_keeps_the_watermark_and_its_rows_land_when_it_commits
     ),
     "only the source's own clock tells that it was put back": (
         test_clocks.test_a_clock_that_has_caught_up_since_is_found_out_by_ours
     ),
     "the bound is asked inside the snapshot": lambda: (
-        test_sync.test_what_commits_while_a_sync_runs_lands_with_this_one_or_the_next(UPSERT, "in the snapshot")
+        test_late_commits.test_what_commits_while_a_sync_runs_lands_with_this_one_or_the_next(UPSERT, "in the snapshot")
     ),
     "a staged batch is not verified": test_sync.test_a_batch_that_is_not_whole_is_noticed_and_its_sequence_never_used_again,
     "a staged batch is discarded after its sequence was closed": lambda: (
         test_sync_kills.test_a_sync_killed_at_any_moment_is_made_good_by_the_next(UPSERT, test_sync_kills.first_load)
     ),
     "a commit that raised nothing has landed": lambda: (
-        test_sync.test_a_run_whose_lease_was_taken_says_so_and_leaves_nothing_behind("before commit", CommitMissing)
+        test_two_runs.test_a_run_whose_lease_was_taken_says_so_and_leaves_nothing_behind("before commit", CommitMissing)
     ),
     "the rows of a first load are committed without a sequence": lambda: (
         test_first_load.test_a_load_that_sleeps_past_its_lease_replaces_nothing_when_it_wakes(
