@@ -1,10 +1,16 @@
-"""What the stories of a sync begin with and are judged by: the shop with its first orders, and a copy that equals its source."""
+"""What the stories of a sync begin with, do and are judged by: the shop with its first orders, a run that dies, a copy that equals its source."""
 
-from incremental_assets.core.model.table import Strategy
-from tests.fakes import World, ordered
+import pytest
+
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.syncing.reset import reset_table
+from tests.fakes import Killed, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
 
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
+BOTH = pytest.mark.parametrize("spec", [UPSERT, APPEND], ids=["upsert", "append"])
 
 
 def assert_equal(world: World) -> None:
@@ -19,3 +25,30 @@ def opened() -> World:
     order(world.database, "grace", world.database.stamp())
     world.database.tick(60)
     return world
+
+
+def three_orders() -> World:
+    world = World(shop())
+    for customer in ("ada", "grace", "barbara"):
+        order(world.database, customer, world.database.stamp())
+        world.database.tick(60)
+    return world
+
+
+def one_more(world: World, customer: str = "alan") -> None:
+    world.database.tick(3600)
+    order(world.database, customer, world.database.stamp())
+    world.database.tick(60)
+
+
+def die(world: World, spec: TableSpec, moment: str, mode: Mode = Mode.SYNC) -> None:
+    process = world.process()
+    process.at[moment] = process.kill
+    with pytest.raises(Killed):
+        world.sync(spec, process=process, mode=mode)
+
+
+def reset(world: World, spec: TableSpec, to: str | None = None) -> None:
+    """Rewind the watermark, as the command does."""
+    watermark = None if to is None else CursorValue.parse(CursorType.TIMESTAMP, to)
+    reset_table(spec=spec, to=watermark, run_id="reset", checkpoints=world.checkpoints)

@@ -3,10 +3,73 @@
 import pytest
 
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status
-from tests.core.stories import UPSERT, opened
+from tests.core.stories import UPSERT, die, one_more, opened, three_orders
 from tests.fakes.delta_table import LogEntry
 from tests.scenario import ORDERS
+
+
+def test_a_delete_by_another_hand_stops_the_sync_with_advice_and_nothing_is_written() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.lake.foreign(ORDERS, "DELETE", world.lake.tables[ORDERS].rows[1:])
+    one_more(world)
+    with pytest.raises(TargetChanged, match=r"DELETE.*--full-refresh.*reset"):
+        world.sync(UPSERT)
+    assert len(world.rows(ORDERS)) == 2
+
+
+def test_a_table_optimized_by_another_hand_goes_on() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.lake.foreign(ORDERS, "OPTIMIZE")
+    one_more(world)
+    assert world.sync(UPSERT).rows.inserted == 1
+
+
+def test_a_delete_by_another_hand_while_a_batch_is_being_staged_stops_the_sync() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    one_more(world)
+    process = world.process()
+    process.at["staging"] = lambda: world.lake.foreign(ORDERS, "DELETE", world.lake.tables[ORDERS].rows[1:])
+    with pytest.raises(TargetChanged, match="DELETE"):
+        world.sync(UPSERT, process=process)
+    assert len(world.rows(ORDERS)) == 2
+    assert world.stage.batches == {}
+
+
+def test_a_delete_by_another_hand_before_a_takeover_is_not_covered_up_by_its_fence() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    one_more(world)
+    die(world, UPSERT, "after commit")
+    world.lake.foreign(ORDERS, "DELETE", world.lake.tables[ORDERS].rows[1:])
+    one_more(world, "mary")
+    with pytest.raises(TargetChanged, match="DELETE"):
+        world.sync(UPSERT)
+
+
+def test_a_table_that_is_gone_is_never_made_anew_of_the_delta_alone() -> None:
+    world = three_orders()
+    world.sync(UPSERT)
+    world.lake.drop(ORDERS)
+    one_more(world)
+    with pytest.raises(TargetChanged, match="gone"):
+        world.sync(UPSERT)
+    assert ORDERS not in world.lake.tables
+
+
+def test_a_table_of_another_maker_is_left_alone() -> None:
+    world = three_orders()
+    world.lake.fence(UPSERT, CommitIds("", 0, "theirs"), None)
+    with pytest.raises(TargetChanged, match="did not make"):
+        world.sync(UPSERT)
+    assert len(world.lake.tables[ORDERS].log) == 2
+
+
+# --- while the source stood still ------------------------------------------------------------------
 
 
 def test_a_copy_that_was_changed_while_the_source_stood_still_stops_the_sync() -> None:

@@ -1,10 +1,13 @@
 """Can two runs be at one table?"""
 
+from dataclasses import replace
+
 import pytest
 
-from incremental_assets.core.errors import Busy, CommitMissing, LeaseLost
+from incremental_assets.core.errors import Busy, CommitMissing, LeaseLost, TargetChanged
 from incremental_assets.core.planning.report import Status
-from tests.core.stories import APPEND, UPSERT, assert_equal, opened
+from tests.core.stories import APPEND, UPSERT, assert_equal, opened, three_orders
+from tests.fakes import Memory
 from tests.scenario import ORDERS
 
 
@@ -43,3 +46,14 @@ def test_nothing_runs_beside_a_live_run_however_long_it_takes() -> None:
             lease.beat()
         with pytest.raises(Busy):
             world.sync(UPSERT)
+
+
+def test_two_checkpoint_databases_never_share_a_table() -> None:
+    world = three_orders()
+    sleeper = world.asleep(APPEND, "before apply")
+    other = replace(world, memory=Memory())
+    other.lake = world.lake
+    other.sync(APPEND)
+    sleeper.wake()
+    assert isinstance(sleeper.error, TargetChanged)
+    assert_equal(world)

@@ -21,6 +21,7 @@ from tests.core import (
     test_key_parts,
     test_last_read,
     test_late_commits,
+    test_lost_checkpoints,
     test_parts,
     test_plan,
     test_recovery,
@@ -30,6 +31,7 @@ from tests.core import (
     test_sync_kills,
     test_two_runs,
     test_unfit_rows,
+    test_ways_on,
 )
 from tests.model.mutants import MUTANTS, Mutant
 from tests.model.protocol import Protocol
@@ -104,18 +106,18 @@ STORIES: dict[str, Callable[[], None]] = {
         )
     ),
     "the fence carries the state from before": lambda: (
-        test_recovery.test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(
+        test_lost_checkpoints.test_a_checkpoint_table_lost_after_a_takeover_is_rebuilt_from_what_landed_and_not_from_before(
             APPEND
         )
     ),
     "a checkpoint table is believed, however old": lambda: (
-        test_recovery.test_a_checkpoint_table_restored_from_any_older_copy_loses_nothing_and_lands_nothing_twice(
+        test_lost_checkpoints.test_a_checkpoint_table_restored_from_any_older_copy_loses_nothing_and_lands_nothing_twice(
             APPEND, 3
         )
     ),
     "maintenance writes down what an older checkpoint table believes": test_compact.test_what_an_older_checkpoint_table_believes_is_not_written_into_the_lake,
     "a lost checkpoint table is rebuilt without a fence": lambda: (
-        test_recovery.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
+        test_lost_checkpoints.test_a_sleeper_with_a_higher_number_than_the_lake_has_seen_is_fenced_when_a_lost_checkpoint_table_is_rebuilt(
             Mode.SYNC, None
         )
     ),
@@ -155,7 +157,7 @@ STORIES: dict[str, Callable[[], None]] = {
         test_first_load.test_rows_without_a_position_are_replaced_by_a_staged_batch_too(test_first_load.BIG_APPEND)
     ),
     "a reset forgets the sync that died before it": lambda: (
-        test_recovery.test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(APPEND)
+        test_ways_on.test_a_reset_is_not_undone_by_a_sync_that_died_before_it_and_turns_out_to_have_landed(APPEND)
     ),
     "counts alone tell which keys differ": (
         test_key_parts.test_a_key_that_changed_its_place_by_as_much_as_another_is_seen
