@@ -27,7 +27,7 @@ _CI = Path(__file__).parents[1] / ".ci"
 _E2E = Path(__file__).parent / "e2e"
 
 # What the stories share is told with both sides when it fails, as in the tests themselves.
-pytest.register_assert_rewrite("tests.core.stories")
+pytest.register_assert_rewrite("tests.core.stories", "tests.core.plans")
 
 
 def pytest_configure() -> None:

@@ -23,7 +23,7 @@ from tests.core import (
     test_late_commits,
     test_lost_checkpoints,
     test_parts,
-    test_plan,
+    test_plan_idle,
     test_recovery,
     test_repair,
     test_rollback,
@@ -55,7 +55,7 @@ SEEDS = (1, 2, 3, 4)
 UPSERT, APPEND = orders(Strategy.UPSERT), orders(Strategy.APPEND)
 
 STORIES: dict[str, Callable[[], None]] = {
-    "a fingerprint outlives a reset": test_plan.test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing,
+    "a fingerprint outlives a reset": test_plan_idle.test_a_fingerprint_that_does_not_reach_down_to_what_would_be_read_says_nothing,
     "keys are compared with =": test_unfit_rows.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
     "what goes to quarantine leaves the copy as it is": test_unfit_rows.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,
     "columns are known by their names alone": lambda: (

@@ -1,0 +1,71 @@
+"""The plan of a table at noon: from a literal state, and from what was seen of the source."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.position import Position, Settling
+from incremental_assets.core.model.source_identity import SourceIdentity
+from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.plan import CommitIds, Mode, NothingToDo, Observation, Request, SyncPlan
+from incremental_assets.core.planning.planner import plan
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+SHOP = SourceIdentity.of(1, 1000, system="7001", database="shop")
+SYNC, REFRESH = Request("run"), Request("run", Mode.FULL_REFRESH)
+
+
+def moment(text: str | None) -> CursorValue | None:
+    return None if text is None else CursorValue.parse(CursorType.TIMESTAMP, f"2024-01-31T{text}Z")
+
+
+def number(value: int | None) -> CursorValue | None:
+    return None if value is None else CursorValue(CursorType.INTEGER, str(value))
+
+
+def marks(lower: CursorValue | None, digest: str = "17") -> Fingerprint:
+    return Fingerprint(lower, 1, "x", digest)
+
+
+def seen(
+    clock: datetime = NOON,
+    *,
+    oldest: datetime | None = None,
+    highest: int | None = None,
+    fingerprint: Fingerprint | None = None,
+    identity: SourceIdentity | None = SHOP,
+    prepared: str | None = None,
+) -> Observation:
+    return Observation(Bound(clock, oldest, "", prepared, "", "UTC", identity), number(highest), fingerprint)
+
+
+def landed(
+    spec: TableSpec,
+    watermark: CursorValue | None = None,
+    *,
+    max_cursor_read: CursorValue | None = None,
+    settling: Settling | None = None,
+    **changes: object,
+) -> State:
+    position = Position(watermark, max_cursor_read, settling)
+    kept = State("app", 3, "batch", spec.terms, position, identity=SHOP, clock=NOON - timedelta(hours=1))
+    return replace(kept, **changes)  # type: ignore[arg-type]
+
+
+def planned(spec: TableSpec, state: State | None, observation: Observation, request: Request = SYNC) -> SyncPlan:
+    found = plan(spec, request, state, CommitIds("app", 4, "next"), observation)
+    assert isinstance(found, SyncPlan)
+    return found
+
+
+def nothing(spec: TableSpec, state: State, observation: Observation) -> NothingToDo:
+    found = plan(spec, SYNC, state, CommitIds("app", 4, "next"), observation)
+    assert isinstance(found, NothingToDo)
+    return found
+
+
+def backfill(lower: str, upper: str) -> Request:
+    return Request("run", Mode.BACKFILL, Window(moment(lower), moment(upper)))
