@@ -26,8 +26,8 @@ _numbers = itertools.count(1)
 _CI = Path(__file__).parents[1] / ".ci"
 _E2E = Path(__file__).parent / "e2e"
 
-# What the stories share is told with both sides when it fails, as in the tests themselves.
-pytest.register_assert_rewrite("tests.core.stories", "tests.core.plans")
+# What tests share is told with both sides when it fails, as in the tests themselves.
+pytest.register_assert_rewrite("tests.core.stories", "tests.core.plans", "tests.core.mistakes")
 
 
 def pytest_configure() -> None:

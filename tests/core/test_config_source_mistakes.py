@@ -1,0 +1,117 @@
+"""Has each mistake in a source, or in the file around the sources, its line, the offending text and the cure?"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.core.mistakes import FILE, SOURCE, in_source, only_problem, problems
+
+SOURCE_MISTAKES = [
+    ("tls: disable", "host: localhost", "host: db.example.com", "disable", "a host that is not loopback needs TLS"),
+    ("tls: on", "", "", "on", "choose one of: verify-full, verify-ca, require, disable"),
+    ("password: hunter2", "", "", "password: …", "a secret is never written in this file; write {env: NAME}"),
+    ("options: {ssl: off}", "", "", "ssl", "the keys are connect_timeout, socket_timeout, statement_timeout"),
+    ("options: {connect_timeout: 0s}", "", "", "0s", "longer than nothing"),
+    ("options: {connect_timeout: 10}", "", "", "10", "write a duration with its unit"),
+    ("parallel: {tables: 0}", "", "", "0", "write 1 or more"),
+    ("parallel: 4", "", "", "4", "write keys and values here"),
+    ("fetch_size: many", "", "", "many", "write a whole number"),
+    ("port: 70000", "", "", "70000", "write 65535 or less"),
+    ("port: {env: 5432}", "", "", "5432", "the name of an environment variable"),
+    ("port: {evn: PORT}", "", "", "evn", "did you mean `env`?"),
+    ("schemas: []", "", "", "schemas", "write at least one"),
+    ("schemas: [a, a]", "", "", "schemas", "may appear once in the list"),
+    ("unlisted: skip", "", "", "skip", "choose one of: full_refresh, ignore"),
+    ("every: 0s", "", "", "0s", "longer than nothing"),
+    ("refresh_every: daily", "", "", "daily", "write a duration"),
+    ("check_at: noon", "", "", "noon", 'write a time of day like "03:00"'),
+    ("check_at: 24:00", "", "", "24:00", 'write a time of day like "03:00"'),
+    ("backfill: {windows: 0}", "", "", "0", "write 1 or more"),
+    ("backfill: {pause: long}", "", "", "long", "write a duration"),
+    ("partitions: {every: hour}", "", "", "partitions", "more than 25,000"),
+    ("partitions: {size: 10}", "", "", "partitions", "at the tables with an integer cursor"),
+    ("defaults: {history: scd2}", "", "", "history", "there is no such key here"),
+    ("defaults: {columns: {include: [x]}}", "", "", "include", "did you mean `exclude`?"),
+    ("defaults: {freshness: {warn: 1d, fail: 1h}}", "", "", "freshness", "`warn` comes before `fail`"),
+    ("defaults: {deletes: {every: 1h}}", "", "", "1h", "`every` belongs to `diff`, and this is `mode: ignore`"),
+    ("defaults: {strategy: upsert}", "", "", "strategy", "there is no such key here"),
+    ("tables: public.a", "", "", "public.a", "write a list of tables"),
+    ("hots: x", "", "", "hots", "did you mean `host`?"),
+]
+
+FILE_MISTAKES = [
+    ("lake: ./lake", "lake: s3://bucket #!", "s3://bucket", "Spark writes s3:// as s3a://"),
+    ("lake: ./lake", "lake: #!", "lake", "write a value"),
+    ("lake: ./lake", "lake: s3a://key:s3cr3t@bucket #!", "s3a://key:…@bucket", "an address carries no secret"),
+    ("lake: ./lake", "lak: ./lake #!", "lak", "did you mean `lake`?"),
+    ("sqlite:///c.db", "sqlite:// #!", "sqlite://", "write sqlite:///path/to/checkpoints.db"),
+    ("sqlite:///c.db", "'sqlite:///:memory:' #!", "sqlite:///:memory:", "write sqlite:///path/to/checkpoints.db"),
+    ("sqlite:///c.db", "mysql://u@h/d #!", "mysql://u@h/d", "or postgresql://user@host/database"),
+    ("sqlite:///c.db", "postgresql://u:hun/t@r2@h/d #!", "postgresql://u:…@h/d", "~/.pgpass"),
+    (
+        "sqlite:///c.db",
+        "postgresql://h/d?user=u&password=hunter2 #!",
+        "postgresql://h/d?user=u&password=…",
+        "~/.pgpass",
+    ),
+    ("shop:", "shop-eu: #!", "shop-eu", "letters, digits and _"),
+    ("shop:", "_staging: #!", "_staging", "letters, digits and _"),
+    ("postgresql", "oracle #!", "oracle", "the dialect oracle is not available yet"),
+    ("postgresql", "postgres #!", "postgres", "did you mean `postgresql`?"),
+    ("host: localhost", "host: #!", "host", "write a value"),
+    (
+        "localhost",
+        "localhost:5432/shop?ssl=1 #!",
+        "localhost:5432/shop?ssl=1",
+        "port, database and user have keys of their own",
+    ),
+    ("localhost", "postgresql://u:hunter2@h #!", "…@h", "the host's name or address alone"),
+    ("lake: ./lake", "lake: ./lake\nspark: {remote: yes} #!", "yes", "remote is `auto` or sc://host:port"),
+    (
+        "lake: ./lake",
+        "lake: ./lake\nspark: {remote: sc://h:15002/;token=t0k3n} #!",
+        "sc://h:15002/;token=…",
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN",
+    ),
+    ("lake: ./lake", "lake: ./lake\nspark: {master: mesos://h} #!", "mesos://h", "master is spark://"),
+    ("lake: ./lake", "lake: ./lake\nspark: {remote: auto, master: yarn} #!", "yarn", "remove one of them"),
+    ("lake: ./lake", "lake: ./lake\nlake: ./other #!", "lake", "this key is written twice"),
+    ("lake: ./lake", "lake: !env LAKE #!", "LAKE", "tags with `!` are not used here"),
+]
+
+
+@pytest.mark.parametrize(("key", "replaced", "by", "text", "cure"), SOURCE_MISTAKES)
+def test_a_mistake_in_a_source_has_its_place_and_its_cure(
+    tmp_path: Path, key: str, replaced: str, by: str, text: str, cure: str
+) -> None:
+    problem = only_problem(
+        tmp_path, in_source(f"{key} #!").replace(replaced, by) if replaced else in_source(f"{key} #!")
+    )
+    assert problem.text == text
+    assert cure in problem.cure
+
+
+@pytest.mark.parametrize(("replaced", "by", "text", "cure"), FILE_MISTAKES)
+def test_a_mistake_in_the_file_has_its_place_and_its_cure(
+    tmp_path: Path, replaced: str, by: str, text: str, cure: str
+) -> None:
+    problem = only_problem(tmp_path, (FILE + SOURCE).replace(replaced, by, 1))
+    assert problem.text == text
+    assert cure in problem.cure
+
+
+@pytest.mark.parametrize(
+    "host", ["a" * 64 + ".example.com", "a" * 300, "db..example.com", "\N{LATIN SMALL LETTER E WITH ACUTE}" * 63]
+)
+def test_a_host_that_no_driver_can_ask_for_is_refused(tmp_path: Path, host: str) -> None:
+    problem = only_problem(tmp_path, in_source("tls: require").replace("host: localhost", f"host: {host} #!"))
+    assert problem.cure.startswith("a host's name has up to 63 letters between two dots")
+
+
+@pytest.mark.parametrize("value", [r"a\0b", r"\ud800"])
+@pytest.mark.parametrize("key", ["lake", "checkpoints"])
+def test_what_no_path_can_hold_is_refused_where_it_stands(tmp_path: Path, key: str, value: str) -> None:
+    text = re.sub(f"^{key}: .*$", lambda _: f'{key}: "{value}" #!', in_source("every: 1m"), flags=re.MULTILINE)
+    assert "a NUL, or half of a character, is not text" in str(problems(tmp_path, text)[0])
+    assert problems(tmp_path, text)[0].line == 1 + (key == "checkpoints")
