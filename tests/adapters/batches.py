@@ -53,6 +53,10 @@ def table(
     return TableSpec(shape, strategy, Cursor(cursor, CursorType.INTEGER) if cursor else None, tuple(key), enforced)
 
 
+ORDERS = table("id bigint, note string, at bigint")
+EVENTS = table("id bigint, note string, at bigint", Strategy.APPEND, key=(), enforced=False)
+
+
 @dataclass(frozen=True)
 class LiteralSnapshot:
     """A snapshot of literal rows."""

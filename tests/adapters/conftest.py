@@ -1,16 +1,21 @@
-"""The source that the SQL towards PostgreSQL is tried on, and who writes the commits of a lake."""
+"""The source that the SQL towards PostgreSQL is tried on, a lake, and who writes its commits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 
 from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.adapters.batches import Desk
 from tests.adapters.source import READER, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -32,3 +37,8 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "ordinary":
         monkeypatch.setattr(direct, "written", lambda *_: None)
     return str(request.param)
+
+
+@pytest.fixture
+def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
+    return Desk(tmp_path / "lake", spark)

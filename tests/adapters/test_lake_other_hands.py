@@ -1,0 +1,107 @@
+"""What does the lake notice of what another hand has done, and what does it leave alone?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.planning.landed_state import Shown, landed_state
+from incremental_assets.core.planning.plan import CommitIds
+from incremental_assets.core.planning.report import RowCounts
+from tests.adapters.batches import APP, EVENTS, ORDERS, Desk
+
+
+def test_rows_changed_by_another_hand_are_noticed(desk: Desk) -> None:
+    commit = desk.land(EVENTS, [(1, "a", 10), (2, "b", 20)])
+    desk.sql("UPDATE {t} SET note = 'x' WHERE id = 1", EVENTS)
+    for since in (None, commit.version):
+        found = desk.lake.inspect(EVENTS, since)
+        assert found is not None
+        assert found.foreign.startswith(f"UPDATE in version {commit.version + 1}")
+    seen = desk.lake.inspect(EVENTS, commit.version + 1)
+    assert seen is not None
+    assert seen.foreign == ""
+
+
+def test_maintenance_is_harmless(desk: Desk) -> None:
+    for number in range(2):
+        desk.land(ORDERS, [(number, "a", number)])
+    desk.sql("OPTIMIZE {t}", ORDERS)
+    DeltaTable(desk.path(ORDERS)).vacuum(dry_run=False)
+    desk.sql("ALTER TABLE {t} SET TBLPROPERTIES ('who' = 'me')", ORDERS)
+    found = desk.lake.inspect(ORDERS, None)
+    assert found is not None
+    assert (found.foreign, found.state) == ("", desk.previous)
+    assert desk.land(ORDERS, [(0, "b", 9)]).rows == RowCounts(read=1, updated=1)
+
+
+def test_a_hand_that_reaches_in_between_inspection_and_commit_stops_the_commit(desk: Desk) -> None:
+    desk.land(EVENTS, [(1, "a", 10)])
+    lake = desk.lake
+    assert lake.inspect(EVENTS, None) is not None
+    plan = desk.plan(EVENTS)
+    batch = desk.stage.write(plan, desk.show(EVENTS, [(2, "b", 20)]))
+    desk.other_hand("DELETE", EVENTS)
+    with pytest.raises(TargetChanged, match="by another writer while this sync ran"):
+        lake.apply(plan, batch, landed_state(plan, Shown(1, None, None)))
+    assert desk.rows(EVENTS) == [(1, "a", 10)]
+
+
+def test_a_second_row_of_a_key_by_another_hand_is_gone_once_the_table_is_reset_and_synced(desk: Desk) -> None:
+    rows = [(1, "a", 10), (2, "b", 20)]
+    desk.land(ORDERS, rows)
+    desk.sql(
+        "INSERT INTO {t} SELECT id, 'by hand', at, _sync_run_id, _sync_seq, _sync_at FROM {t} WHERE id = 1", ORDERS
+    )
+    assert desk.previous is not None
+    desk.previous = desk.previous.rewound(ORDERS.terms, None)
+    desk.land(ORDERS, rows)
+    assert desk.rows(ORDERS) == rows
+
+
+def test_what_a_commit_could_not_see_is_told_by_every_later_look(desk: Desk) -> None:
+    commit = desk.land(EVENTS, [(1, "a", 10)])
+    desk.other_hand("UPDATE", EVENTS)
+    # As when the UPDATE slipped in between the comparison and the commit: the note vouches only for what lay before it.
+    note = json.dumps(
+        _note_of(desk, commit.version) | {"seq": 2, "batch_id": "batch2", "kind": "append", "seen": commit.version}
+    )
+    empty = desk.spark.createDataFrame([], "id bigint").write.format("delta").mode("append")
+    empty.options(userMetadata=note, txnAppId=APP, txnVersion="2").save(desk.path(EVENTS))
+    for since in (None, commit.version + 2):
+        found = desk.lake.inspect(EVENTS, since)
+        assert found is not None
+        assert found.foreign.startswith("UPDATE")
+    desk.lake.fence(EVENTS, CommitIds(APP, 3, "fence"), None)
+    found = desk.lake.inspect(EVENTS, commit.version + 3)
+    assert found is not None
+    assert found.foreign.startswith("UPDATE")
+
+
+def test_a_table_of_somebody_else_is_left_alone(desk: Desk) -> None:
+    desk.spark.range(3).write.format("delta").save(desk.path(EVENTS))
+    found = desk.lake.inspect(EVENTS, None)
+    assert found is not None
+    assert (found.app_id, found.seq, found.state) == ("", -1, None)
+    with pytest.raises(TargetChanged, match="is not the one that this run was planned for"):
+        desk.land(EVENTS, [(1, "a", 10)])
+    assert desk.spark.read.format("delta").load(desk.path(EVENTS)).count() == 3
+
+
+def test_files_of_others_where_a_table_would_be_made_stay_and_stop_it(desk: Desk) -> None:
+    other = Path(desk.path(ORDERS)) / "data.parquet"
+    other.parent.mkdir(parents=True)
+    other.write_text("somebody's")
+    with pytest.raises(TargetChanged, match="if other files are there, move them away"):
+        desk.land(ORDERS, [(1, "a", 10)])
+    assert other.read_text() == "somebody's"
+
+
+def _note_of(desk: Desk, version: int) -> dict[str, object]:
+    lines = (Path(desk.path(ORDERS)) / "_delta_log" / f"{version:020d}.json").read_text().splitlines()
+    info = next(json.loads(line)["commitInfo"] for line in lines if "commitInfo" in line)
+    return dict(json.loads(info["userMetadata"]))
