@@ -72,13 +72,13 @@ class Lane:
     """Works of a cohort of which as many end as begin."""
 
     def __init__(self, cohort: Cohort, ahead: int) -> None:
-        self._company, self._ahead = cohort, ahead
+        self._cohort, self._ahead = cohort, ahead
 
     def member(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """The work as one of the cohort's, in whichever thread it is called."""
 
         def played() -> Answer:
-            token = _here.set(self._company)
+            token = _here.set(self._cohort)
             try:
                 return work()
             finally:
@@ -91,7 +91,7 @@ class Lane:
         with LOCK:
             comes = self._ahead > 0
             self._ahead -= comes
-            self._company.changed(comes - (not was_apart))
+            self._cohort.changed(comes - (not was_apart))
 
 
 _here: ContextVar[Cohort | None] = ContextVar("cohort", default=None)

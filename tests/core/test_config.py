@@ -268,6 +268,10 @@ def test_paths_are_relative_to_the_file_and_not_to_the_shell(tmp_path: Path, mon
     assert absolute.checkpoints == "sqlite:////var/lib/c.db"
 
 
+def test_a_lake_that_is_not_there_yet_may_lie_in_the_root_of_the_file_system(tmp_path: Path) -> None:
+    assert loaded(tmp_path, SMALLEST.replace("./lake", "/no-lake-yet")).lake == "/no-lake-yet"
+
+
 def test_references_are_kept_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
     (tmp_path / "port").write_text("5433")

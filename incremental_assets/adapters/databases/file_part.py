@@ -38,11 +38,16 @@ class FilePart:
         try:
             file = pq.ParquetFile(self.path)
         except FileNotFoundError:
-            raise SourceRefused(
-                f"{self.table}: Spark does not see the rows that were read on this machine: sync this source by a session or an engine of the same machine"
-            ) from None
+            raise of_another_machine(self.table) from None
         with file:
             for batch in file.iter_batches(_ROWS, use_threads=False):
                 columns = [batch.column(place).cast(kind) for place, kind in enumerate(kinds)]
                 flags = [batch.column(len(kinds) + place) for place in range(len(READ_FLAGS))]
                 yield pa.table([*columns, *flags], names=[*names, *READ_FLAGS])
+
+
+def of_another_machine(table: TableId) -> SourceRefused:
+    """The file lies where the source was read."""
+    return SourceRefused(
+        f"{table}: Spark does not see the rows that were read on this machine: sync this source by a session or an engine of the same machine"
+    )

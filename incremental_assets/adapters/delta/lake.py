@@ -18,6 +18,9 @@ from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confi
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.held import concerned
+from incremental_assets.adapters.delta.lake_audit import LakeAudit
+from incremental_assets.adapters.delta.lake_history import LakeHistory
+from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
@@ -40,10 +43,6 @@ from incremental_assets.core.ports import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-from incremental_assets.adapters.delta.lake_audit import LakeAudit
-from incremental_assets.adapters.delta.lake_history import LakeHistory
-from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 
 
 class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.spark_source import read_explained
 from incremental_assets.adapters.delta.errors import explained
+from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
@@ -20,7 +21,6 @@ from incremental_assets.core.ports import CopyKeys, PlacedRows
 
 if TYPE_CHECKING:
     from incremental_assets.adapters.delta.checksums import Held
-from incremental_assets.adapters.delta.lake_part import LakePart
 
 
 class LakeAudit(LakePart):

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
+from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import TableSpec
-
-if TYPE_CHECKING:
-    pass
-from incremental_assets.adapters.delta.lake_part import LakePart
 
 
 class LakeHistory(LakePart):

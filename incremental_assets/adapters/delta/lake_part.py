@@ -9,7 +9,6 @@ from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.paths import is_local
-from incremental_assets.core.model.table import TableId
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,5 +30,3 @@ class LakePart:
             )
         self._lake, self._session, self._source = lake, session, source
         self._tasks = tasks or Tasks(session)
-        self._seen: dict[TableId, int] = {}
-        """Per table the version that `inspect` has told of, up to which its caller knows what other writers did."""

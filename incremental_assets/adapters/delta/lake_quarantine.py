@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.held import held_rows, holds_these
+from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
 from incremental_assets.core.model.quarantine import HeldRows, Resolution
 from incremental_assets.core.model.table import TableSpec
-
-if TYPE_CHECKING:
-    pass
-from incremental_assets.adapters.delta.lake_part import LakePart
 
 
 class LakeQuarantine(LakePart):

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 NAME = "fork_server.sock"
-COMMAND, WORKERS = "command", "workers"
+COMMAND, WORKERS = "command", "daemon of workers"
 """What a fork can be: a command, or the daemon that forks Spark's Python workers."""
 _READ_AT_IMPORT = ("PYTHON", "LC_", "LANG", "LD_", "DAGSTER_", "SPARK_", "GRPC_", "ARROW_", "OMP_", "OPENBLAS_", "TZ")
 """How names begin of variables that Python or a library reads once: a process that has read others answers for others."""

@@ -95,8 +95,10 @@ def ignores_case(lake: str) -> bool:
     if _SCHEME.match(lake):
         return False
     existing = next(folder for folder in (Path(lake), *Path(lake).parents) if folder.exists())
-    swapped = existing.with_name(existing.name.swapcase())
-    return swapped.name != existing.name and swapped.exists() and swapped.samefile(existing)
+    # The root has no name, and what lies in it has.
+    named = existing if existing.name else next(existing.iterdir())
+    swapped = named.with_name(named.name.swapcase())
+    return swapped.name != named.name and swapped.exists() and swapped.samefile(named)
 
 
 def _has_password(rest: str) -> bool:

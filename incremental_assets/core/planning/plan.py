@@ -151,6 +151,13 @@ class SyncPlan:
         return replace(self, request=replace(self.request, places=places))
 
     @property
+    def fingerprint_window(self) -> Window | None:
+        """What the next sync would read of this snapshot; a backfill leaves the fingerprint of the last sync as it is."""
+        if not self.spec.is_incremental or self.request.mode.reads_again:
+            return None
+        return Window(self.fingerprint_lower, None).clamp_upper(self.window.upper)
+
+    @property
     def previous_watermark(self) -> CursorValue | None:
         """The watermark before this sync."""
         return self.previous.position.watermark if self.previous else None

@@ -6,18 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from incremental_assets.adapters.delta import placed_rows
 from incremental_assets.adapters.delta.checksums import Held
 from incremental_assets.adapters.delta.direct import data_file
+from incremental_assets.adapters.delta.direct.placed_task import summed
 from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.placed_rows import HeldRows
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from tests.adapters.batches import Desk, table
@@ -117,3 +119,8 @@ def test_where_no_task_can_run_spark_answers(desk: Desk, monkeypatch: pytest.Mon
     spread = both.tasks.spread()
     assert spread == both.spark.spread()
     both.assert_equal(KeyParts(spread.lowest, spread.highest), 4)
+
+
+def test_hashes_are_summed_to_the_last_bit_in_a_row_group_of_millions() -> None:
+    rows, largest = 9_500_000, 2**HASH_BITS - 1
+    assert list(summed(np.zeros(rows, np.int64), np.full(rows, largest))) == [(0, rows, rows * largest)]

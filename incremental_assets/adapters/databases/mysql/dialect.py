@@ -24,9 +24,9 @@ class MySQL:
 
     def reader(self, address: Address) -> Reader:
         """Through files that the snapshot leaves."""
-        from incremental_assets.adapters.databases.mysql.reader import FileReader
+        from incremental_assets.adapters.databases.mysql.reader import MySqlReader
 
-        return FileReader(address)
+        return MySqlReader(address)
 
     def missing_sql(
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()

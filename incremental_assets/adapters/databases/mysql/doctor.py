@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 import pymysql
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.grants import Words, table_statements
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.sql import identifier, relation
 from incremental_assets.adapters.databases.mysql.zone import server_zone
-from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted, there
+from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted
 
 _SERVER = "SELECT VERSION(), CURRENT_USER(), @@global.time_zone, @@system_time_zone, UTC_TIMESTAMP(6)"
+_WORDS = Words(relation, identifier, "REVOKE INSERT, UPDATE, DELETE, DROP ON {} FROM {};")
 _CURES = Cures(unseen_transactions="grant PROCESS, by which the transactions of other users can be seen")
 _PRIVILEGES = "SELECT privilege_type FROM information_schema.user_privileges"
 _ON_TABLES = """
@@ -80,22 +82,7 @@ def missing_sql(
         lines.append(f"GRANT PROCESS ON *.* TO {user};")
     unknown = tuple(whole) if facts is None else ()
     lines += [f"GRANT SELECT ON {identifier(schema)}.* TO {user};" for schema in unknown]
-    tables = there(facts, wanted)
-    lines += [
-        f"GRANT SELECT ON {relation(each.wanted.table)} TO {user};"
-        for each in tables
-        if not each.readable and each.wanted.table.schema not in unknown
-    ]
-    lines += [
-        f"REVOKE INSERT, UPDATE, DELETE, DROP ON {relation(each.wanted.table)} FROM {user};"
-        for each in tables
-        if each.writable and facts and not facts.is_superuser
-    ]
-    lines += [
-        f"CREATE INDEX {identifier(f'{each.wanted.table.name}_{column}')} ON {relation(each.wanted.table)} ({identifier(column)});"
-        for each in tables
-        for column in each.unindexed
-    ]
+    lines += table_statements(_WORDS, user, facts, wanted, unknown)
     return "\n".join(lines).replace("%%", "%")
 
 

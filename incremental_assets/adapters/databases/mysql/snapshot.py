@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.dialect import Numbers
+from incremental_assets.adapters.databases.local_rows import check_unaltered
 from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.mysql.columns import Sent, arrow_type, converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
@@ -32,11 +33,8 @@ from incremental_assets.adapters.databases.mysql.window_queries import (
 )
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
-from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, NullPolicy, TableSpec, cursor_of
-from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 
@@ -58,12 +56,13 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
         with connection.snapshot():
             # From its first question to its end no statement can alter the table; what was altered before, the catalogue shows.
             connection.execute(f"SELECT 1 FROM {relation(spec.id)} LIMIT 1")
-            _check_unaltered(connection, spec)
+            check_unaltered(spec, read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name))
             tally = _Tally(spec)
             # Its rows may take longer than any question.
             connection.limit(None)
             sought = seek(placed_rows(connection, spec, ())) if seek else None
             plan = plan.at(sought.places) if sought else plan
+            window = plan.fingerprint_window
             _write(folder / "rows.parquet", plan, connection, tally)
             numbers = Numbers(
                 rows=tally.rows,
@@ -71,7 +70,7 @@ def open_snapshot(connection: Connection, plan: SyncPlan, seek: Seek | None = No
                 nulls=without(connection, spec) if spec.is_incremental else 0,
                 highest=tally.highest,
                 due=tally.due,
-                fingerprint=_fingerprint(connection, plan),
+                fingerprint=fingerprint(connection, spec, window) if window else None,
                 visible="",
                 keys=read_keys(connection, spec) if plan.compares_keys else None,
                 handle=folder / "rows.parquet",
@@ -184,23 +183,3 @@ def _where(plan: SyncPlan) -> Condition:
     skips = cursor_of(spec).nulls is NullPolicy.SKIP or plan.request.mode.reads_again
     rows = inside(spec, plan.window, nulls=not skips)
     return rows if places is None else rows & at_places(spec, places)
-
-
-def _fingerprint(connection: Connection, plan: SyncPlan) -> Fingerprint | None:
-    """Of what the next sync would read of this snapshot; a backfill leaves that of the last sync as it is."""
-    if not plan.spec.is_incremental or plan.request.mode.reads_again:
-        return None
-    window = Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
-    return fingerprint(connection, plan.spec, window)
-
-
-def _check_unaltered(connection: Connection, spec: TableSpec) -> None:
-    shapes = read_catalogue(connection, spec.id.source, (spec.id.schema,), spec.id.name)
-    found = [shape.without(spec.shape.left_out) for shape in shapes]
-    if found and (found[0].columns, found[0].primary_key) == (spec.columns, spec.shape.primary_key):
-        return
-    what = "its columns or keys" if found else "it is gone"
-    raise SourceRefused(
-        f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-        "run the sync again, it reads the catalogue again"
-    )

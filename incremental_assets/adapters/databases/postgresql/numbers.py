@@ -121,19 +121,13 @@ def numbers_sql(plan: SyncPlan, values: Parameters, since: int | None = None) ->
     due = f"CAST(min({orderly(spec)}) FILTER (WHERE {stamped}) AS text)" if stamped else "CAST(NULL AS text)"
     ends = f"CAST(max({orderly(spec)}) AS text) AS highest, {due} AS due"
     missing = f"(SELECT count(*) FROM {relation(spec.id)} WHERE {without_cursor(spec)})" if can_be_null(spec) else "0"
-    if plan.request.mode.reads_again:
-        # A backfill leaves the fingerprint of the last sync as it is.
+    if plan.fingerprint_window is None:
         return f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, NULL, NULL, NULL FROM (SELECT {counts}, {ends} {read}) AS r"
-    provisional = fingerprint_sql(spec, provisional_window(plan), values, plan.members)
+    provisional = fingerprint_sql(spec, plan.fingerprint_window, values, plan.members)
     return (
         f"SELECT r.n, r.rejected, r.highest, r.due, {missing}, f.n, f.highest, f.digest "
         f"FROM (SELECT {counts}, {ends} {read}) AS r CROSS JOIN ({provisional}) AS f"
     )
-
-
-def provisional_window(plan: SyncPlan) -> Window:
-    """What the next sync would read of this snapshot."""
-    return Window(plan.fingerprint_lower, None).clamp_upper(plan.window.upper)
 
 
 def fingerprint_sql(spec: TableSpec, window: Window, values: Parameters, members: Sequence[int] | None = None) -> str:

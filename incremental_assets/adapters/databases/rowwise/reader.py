@@ -5,42 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
-from incremental_assets.adapters.databases.file_part import FilePart
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.file_reader import FileReader
 from incremental_assets.adapters.databases.row_texts import key_text, row_hash
 from incremental_assets.adapters.databases.rowwise import queries
 from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.session import explained
 from incremental_assets.adapters.spark.own_names import HASH, KEY
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class FileReader:
+class RowReader(FileReader):
     """Implements `databases.dialect.Reader`."""
 
     dialect: RowDialect
     address: Address
-
-    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """One: the file that the snapshot has left."""
-        return (FilePart.of(Path(numbers.handle), plan.spec),)
-
-    @contextmanager
-    def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
-        """The file that the snapshot has left, under the source's own names."""
-        from incremental_assets.adapters.spark.staged import FLAGS
-
-        yield session.read.parquet(str(numbers.handle)).toDF(*plan.spec.shape.names, *FLAGS)
 
     def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
         """In a snapshot of its own."""
@@ -58,14 +44,6 @@ class FileReader:
         with self._asking(spec) as connection:
             keys = [(key_text(spec, row.values),) for row in queries.unfit(self.dialect, connection, spec, windows)]
         return session.createDataFrame(keys, f"{KEY} string") if keys else None
-
-    def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
-        """A Spark on other machines does not see the file that was written here."""
-        if "rows.parquet" not in words:
-            return None
-        return SourceRefused(
-            f"{table}: Spark does not see the rows that were read on this machine: sync this source by a session or an engine of the same machine"
-        )
 
     @contextmanager
     def _asking(self, spec: TableSpec) -> Iterator[RowConnection]:

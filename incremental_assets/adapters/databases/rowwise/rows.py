@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Context, Decimal, Inexact
 from typing import Any
 
 from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect, Unfit
 from incremental_assets.adapters.databases.rowwise.sql import cursor_columns, selected
+from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.table import TableSpec
 
 _DIGITS = Context(prec=80, traps=[Inexact])
@@ -30,10 +32,11 @@ def read_rows(dialect: RowDialect, connection: RowConnection, spec: TableSpec, c
     """The rows that fulfil a condition, one by one."""
     converters = [dialect.converter(column) for column in spec.columns]
     places = [spec.shape.names.index(column.name) for column in cursor_columns(spec)] if spec.is_incremental else []
+    by_day = spec.cursor is not None and spec.cursor.type is CursorType.DATE
     for brought in connection.rows(selected(dialect, spec, spec.shape.names, condition)):
         values, column, reason = _converted(spec, brought, converters)
-        stamps = (values[place] for place in places if values[place] is not None)
-        yield Read(values, brought, next(stamps, None), column, reason)
+        at = next((values[place] for place in places if values[place] is not None), None)
+        yield Read(values, brought, at.date() if by_day and isinstance(at, datetime) else at, column, reason)
 
 
 def _converted(

@@ -22,9 +22,9 @@ class SQLite:
 
     def reader(self, address: Address) -> Reader:
         """Through files that the snapshot leaves."""
-        from incremental_assets.adapters.databases.sqlite.reader import FileReader
+        from incremental_assets.adapters.databases.sqlite.reader import SqliteReader
 
-        return FileReader(address)
+        return SqliteReader(address)
 
     def missing_sql(
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Numbers, ReadPart
-from incremental_assets.adapters.databases.file_part import FilePart
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.file_reader import FileReader
 from incremental_assets.adapters.databases.row_texts import key_text, row_hash
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.session import open_file
 from incremental_assets.adapters.spark.own_names import HASH, KEY
-from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused
-from incremental_assets.core.model.table import TableId, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import SyncPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class FileReader:
+class SqliteReader(FileReader):
     """Implements `databases.dialect.Reader`."""
 
     address: Address
-
-    @contextmanager
-    def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:
-        """The file that the snapshot has left, under the source's own names."""
-        from incremental_assets.adapters.spark.staged import FLAGS
-
-        yield session.read.parquet(str(numbers.handle)).toDF(*plan.spec.shape.names, *FLAGS)
-
-    def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """One: the file that the snapshot has left."""
-        return (FilePart.of(Path(numbers.handle), plan.spec),)
 
     def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
         """In a transaction of its own."""
@@ -68,11 +53,3 @@ class FileReader:
             finally:
                 connection.close()
         return session.createDataFrame(keys, f"{KEY} string") if keys else None
-
-    def explain(self, words: str, table: TableId) -> IncrementalAssetsError | None:
-        """A Spark on other machines does not see the file that was written here."""
-        if "rows.parquet" not in words:
-            return None
-        return SourceRefused(
-            f"{table}: Spark does not see the rows that were read on this machine: sync a SQLite file by a session or an engine of the same machine"
-        )

@@ -23,10 +23,10 @@ class SQLServer:
 
     def reader(self, address: Address) -> Reader:
         """Through files that the snapshot leaves."""
-        from incremental_assets.adapters.databases.rowwise.reader import FileReader
+        from incremental_assets.adapters.databases.rowwise.reader import RowReader
         from incremental_assets.adapters.databases.sqlserver.row_dialect import TransactSql
 
-        return FileReader(TransactSql(), address)
+        return RowReader(TransactSql(), address)
 
     def missing_sql(
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()

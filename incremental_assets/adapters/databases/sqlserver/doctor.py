@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.grants import Words, table_statements
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, RowConnection
 from incremental_assets.adapters.databases.sqlserver.bound import CLOCK, SERVER, blind, zone_of
 from incremental_assets.adapters.databases.sqlserver.catalogue import hiding_tables
 from incremental_assets.adapters.databases.sqlserver.words import identifier, relation, text
-from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted, there
+from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted
 
 VERSION = (
     "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), ORIGINAL_LOGIN(), IS_SRVROLEMEMBER('sysadmin')"
 )
+_WORDS = Words(relation, identifier, "DENY INSERT, UPDATE, DELETE ON {} TO {};")
 _CURES = Cures(
     unseen_transactions="grant VIEW SERVER STATE to the login, by which the transactions of other users can be seen",
     no_identity="grant VIEW SERVER STATE and VIEW ANY DEFINITION to the login",
@@ -85,22 +87,7 @@ def _in_database(user: str, wanted: Sequence[Wanted], facts: SourceFacts | None,
     lines = [f"CREATE USER {user} FOR LOGIN {user};"] if facts is None else []
     unknown = tuple(whole) if facts is None else ()
     lines += [f"GRANT SELECT ON SCHEMA::{identifier(schema)} TO {user};" for schema in unknown]
-    tables = there(facts, wanted)
-    lines += [
-        f"GRANT SELECT ON {relation(each.wanted.table)} TO {user};"
-        for each in tables
-        if not each.readable and each.wanted.table.schema not in unknown
-    ]
-    lines += [
-        f"DENY INSERT, UPDATE, DELETE ON {relation(each.wanted.table)} TO {user};"
-        for each in tables
-        if each.writable and facts and not facts.is_superuser
-    ]
-    lines += [
-        f"CREATE INDEX {identifier(f'{each.wanted.table.name}_{column}')} ON {relation(each.wanted.table)} ({identifier(column)});"
-        for each in tables
-        for column in each.unindexed
-    ]
+    lines += table_statements(_WORDS, user, facts, wanted, unknown)
     return lines
 
 

@@ -26,7 +26,7 @@ from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_g
 from incremental_assets.core.model.key_parts import KeyParts
 
 _HALF = 30
-"""Bits of a hash that are summed at once: a row group has fewer rows than make such a sum exceed what a double tells exactly."""
+"""Bits of a hash that are summed at once."""
 
 
 class Asked(StrEnum):
@@ -74,10 +74,20 @@ def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | No
         return [pair for places, hashes in hashed for pair in zip(places.tolist(), hashes.tolist(), strict=True)]
     rows, sums = Counter[int](), Counter[int]()
     for places, hashes in hashed:
-        for part, count, total in _summed(places >> unit.shift, hashes):
+        for part, count, total in summed(places >> unit.shift, hashes):
             rows[part] += count
             sums[part] += total
     return [(part, rows[part], sums[part]) for part in rows]
+
+
+def summed(parts: Numbers, hashes: Numbers) -> Iterator[tuple[int, int, int]]:
+    """Per part its rows and the sum of their hashes, which 64 bits do not hold: its halves are summed, exactly, whatever the number of rows."""
+    found, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
+    high, low = np.zeros_like(counts), np.zeros_like(counts)
+    np.add.at(high, where, hashes >> _HALF)
+    np.add.at(low, where, hashes & ((1 << _HALF) - 1))
+    for part, count, above, below in zip(found, counts, high, low, strict=True):
+        yield int(part), int(count), (int(above) << _HALF) + int(below)
 
 
 def _wider(ends: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
@@ -146,12 +156,3 @@ def _hashed(unit: PlacedUnit, group: RowGroup, rows: Numbers, places: Sequence[i
     sql = f"SELECT n, {row_hash(unit.measured, places)} AS hash FROM held ORDER BY n"  # noqa: S608 - our own names
     hashes: Numbers = asked(sql, held=held)["hash"]
     return hashes
-
-
-def _summed(parts: Numbers, hashes: Numbers) -> Iterator[tuple[int, int, int]]:
-    """Per part its rows and the sum of their hashes, which 64 bits do not hold."""
-    found, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
-    high = np.bincount(where, weights=hashes >> _HALF)
-    low = np.bincount(where, weights=hashes & ((1 << _HALF) - 1))
-    for part, count, above, below in zip(found, counts, high, low, strict=True):
-        yield int(part), int(count), (int(above) << _HALF) + int(below)
