@@ -24,7 +24,7 @@ from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import Desk, table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 CONTRACT = Contract(rules=(ColumnRules("note", nullable=False), ColumnRules("at", ge=0)), file="sources.yaml", line=7)
 ORDERS = replace(table("id bigint, note string, at bigint"), contract=CONTRACT)
@@ -45,11 +45,6 @@ class LiteralPart:
             row["_sync_late"] = [False]
             kinds = [pa.int64(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.string(), pa.bool_()]
             yield pa.table(row, schema=pa.schema(list(zip(row, kinds, strict=True))))
-
-
-@pytest.fixture
-def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
-    return Desk(tmp_path / "lake", spark)
 
 
 def staged(spec: TableSpec, folder: Path, *rows: tuple[object, ...]) -> tuple[StagedPart, list[tuple[object, ...]]]:

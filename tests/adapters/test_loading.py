@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,24 +10,17 @@ import pytest
 from incremental_assets.adapters.delta import file_size
 from incremental_assets.core.errors import CommitMissing, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
-from tests.adapters.batches import APP, Desk, Row, table
+from tests.adapters.batches import APP, EVENTS, ORDERS, Desk, Row, table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
-ORDERS = table("id bigint, note string, at bigint")
-EVENTS = table("id bigint, note string, at bigint", Strategy.APPEND, key=(), enforced=False)
 BOTH = pytest.mark.parametrize("spec", [ORDERS, EVENTS], ids=["upsert", "append"])
 ROWS: list[Row] = [(1, "a", 10), (2, "b", 20), (3, None, 30)]
-
-
-@pytest.fixture
-def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
-    return Desk(tmp_path / "lake", spark)
 
 
 def load(desk: Desk, spec: TableSpec, rows: list[Row]) -> tuple[SyncPlan, Batch]:

@@ -15,18 +15,12 @@ from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.planning.report import RowCounts
-from tests.adapters.batches import Desk, Row, table
+from tests.adapters.batches import ORDERS, Desk, Row, table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
-ORDERS = table("id bigint, note string, at bigint")
 FIRST: list[Row] = [(1, "a", 10), (2, "b", 20), (3, None, 30), (4, "d", 40)]
-
-
-@pytest.fixture
-def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
-    return Desk(tmp_path / "lake", spark)
 
 
 def has_written_anew(desk: Desk, version: int) -> bool:
