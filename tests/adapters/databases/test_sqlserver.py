@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.databases.rowwise.activity import earliest, zone_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Unfit
 from incremental_assets.adapters.databases.sqlserver import bound, connect, row_dialect, words
-from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of, earliest, zone_of
+from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of
 from incremental_assets.adapters.databases.sqlserver.errors import explain
 from incremental_assets.adapters.databases.sqlserver.types import beyond, converter, declared, shown, spark_type
 from incremental_assets.cli.findings import Health, of_source, of_table
@@ -89,7 +90,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
             "sys.identity_columns": COLUMNS,
             "sys.extended_properties": [("dbo", "orders", "U ", 1, 3, 8192, False, False, None)],
             "x.is_primary_key": [("dbo", "orders", "PK", True, "id")],
-            "AS o WHERE o.object_id": [("U ", 1, 0, 3)],
+            "AS o WHERE o.object_id": [(1, 1, 0, 3, 0)],
             "k.key_ordinal = 1": [(1,)],
             "default_object_id": [(1,)],
         },
