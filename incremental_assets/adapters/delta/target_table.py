@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.direct import new_table
-from incremental_assets.adapters.delta.direct.new_table import NewTable
 from incremental_assets.adapters.delta.live import marks_deletes
-from incremental_assets.adapters.delta.log import column_mapping
+from incremental_assets.adapters.delta.log import column_mapping, new_table
+from incremental_assets.adapters.delta.log.new_table import NewTable
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.delta.storage import names_in, remove_folder

@@ -12,7 +12,6 @@ from typing import IO, NoReturn
 import pytest
 
 from incremental_assets.adapters.delta.direct import (
-    commit_file,
     data_file,
     deletion_vector,
     marked_file,

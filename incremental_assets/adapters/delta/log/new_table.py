@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.checkpoint import LOG
+from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.new_file import sync_folder
 from incremental_assets.adapters.spark.arrow_types import arrow_type
