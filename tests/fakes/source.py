@@ -9,10 +9,10 @@ from datetime import datetime
 
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import last_read

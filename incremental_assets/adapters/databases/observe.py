@@ -12,8 +12,9 @@ from functools import partial
 from incremental_assets.adapters.databases.dialect import DirtyReading, Session, Unread
 from incremental_assets.adapters.databases.per_table import answer_or_none
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
