@@ -18,7 +18,7 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import last_read
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
-from incremental_assets.core.planning.planner import narrower, reading
+from incremental_assets.core.planning.windows import narrower, reading
 from incremental_assets.core.ports import Seek
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.keys import FakeKeys

@@ -21,7 +21,7 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request
-from incremental_assets.core.planning.planner import narrower, reading, settling
+from incremental_assets.core.planning.windows import narrower, reading, settling
 
 
 def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
