@@ -15,9 +15,10 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.cures import full_refresh, reset, rows_hidden
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.source_identity import Compared
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import NullPolicy, TableSpec, Terms
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.model.window import Window
