@@ -17,6 +17,7 @@ from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
+from incremental_assets.core.model.unfilled import Unfilled
 from incremental_assets.core.model.window import Window, gaps, merge
 from incremental_assets.core.strategies import Strategy
 
@@ -120,6 +121,8 @@ class State:
     """What the next sync need not read again; None where it must read all from the watermark on."""
     compared: KeysCompared | None = None
     """When keys were last compared, where deletes are followed; None where that is due."""
+    unfilled: Unfilled | None = None
+    """Columns whose values rows that landed before still lack."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -147,6 +150,8 @@ class State:
             absent=self.absent if watermark is not None else (),
             last_read=None,
             compared=None,
+            # What is read again brings its values along.
+            unfilled=self.unfilled if same and watermark is not None else None,
         )
 
     def moved_to_another_cluster(self) -> State:
@@ -202,6 +207,7 @@ class State:
             "last_read": self.last_read and _dump_last_read(self.last_read),
             "compared": self.compared
             and {"clock": self.compared.clock.isoformat(), "storage": [list(each) for each in self.compared.storage]},
+            "unfilled": self.unfilled and self.unfilled.to_json(),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -235,6 +241,7 @@ class State:
             changed=tuple(SchemaChange.from_json(change) for change in document.get("changed", ())),
             last_read=_load_last_read(document.get("last_read")),
             compared=_load_compared(document.get("compared")),
+            unfilled=Unfilled.from_json(document["unfilled"]) if document.get("unfilled") else None,
         )
 
 
