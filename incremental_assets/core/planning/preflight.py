@@ -215,7 +215,7 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
 
 def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """Columns that syncs could not read for a while: renamed and renamed back, or not granted. What was written meanwhile is below the watermark."""
-    absent = {name.lower() for name in state.absent} if state else set()
+    absent = {name.lower() for name in state.absent} if state and not spec.fills else set()
     names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
     sentence = (
         f"columns ({names}) are back after an absence; rows that were written meanwhile and do not change again keep "
