@@ -16,8 +16,8 @@ from incremental_assets.adapters.databases.oracle.connect import driver
 from incremental_assets.adapters.databases.oracle.errors import hides
 from incremental_assets.adapters.databases.rowwise.activity import earliest, moment, who, zone_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Row, RowConnection
+from incremental_assets.core.model.clock_reading import HostClock
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import HostClock
 from incremental_assets.core.planning.bound import Bound
 
 CLOCK = """

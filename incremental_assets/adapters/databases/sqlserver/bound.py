@@ -14,8 +14,8 @@ from datetime import timedelta
 from incremental_assets.adapters.databases.host_clock import with_host_clock
 from incremental_assets.adapters.databases.rowwise.activity import earliest, moment, who, zone_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Row, RowConnection
+from incremental_assets.core.model.clock_reading import HostClock
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import HostClock
 from incremental_assets.core.planning.bound import Bound
 
 CLOCK = "SELECT CONVERT(varchar(27), SYSUTCDATETIME(), 126), DATEPART(TZOFFSET, SYSDATETIMEOFFSET())"
