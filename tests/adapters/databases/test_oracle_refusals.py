@@ -58,6 +58,8 @@ def test_the_driver_knows_every_setting_that_it_is_given() -> None:
     known = inspect.signature(oracledb.connect).parameters
     assert set(connect.terms(replace(ADDRESS, tls="verify-full"))) <= set(known)
     assert {"fetch_lobs", "fetch_decimals"} <= set(inspect.signature(oracledb.Cursor.execute).parameters)
+    assert {"size", "arraysize", "encoding_errors"} <= set(inspect.signature(oracledb.Cursor.var).parameters)
+    assert {"type_code", "internal_size"} <= set(dir(oracledb.FetchInfo))
 
 
 def test_tls_checks_what_its_mode_says() -> None:
