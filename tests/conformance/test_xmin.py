@@ -63,8 +63,10 @@ def test_rows_by_their_transactions(stand: OpenStand) -> None:
     assert (third.rows.inserted, third.rows.updated, third.rows.late) == (1, 1, 2)
     _assert_equal(desk)
 
-    desk.execute("COMMIT PREPARED 'moving house'", "VACUUM (FREEZE) orders")
-    desk.execute("DO $$ BEGIN PERFORM FROM orders FOR UPDATE; END $$")
+    prepared.autocommit = True
+    prepared.execute("COMMIT PREPARED 'moving house'")
+    prepared.execute("VACUUM (FREEZE) orders")
+    prepared.execute("DO $$ BEGIN PERFORM FROM orders FOR UPDATE; END $$")
     fourth = desk.land()["orders"]
     assert (fourth.rows.inserted, fourth.rows.updated) == (1, 0)
     _assert_equal(desk)
