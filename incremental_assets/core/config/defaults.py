@@ -11,7 +11,7 @@ from incremental_assets.core.config import document as written
 from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
-from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, port_of, schema_of
+from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER, port_of, schema_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
@@ -190,6 +190,8 @@ def _schemas(document: written.SourceDocument) -> tuple[str, ...]:
     """Where tables are looked for if nothing is said; a database that only a reference names has its schemas written beside it."""
     if document.dialect in SCHEMA_IS_DATABASE and isinstance(document.database, str):
         return (document.database,)
+    if document.dialect in SCHEMA_IS_USER and isinstance(document.user, str):
+        return (document.user.upper(),)
     return (schema_of(document.dialect),)
 
 

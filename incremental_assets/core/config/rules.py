@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from incremental_assets.core.config import compare_rules, delete_rules, xmin_rules
 from incremental_assets.core.config.column_rules import column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
-from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
+from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER
 from incremental_assets.core.config.document import SourceDocument
 from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
 from incremental_assets.core.config.table_document import (
@@ -127,6 +127,12 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
         yield (
             ("schemas",),
             f"a schema of {source.dialect} is a database, whose name is not known before the reference is followed; write it as `schemas: [name]`",
+        )
+    names_no_user = source.user is not None and not isinstance(source.user, str)
+    if source.dialect in SCHEMA_IS_USER and source.schemas is None and names_no_user:
+        yield (
+            ("schemas",),
+            f"a schema of {source.dialect} is what a user owns, whose name is not known before the reference is followed; write it as `schemas: [NAME]`",
         )
     if source.schemas and len(set(source.schemas)) < len(source.schemas):
         yield ("schemas",), "a schema may appear once in the list; remove the repetition"

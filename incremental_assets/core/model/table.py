@@ -226,6 +226,11 @@ class TableSpec:
         return self.traits.one_row_per_key and not self.key_enforced
 
     @property
+    def fills(self) -> bool:
+        """Whether the values of a column that comes later are read for the rows that landed before it: for one row of each key, and not for versions."""
+        return self.is_incremental and self.traits.one_row_per_key and bool(self.key)
+
+    @property
     def repeats(self) -> bool:
         """Whether a value of the cursor may come again in another row: unless the source keeps it unique, by the cursor alone."""
         return self.cursor is not None and (self.cursor.column,) not in (

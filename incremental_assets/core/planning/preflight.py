@@ -15,9 +15,10 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.cures import full_refresh, reset, rows_hidden
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.source_identity import Compared
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import NullPolicy, TableSpec, Terms
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.model.window import Window
@@ -214,7 +215,7 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
 
 def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """Columns that syncs could not read for a while: renamed and renamed back, or not granted. What was written meanwhile is below the watermark."""
-    absent = {name.lower() for name in state.absent} if state else set()
+    absent = {name.lower() for name in state.absent} if state and not spec.fills else set()
     names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
     sentence = (
         f"columns ({names}) are back after an absence; rows that were written meanwhile and do not change again keep "

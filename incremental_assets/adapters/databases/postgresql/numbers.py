@@ -32,7 +32,7 @@ from incremental_assets.adapters.databases.postgresql.unaltered import check_mem
 from incremental_assets.adapters.databases.postgresql.visible import first_unread
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
