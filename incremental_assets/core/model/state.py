@@ -20,6 +20,7 @@ from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
+from incremental_assets.core.model.unfilled import Unfilled
 from incremental_assets.core.model.window import Window, gaps, merge
 from incremental_assets.core.strategies import Strategy
 
@@ -66,6 +67,8 @@ class State:
     """What the next sync need not read again; None where it must read all from the watermark on."""
     compared: KeysCompared | None = None
     """When keys were last compared, where deletes are followed; None where that is due."""
+    unfilled: Unfilled | None = None
+    """Columns whose values rows that landed before still lack."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -93,6 +96,8 @@ class State:
             absent=self.absent if watermark is not None else (),
             last_read=None,
             compared=None,
+            # What is read again brings its values along.
+            unfilled=self.unfilled if same and watermark is not None else None,
         )
 
     def moved_to_another_cluster(self) -> State:
@@ -135,6 +140,7 @@ class State:
             "changed": [change.to_json() for change in self.changed],
             "last_read": self.last_read and self.last_read.to_json(),
             "compared": self.compared and self.compared.to_json(),
+            "unfilled": self.unfilled and self.unfilled.to_json(),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -168,6 +174,7 @@ class State:
             changed=tuple(SchemaChange.from_json(change) for change in document.get("changed", ())),
             last_read=_read(LastRead.from_json, document.get("last_read")),
             compared=_read(KeysCompared.from_json, document.get("compared")),
+            unfilled=Unfilled.from_json(document["unfilled"]) if document.get("unfilled") else None,
         )
 
 

@@ -13,6 +13,7 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.discarding import discarded_warning
 from incremental_assets.core.planning.local_readings import highest_reading
+from incremental_assets.core.planning.new_columns import new_columns
 from incremental_assets.core.planning.parts import changed_parts
 from incremental_assets.core.planning.plan import (
     CommitIds,
@@ -87,6 +88,8 @@ def plan(
         *discarded_warning(spec, known),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )
+    if request.mode is Mode.FILL and not _is_left(state, request.window):
+        return NothingToDo("nothing is left to fill", settled.guarantee, settled.reason, settled.value, previous)
     members = observation.parts.members if observation.parts else known.members if known else None
     back = put_back(known, bound)
     compares = _compares_keys(spec, request, state, bound)
@@ -104,7 +107,7 @@ def plan(
             zones=zones_of(cursor, bound, state.zones),
         )
         stands_still = window.is_empty or not (_differs(state, window, observation) or _is_due(state, future))
-        if stands_still and not compares:
+        if stands_still and not compares and not new_columns(spec, state):
             changed = (
                 watermark != previous
                 or (settled.settling, members) != (state.position.settling, state.members)
@@ -220,6 +223,12 @@ def _compares_keys(spec: TableSpec, request: Request, state: State | None, bound
     last = state.compared if state else None
     # A clock that was put back would have it wait for as long as that, and the interval.
     return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every
+
+
+def _is_left(state: State | None, window: Window | None) -> bool:
+    """Whether a range of new columns is still the next one: another run may have read it."""
+    left = state.unfilled if state else None
+    return left is not None and window is not None and window.lower == left.reached
 
 
 def _is_due(state: State, future: CursorValue | None) -> bool:
