@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import FAILED, Answer, Note, Shown, worst
@@ -22,13 +22,16 @@ from incremental_assets.core.syncing.replay import replay_table
 from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.words import counted
 
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
+
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     """Run the command."""
     begun, run_id = time.monotonic(), str(uuid.uuid4())
     with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
         found = selected(runtime, patterns)
-        specs = [spec for spec in found.specs if spec.contract is not None]
+        specs = [spec for spec in found.specs if spec.contract is not None or _left_behind(runtime, spec)]
         if not specs:
             raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
         display.begin(spec.id for spec in specs)
@@ -46,6 +49,12 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
             notes: list[Shown] = [Note(failure, "bad") for failure in failures]
             summary = Answer(summary.document, (*summary.shown, *notes), worst([summary.exit_code, FAILED]))
         return with_problems(summary, found)
+
+
+def _left_behind(runtime: Runtime, spec: TableSpec) -> bool:
+    """Whether a contract that the table no longer has holds rows."""
+    held = runtime.ports(spec.id.source).quarantine.held(spec)
+    return held is not None and held.rows > 0
 
 
 def _answer(summary: Answer, held: dict[TableSpec, HeldRows | None]) -> Answer:
