@@ -17,6 +17,7 @@ from incremental_assets.core.errors import IncrementalAssetsError, SelectionErro
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.replay import replay_table
 from incremental_assets.core.syncing.several_windows import together
@@ -32,7 +33,8 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
         found = selected(runtime, patterns)
         specs = [spec for spec in found.specs if spec.contract is not None or _left_behind(runtime, spec)]
-        if not specs:
+        troubles = [trouble for trouble in found.troubles if trouble.terms.contract is not None]
+        if not specs and not troubles:
             raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
         display.begin(spec.id for spec in specs)
         done, failures = list[SyncReport](), list[str]()
@@ -43,6 +45,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
                 failures.append(sentence_of(spec.id, error))
             else:
                 done += [together(read)] if read else []
+        done += [reports.report_of(trouble, run_id, Mode.BACKFILL) for trouble in troubles]
         held = {spec: runtime.ports(spec.id.source).quarantine.held(spec) for spec in specs}
         summary = _answer(reports.answer(run_id, done, _summary(done, held), time.monotonic() - begun), held)
         if failures:
