@@ -101,9 +101,9 @@ def _look(
 
 
 def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
-    """Of tables with a contract."""
-    with_contract = [spec for spec in found.specs if spec.contract is not None]
-    return {spec.id: runtime.ports(spec.id.source).quarantine.held(spec) for spec in with_contract}
+    """Of tables with a contract, and of those of which one that they no longer have holds rows."""
+    held = {spec: runtime.ports(spec.id.source).quarantine.held(spec) for spec in found.specs}
+    return {spec.id: rows for spec, rows in held.items() if spec.contract is not None or (rows and rows.rows)}
 
 
 def _other_hands(

@@ -100,6 +100,50 @@ def test_what_breaks_a_contract_is_held_until_it_is_mended(stand: OpenStand) -> 
 
 @scenario(
     "T45",
+    "Of a table that is compared, two rows are changed to what their contract does not take; one of them is mended, and both are replayed",
+    holds="the one that was mended lands and its row in quarantine says so; of the other the copy keeps the last version that passed",
+)
+def test_a_replay_of_a_compared_table_keeps_what_has_passed(stand: OpenStand) -> None:
+    compared = "strategy: upsert, compare: {every: 0s}, contract: {email: {nullable: false}}"
+    desk = stand(f"- {{table: public.orders, {compared}}}", ORDERS, MANY)
+    desk.land()
+    before = {row[0]: row for row in desk.copy("orders")}
+    desk.execute("UPDATE orders SET email = NULL WHERE id IN (7, 8)")
+    assert desk.land()["orders"].rows.quarantined == 2
+    desk.execute("UPDATE orders SET email = 'u7@shop.example', total = 77 WHERE id = 7")
+    assert [report.rows.updated for report in replay(desk)] == [1]
+    assert {key: resolution for key, (_, resolution) in held(desk).items()} == {"7": "replayed", "8": None}
+    after = {row[0]: row for row in desk.copy("orders")}
+    assert (after[8], {**after, 7: None}) == (before[8], {**before, 7: None})
+
+
+@scenario(
+    "T45",
+    "Two rows are held by a contract that is then taken out of the configuration; one of them changes again, and what is held is replayed",
+    holds="the rows are told as held until they land, and each says what became of it",
+)
+def test_rows_that_a_contract_left_behind_can_be_replayed(stand: OpenStand) -> None:
+    desk = with_contract(stand, contract="{total: {ge: 0}}")
+    desk.land()
+    desk.execute("UPDATE orders SET total = -1, updated_at = now() WHERE id IN (7, 8)")
+    assert desk.land()["orders"].rows.quarantined == 2
+    desk.settled("orders")
+    desk.shop.configure(
+        "- {table: public.orders, cursor: {column: updated_at, type: timestamp}, strategy: upsert}", "unlisted: ignore"
+    )
+    desk.execute("UPDATE orders SET total = -2, updated_at = now() WHERE id = 7")
+    desk.land()
+    with desk.runtime() as runtime:
+        left = runtime.ports("shop").quarantine.held(desk.spec("orders"))
+    assert left is not None
+    assert (left.rows, left.stale) == (1, 1)
+    assert [report.rows.updated for report in replay(desk)] == [1]
+    assert {key: resolution for key, (_, resolution) in held(desk).items()} == {"7": "superseded", "8": "replayed"}
+    desk.assert_equal("orders")
+
+
+@scenario(
+    "T45",
     "The same bad rows come to a table that lets nothing land then, and to one that lets a thousandth go to quarantine",
     holds="nothing of the batch lands, by a sentence with the number and no value; the breaker's exit status is 3, and what it says to type lets the others land",
 )

@@ -67,6 +67,28 @@ def test_deletes_are_found_by_their_keys(stand: OpenStand) -> None:
 
 @scenario(
     "T40",
+    "Of 6,000 rows whose keys are drawn from all that 64 bits hold some are deleted, in a table with a cursor and in one that is compared",
+    holds="one sync later both tables equal the source",
+)
+def test_deletes_are_found_among_keys_that_are_drawn_at_random(stand: OpenStand) -> None:
+    drawn = "SELECT ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint, 'first' FROM generate_series(1, 6000) n"
+    compared = "- {table: public.prices, strategy: upsert, compare: {every: 0s}}"
+    desk = stand(
+        f"- {{table: public.orders, {CURSOR}, deletes: {{mode: diff, every: 0s}}}}\n{compared}",
+        ORDERS.replace("int", "bigint", 1),
+        "CREATE TABLE prices (id bigint PRIMARY KEY, note text)",
+        f"INSERT INTO orders (id, note) {drawn}",
+        f"INSERT INTO prices {drawn}",
+    )
+    desk.land()
+    desk.execute(*(f"DELETE FROM {name} WHERE id % 1000 = 7" for name in ("orders", "prices")))
+    assert all(report.rows.deleted for report in desk.land().values())
+    for name in ("orders", "prices"):
+        desk.assert_equal(name)
+
+
+@scenario(
+    "T40",
     "A row is deleted; afterwards a backfill over its time, a reset and a late transaction bring in what else there is; then its key comes again",
     holds="no copy of the row comes back, until its key does",
 )

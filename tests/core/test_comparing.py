@@ -84,6 +84,16 @@ def test_a_comparison_waits_for_its_interval_and_one_that_found_nothing_begins_i
     assert world.sync(hourly).status is Status.IDLE
 
 
+def test_a_table_that_is_read_again_before_its_time_is_compared() -> None:
+    world, hourly = ten(), compared(timedelta(hours=1))
+    world.sync(hourly)
+    world.database.delete(ORDERS, {"id": 3})
+    report = world.sync(hourly, mode=Mode.BACKFILL)
+    assert (report.rows.deleted, report.guarantee) == (1, Guarantee.SETTLED)
+    assert report.guarantee_reason == "the whole table is compared with the copy in one snapshot"
+    assert ordered(world.rows(ORDERS)) == ordered(world.database.rows(ORDERS))
+
+
 @pytest.mark.parametrize("gone", [range(1, 4), range(1, 11)], ids=["three of ten", "all"])
 def test_the_breaker_of_deletes_stops_it_and_the_copy_stays(gone: range) -> None:
     world = ten()

@@ -31,6 +31,7 @@ SOURCE_MISTAKES = [
     ("backfill: {pause: long}", "", "", "long", "write a duration"),
     ("partitions: {every: hour}", "", "", "partitions", "more than 25,000"),
     ("partitions: {size: 10}", "", "", "partitions", "at the tables with an integer cursor"),
+    ("backfill: {window: 3}", "", "", "window", "did you mean `windows`?"),
     ("defaults: {history: scd2}", "", "", "history", "there is no such key here"),
     ("defaults: {columns: {include: [x]}}", "", "", "include", "did you mean `exclude`?"),
     ("defaults: {freshness: {warn: 1d, fail: 1h}}", "", "", "freshness", "`warn` comes before `fail`"),

@@ -54,6 +54,8 @@ TABLE_MISTAKES = [
         "belongs to `on_breach: quarantine`, and this is `warn`",
     ),
     ("table: public.a\ncontract: {id: {ge: 0}}\non_breach: stop #!", "stop", "choose one of: quarantine, fail, warn"),
+    ("table: public.a\nstrategy: upsert\ncompare: {evry: 1h} #!", "evry", "did you mean `every`?"),
+    ("table: public.a\nmaintenance: {compct: auto} #!", "compct", "did you mean `compact`?"),
     ("table: public.a\ncolumns: {exlude: [x]} #!", "exlude", "did you mean `exclude`?"),
     ("table: public.a\ncolumns: {exclude: x} #!", "x", "write a list here"),
     ("table: public.a\ncolumns: {include: []} #!", "include", "write at least one"),

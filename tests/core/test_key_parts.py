@@ -48,6 +48,11 @@ def test_the_ends_of_what_a_number_can_be_are_in_some_part() -> None:
     assert (ends.ranges[0][0], ends.ranges[-1][1]) == (-(2**63), MOST)
 
 
+def test_a_part_is_no_wider_than_a_number_of_64_bits_can_be_shifted() -> None:
+    # Keys that are drawn at random lie so: PostgreSQL and Java take 64 bits for none, numpy takes them for all.
+    assert coarse(KeySpread(6_000, -(2**63), MOST)) == 63
+
+
 @pytest.mark.parametrize("rows", [1, 8_191, 8_192, 100_000, 10_000_000])
 def test_the_first_look_has_some_thousand_keys_in_a_part_and_the_second_some_dozen(rows: int) -> None:
     for spread in (KeySpread(rows, 1, rows), KeySpread(rows, 0, (1 << HASH_BITS) - 1)):

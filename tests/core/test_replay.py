@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from incremental_assets.core.errors import SelectionError
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.quarantine import Resolution
+from incremental_assets.core.model.quarantine import NOTHING_HELD, Resolution
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Ports
@@ -59,6 +60,13 @@ def test_a_table_without_a_cursor_is_read_whole() -> None:
     assert (request.mode, request.resolves) == (Mode.FULL_REFRESH, Resolution.REPLAYED)
 
 
+def test_a_table_that_is_compared_is_compared_again_so_that_the_copy_keeps_what_passed() -> None:
+    spec = replace(table("id bigint, at bigint"), strategy=Strategy.UPSERT, cursor=None, compares=True)
+    (request,) = requests(spec, "run", ())
+    assert (request.mode, request.window, request.resolves) == (Mode.BACKFILL, None, Resolution.REPLAYED)
+
+
 def test_without_a_contract_there_is_nothing_to_replay() -> None:
+    ports = cast("Ports", SimpleNamespace(quarantine=SimpleNamespace(held=lambda _: NOTHING_HELD)))
     with pytest.raises(SelectionError, match="there is nothing to replay, as the table has no `contract`"):
-        list(replay_table(table("id bigint, at bigint"), "run", cast("Ports", None)))
+        list(replay_table(table("id bigint, at bigint"), "run", ports))

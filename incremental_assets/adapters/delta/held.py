@@ -29,12 +29,10 @@ _PLAIN = ("tinyint", "smallint", "int", "bigint", "string")
 
 
 def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
-    """Rows that are held now; None where only a session could tell, as of a lake in a store."""
-    if spec.contract is None:
-        return NOTHING_HELD
+    """Rows that are held now, also by a contract that the table no longer has; None where only a session could tell, as of a lake in a store."""
     path = quarantine_path(lake, spec.id)
     if not is_local(lake):
-        return None
+        return None if spec.contract is not None else NOTHING_HELD
     try:
         return _summed(_open(path, _SHOWN))
     except NotDirect:
@@ -45,7 +43,7 @@ def concerned(lake: str, plan: SyncPlan, staged: str) -> bool:
     """Whether a batch may bring what comes after a row that was held before it; for most batches that is known without Spark."""
     spec, path = plan.spec, quarantine_path(lake, plan.spec.id)
     if not is_local(lake):
-        return True
+        return spec.contract is not None
     types = {found.name: found.spark_type for found in spec.columns}
     keys = [name for name in spec.key if types[name] in _PLAIN]
     try:

@@ -154,8 +154,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             raise changed_meanwhile(spec, meanwhile)
         landed = written.landed() if written.landed else None
         check_sums(spec.id, done, written.note, into_nothing=written.into_nothing, landed=landed)
-        if spec.contract is not None:
-            self._settle(session, plan, batch)
+        self._settle(session, plan, batch)
         counts = row_counts(done, written.note, late=written.late(), deleted=written.deleted)
         return Commit(after.table_id, done.version, counts, state, written.warnings)
 

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import FAILED, Answer, Note, Shown, worst
@@ -17,10 +17,14 @@ from incremental_assets.core.errors import IncrementalAssetsError, SelectionErro
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.replay import replay_table
 from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.words import counted
+
+if TYPE_CHECKING:
+    from resources.runtime import Runtime
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
@@ -28,8 +32,9 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     begun, run_id = time.monotonic(), str(uuid.uuid4())
     with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
         found = selected(runtime, patterns)
-        specs = [spec for spec in found.specs if spec.contract is not None]
-        if not specs:
+        specs = [spec for spec in found.specs if spec.contract is not None or _left_behind(runtime, spec)]
+        troubles = [trouble for trouble in found.troubles if trouble.terms.contract is not None]
+        if not specs and not troubles:
             raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
         display.begin(spec.id for spec in specs)
         done, failures = list[SyncReport](), list[str]()
@@ -40,12 +45,19 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
                 failures.append(sentence_of(spec.id, error))
             else:
                 done += [together(read)] if read else []
+        done += [reports.report_of(trouble, run_id, Mode.BACKFILL) for trouble in troubles]
         held = {spec: runtime.ports(spec.id.source).quarantine.held(spec) for spec in specs}
         summary = _answer(reports.answer(run_id, done, _summary(done, held), time.monotonic() - begun), held)
         if failures:
             notes: list[Shown] = [Note(failure, "bad") for failure in failures]
             summary = Answer(summary.document, (*summary.shown, *notes), worst([summary.exit_code, FAILED]))
         return with_problems(summary, found)
+
+
+def _left_behind(runtime: Runtime, spec: TableSpec) -> bool:
+    """Whether a contract that the table no longer has holds rows."""
+    held = runtime.ports(spec.id.source).quarantine.held(spec)
+    return held is not None and held.rows > 0
 
 
 def _answer(summary: Answer, held: dict[TableSpec, HeldRows | None]) -> Answer:

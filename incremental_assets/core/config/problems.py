@@ -32,8 +32,11 @@ _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "defaults": (table_document.DefaultsDocument,),
     "deletes": (table_document.DeletesDocument,),
     "columns": (table_document.ColumnsDocument,),
+    "compare": (table_document.CompareDocument,),
+    "maintenance": (table_document.MaintenanceDocument,),
     "options": (written.OptionsDocument,),
     "parallel": (written.ParallelDocument,),
+    "backfill": (written.BackfillDocument,),
     "spark": (written.SparkDocument,),
 }
 

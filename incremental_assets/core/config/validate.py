@@ -160,7 +160,7 @@ def _table(run: _Pass, path: Path, data: Data, around: config_rules.Around) -> C
     table = part.value if isinstance(part.value, table_document.TableDocument) else in_full(part.value)
     excluded = isinstance(part.value, Shorthand) and part.value.direction is Direction.EXCLUDE
     mistakes = [*config_rules.plain_mistakes(table)]
-    if not part.broken & {"cursor", "strategy"} and not excluded:
+    if not part.broken & {"compare", "cursor", "strategy"} and not excluded:
         mistakes += config_rules.cursor_mistakes(table, around, run.now)
     run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in part.broken))
     return CheckedTable(table, path, run.document.line(path), excluded)

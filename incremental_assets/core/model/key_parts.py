@@ -17,6 +17,8 @@ MOST_PARTS = 20_000
 """Parts that are asked for by their numbers: if more of them differ, keys are read of all that the look before had left."""
 _COARSE = 8_192
 """Keys in a part of the first look."""
+_MOST_BITS = 63
+"""By which a number of 64 bits is shifted: by more of them each database and Java does something else."""
 _FINER = 8
 """Bits by which the second look is finer: some thirty keys in a part."""
 _HASHES = 8_192
@@ -90,7 +92,7 @@ def everywhere(spread: KeySpread) -> KeyParts:
 def coarse(spread: KeySpread) -> int:
     """The shift of the first look."""
     parts = max(1, spread.rows // _COARSE)
-    return max(0, ((spread.highest - spread.lowest) // parts).bit_length())
+    return min(_MOST_BITS, ((spread.highest - spread.lowest) // parts).bit_length())
 
 
 def finer(shift: int, unequal: int = 1) -> int:

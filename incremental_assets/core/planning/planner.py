@@ -148,7 +148,8 @@ def _plan_whole(
     """Of a table without a cursor: all of its rows are read, or all are compared, when that is due."""
     bound = observation.bound
     compares_keys = _compares_keys(spec, request, state, bound)
-    compares_rows = spec.compares and request.mode is Mode.SYNC and state is not None
+    # To read it again is to compare it: a whole read would leave what is gone, and have the next comparison wait.
+    compares_rows = spec.compares and request.mode is not Mode.FULL_REFRESH and state is not None
     settled = _settle_compared(bound, blind=not compares_keys) if compares_rows else settle_whole(bound)
     if (
         request.mode is Mode.SYNC
@@ -219,7 +220,7 @@ def _compares_keys(spec: TableSpec, request: Request, state: State | None, bound
     if not spec.deletes.compares or (bound.replica and bound.identity is None):
         return False
     if request.mode is not Mode.SYNC:
-        return request.mode is Mode.REPAIR
+        return request.mode is Mode.REPAIR or (spec.compares and request.mode is Mode.BACKFILL)
     last = state.compared if state else None
     # A clock that was put back would have it wait for as long as that, and the interval.
     return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every

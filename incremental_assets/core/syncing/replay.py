@@ -26,11 +26,14 @@ MOST_WINDOWS = 20
 
 
 def replay_table(spec: TableSpec, run_id: str, ports: Ports) -> Iterator[SyncReport]:
-    """One report per window that is read again, as they land; after a failure no other is read. Raises SelectionError for a table without a contract."""
-    if spec.contract is None:
-        raise SelectionError(f"{spec.id}: there is nothing to replay, as the table has no `contract`")
+    """One report per window that is read again, as they land; after a failure no other is read.
+
+    Raises SelectionError for a table without a contract, unless one that it no longer has left rows behind.
+    """
     known = ports.quarantine.held(spec)
     if known is not None and not known.rows:
+        if spec.contract is None:
+            raise SelectionError(f"{spec.id}: there is nothing to replay, as the table has no `contract`")
         return
     _settle_gone(spec, run_id, ports)
     held = ports.quarantine.held_cursors(spec)
@@ -44,8 +47,10 @@ def replay_table(spec: TableSpec, run_id: str, ports: Ports) -> Iterator[SyncRep
 
 
 def requests(spec: TableSpec, run_id: str, held: Sequence[CursorValue]) -> tuple[Request, ...]:
-    """What is read again for rows with these cursors; a table without a cursor is read whole."""
+    """What is read again for rows with these cursors; a table without a cursor is compared, or read whole."""
     request = Request(run_id, Mode.BACKFILL, resolves=Resolution.REPLAYED)
+    if spec.compares:
+        return (request,)
     if not spec.is_incremental:
         return (replace(request, mode=Mode.FULL_REFRESH),)
     return tuple(replace(request, window=window) for window in windows_of(held))

@@ -1,0 +1,28 @@
+"""`replay`: which tables it speaks of, where nothing is held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from incremental_assets.core.errors import SourceUnreachable
+from tests.cli.conftest import CONFIG, Call, Outside
+
+HOLDS = CONFIG + "        contract: {status: {nullable: false}}\n"
+
+
+def test_without_a_contract_there_is_nothing_to_replay(call: Call) -> None:
+    said = call("replay")
+    assert (said.code, said.err.strip()) == (2, "there is nothing to replay: none of these tables has a `contract`")
+
+
+def test_a_table_with_a_contract_that_cannot_be_read_is_told_and_fails(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    config.write_text(HOLDS)
+    assert call("replay").code == 0
+    outside.broken = SourceUnreachable("shop: localhost:5432 does not answer")
+    said = call("replay", "--json")
+    assert {name: entry["error"] for name, entry in said.tables.items()} == {
+        "public.orders": "shop: localhost:5432 does not answer"
+    }
+    assert said.code != 0
