@@ -1,7 +1,7 @@
 """Columns that come after rows have landed: their values are read for these rows, a range at a time, whatever a run dies of."""
 
 import itertools
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
@@ -14,8 +14,9 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.fill_ranges import MOST_RANGES, ranges, slices
-from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.ports import Seek, Snapshot, Source
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.filling import sync_and_fill
 from tests.core.stories import UPSERT, assert_equal, one_more
@@ -48,12 +49,28 @@ def filled(world: World, spec: TableSpec, process: Process | None = None) -> Syn
     return sync_and_fill(spec, world.request(Mode.SYNC), world.ports(process))
 
 
+class Telling:
+    """A source that keeps which columns were asked for to fill rows."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.filled = source, list[tuple[str, ...]]()
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
+        """One snapshot."""
+        if plan.request.mode is Mode.FILL:
+            self.filled.append(plan.spec.shape.names)
+        return self._source.snapshot(plan)
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
+        """Likewise."""
+        return self._source.compared(plan, seek)
+
+
 @pytest.fixture
-def small_ranges(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """One row is as much as a range may have."""
     monkeypatch.setattr(fill_ranges, "MOST_ROWS", 1)
     monkeypatch.setattr(filling, "MOST_ROWS", 1)
-    yield
 
 
 def test_a_column_with_a_default_has_it_in_all_rows_though_none_of_them_moved() -> None:
@@ -103,16 +120,7 @@ def test_a_row_that_moves_before_its_range_is_read_is_left_to_the_next_sync_and_
         stamp = world.database.stamp()
         world.database.update(ORDERS, {"customer": "ada"}, customer="ada l.", status="paid", updated_at=stamp)
 
-    process.at["before confirmed"] = moves
-    seen = 0
-
-    def at_the_second_read() -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 1:
-            process.at["before snapshot"] = moves
-
-    process.at["after snapshot"] = at_the_second_read
+    process.at["after snapshot"] = lambda: process.at.update({"before snapshot": moves})
     filled(world, UPSERT, process)
     halves = [row for row in world.rows(ORDERS) if row["customer"] == "ada" and row["status"] == "paid"]
     assert halves == []
@@ -152,28 +160,22 @@ def test_a_full_refresh_and_a_reset_leave_nothing_to_be_filled() -> None:
     assert_equal(world)
 
 
-def test_key_cursor_and_the_new_columns_alone_are_read_where_no_contract_and_no_declared_key_need_the_others() -> None:
-    world = altered()
-    world.sync(UPSERT)
-    read: list[tuple[str, ...]] = []
-    for spec in (UPSERT, replace(UPSERT, contract=Contract()), replace(UPSERT, key_enforced=False)):
-        process = Process("reading")
-        ports = world.ports(process)
-        source = ports.source
-
-        class Telling:
-            def snapshot(self, plan):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-                if plan.request.mode is Mode.FILL:
-                    read.append(plan.spec.shape.names)
-                return source.snapshot(plan)  # noqa: B023 - called at once
-
-        before = world.checkpoints.position(ORDERS).state
-        del before
-        sync_and_fill(spec, world.request(Mode.SYNC), replace(ports, source=Telling()))  # type: ignore[arg-type]
-        world = altered()
-        world.sync(UPSERT)
-    whole = UPSERT.shape.names
-    assert read == [("id", "status", "updated_at"), whole, whole]
+@pytest.mark.parametrize(
+    ("spec", "read"),
+    [
+        (UPSERT, ("id", "status", "updated_at")),
+        (replace(UPSERT, contract=Contract()), UPSERT.shape.names),
+        (replace(UPSERT, key_enforced=False), UPSERT.shape.names),
+    ],
+    ids=["key, cursor and column", "under a contract", "of a declared key"],
+)
+def test_what_is_read_of_a_row_that_is_filled(spec: TableSpec, read: tuple[str, ...]) -> None:
+    world = altered(spec)
+    ports = world.ports()
+    source = Telling(ports.source)
+    sync_and_fill(spec, world.request(Mode.SYNC), replace(ports, source=source))
+    assert source.filled == [read]
+    assert_equal(world)
 
 
 def value(number: int) -> CursorValue:
