@@ -9,16 +9,21 @@ import pytest
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_change import Change
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.fill_ranges import MOST_RANGES, ranges, slices
-from incremental_assets.core.planning.plan import Mode, SyncPlan
+from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Seek, Snapshot, Source
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.filling import sync_and_fill
+from incremental_assets.core.syncing.pending import look_over
+from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.syncing.sync import sync_table
 from tests.core.stories import UPSERT, assert_equal, one_more
 from tests.fakes import Killed, Process, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
@@ -176,6 +181,35 @@ def test_what_is_read_of_a_row_that_is_filled(spec: TableSpec, read: tuple[str, 
     sync_and_fill(spec, world.request(Mode.SYNC), replace(ports, source=source))
     assert source.filled == [read]
     assert_equal(world)
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_what_is_left_outlives_the_run_a_reset_of_the_watermark_and_no_other_range_is_taken_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fill_ranges, "MOST_RANGES", 2)
+    world = altered()
+    filled(world, UPSERT)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    assert state.unfilled is not None
+    assert State.from_json(state.to_json()) == state
+
+    skipping = Request("skips", Mode.FILL, Window(state.position.watermark, None))
+    assert sync_table(UPSERT, skipping, world.ports()).status is Status.IDLE
+    reset_table(spec=UPSERT, to=state.position.watermark, run_id="reset", checkpoints=world.checkpoints)
+    filled(world, UPSERT)
+    filled(world, UPSERT)
+    assert_equal(world)
+
+
+def test_a_table_that_stands_still_is_asked_for_while_values_are_left() -> None:
+    world = altered()
+    world.sync(UPSERT)
+    position = world.checkpoints.position(ORDERS)
+    seen = world.ports().probe.observe((ObserveRequest(UPSERT, position.state),))
+    moved, _, still = look_over([UPSERT], {ORDERS: position}, seen)
+    assert ([each.spec for each in moved], still) == ([UPSERT], ())
 
 
 def value(number: int) -> CursorValue:
