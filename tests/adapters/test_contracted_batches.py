@@ -85,14 +85,14 @@ def test_a_task_holds_rows_with_every_reason_and_counts_them(tmp_path: Path) -> 
     )
     assert rows == [
         (1, "put", None, None),
-        (2, "held", "note: is NULL; at: greater_than_or_equal_to(0)", "note"),
-        (3, "held", "at: greater_than_or_equal_to(0)", "at"),
+        (2, "held", "note: is NULL; at: ge 0", "note"),
+        (3, "held", "at: ge 0", "at"),
         # A key that is not whole, and a value that cannot land, come first.
         (None, "gone", "a part of the key is NULL", "id"),
         (5, "gone", "unholdable", None),
     ]
     assert (counted.rows, counted.rejected, counted.held, counted.broken) == (5, 4, 2, 2)
-    assert dict(counted.rules) == {"note: is NULL": 1, "at: greater_than_or_equal_to(0)": 2}
+    assert dict(counted.rules) == {"note: is NULL": 1, "at: ge 0": 2}
     # What is held is not among what lands.
     assert (counted.lower, counted.ends) == (10, ((1, 1),))
 
@@ -127,7 +127,7 @@ def test_rows_that_break_the_contract_are_kept_whole_and_the_others_land(desk: D
         (row["id"], row["note"], row["at"], row["_sync_reason"], row["_sync_column"], row["_sync_held"]) for row in kept
     ] == [
         ("2", None, "20", "note: is NULL", "note", True),
-        ("3", "c", "-5", "at: greater_than_or_equal_to(0)", "at", True),
+        ("3", "c", "-5", "at: ge 0", "at", True),
     ]
     assert all(row["_sync_resolved_at"] is None for row in kept)
 

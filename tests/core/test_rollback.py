@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.rollback import roll_back
 from tests.fakes import World
@@ -225,3 +227,24 @@ def _moments(spec: TableSpec) -> list[str]:
     process = world.process()
     back(world, spec, done[0].run_id, process)
     return process.moments
+
+
+def test_rows_of_an_hour_that_the_clock_showed_twice_since_are_read_again() -> None:
+    spec = orders()
+    world = World(shop())
+    order(world.database, "ada", world.database.stamp())
+    world.pass_time(3600)
+    first = world.sync(spec)
+    world.database.clock -= timedelta(hours=1)
+    world.pass_time(60)
+    order(world.database, "of the second pass", world.database.stamp())
+    world.pass_time(60)
+    world.sync(spec)
+    world.pass_time(3 * 3600)
+    order(world.database, "later", world.database.stamp())
+    world.pass_time(60)
+    # The clock has passed the hour: nothing but the ledger still tells of it.
+    assert world.sync(spec).guarantee is Guarantee.SETTLED
+    back(world, spec, first.run_id)
+    world.sync(spec)
+    assert held(world) == shown(world)

@@ -162,7 +162,7 @@ def test_one_row_breaks_its_contract_is_held_and_lands_when_it_is_mended(checkou
     assert demo.document["held"] == 0
     kept = QueryBuilder().register("kept", DeltaTable(checkout.folder / ".lake" / "_quarantine/tpch/public/part"))
     rows = pa.table(kept.execute("SELECT _sync_reason AS why, _sync_resolution AS how, p_size < '0' AS bad FROM kept"))
-    assert rows.to_pylist() == [{"why": "p_size: greater_than_or_equal_to(1)", "how": "superseded", "bad": True}]
+    assert rows.to_pylist() == [{"why": "p_size: ge 1", "how": "superseded", "bad": True}]
 
 
 def test_the_history_of_customers_is_proven_too(demo: Done) -> None:

@@ -101,13 +101,13 @@ class FakeCheckpoints:
 
     def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
         """Folded as far as that."""
-        events = [event for event in self.memory.events if event.table == table]
-        ended = (EventKind.LANDED, EventKind.IDLE)
-        last = max(
-            (place for place, event in enumerate(events) if event.run_id == run_id and event.kind in ended),
-            default=None,
-        )
-        return None if last is None else fold(events[: last + 1])
+        events, ended = self._ended(table, run_id)
+        return fold(events[:ended]) if ended else None
+
+    def events_since(self, table: TableId, run_id: str) -> tuple[Event, ...]:
+        """All of them."""
+        events, ended = self._ended(table, run_id)
+        return tuple(events[ended:]) if ended else ()
 
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of those that nobody holds and that stand where they stood."""
@@ -127,6 +127,13 @@ class FakeCheckpoints:
     def verified(self) -> dict[TableId, Verified]:
         """What was last kept of every table."""
         return dict(self.memory.verified)
+
+    def _ended(self, table: TableId, run_id: str) -> tuple[list[Event], int]:
+        """The events of the table, and how many there are up to the end of the run; 0 where it never ended one."""
+        events = [event for event in self.memory.events if event.table == table]
+        ended = (EventKind.LANDED, EventKind.IDLE)
+        places = (place for place, each in enumerate(events, 1) if each.run_id == run_id and each.kind in ended)
+        return events, max(places, default=0)
 
     def _busy(self, table: TableId) -> Busy | None:
         held = self.memory.leases.get(table)

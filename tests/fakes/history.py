@@ -99,7 +99,9 @@ class FakeHistorian:
         """In one commit, which is refused where the history already shows the step."""
         table, history = self.tables[spec.id], self.histories.setdefault(spec.id, FakeHistory())
         if step.restores is not None:
-            history.versions = dict(history.past[max(seq for seq in history.past if seq <= step.restores)])
+            # One that began later has nothing to go back to: its versions go on.
+            of_then = max((seq for seq in history.past if seq <= step.restores), default=None)
+            history.versions = dict(history.versions if of_then is None else history.past[of_then])
         found = {key_of(spec, row): row for row in table.rows if step.whole or row["_sync_seq"] == step.seq}
         keys = [*found, *(key for key in history.versions if key not in found)] if step.whole else [*found]
         changed = {

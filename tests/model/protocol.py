@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -479,6 +480,14 @@ class Protocol(RuleBasedStateMachine):
             self.world.database.attach(ORDERS, member)
         self.time_passes(600 + (self.lost_seconds if self.spec.holdback else 0))
         self.run(self.world.process(), quiet=True)
+        self.judge()
+        self.nothing_is_held_twice()
+        self.sequences_only_grow()
+        assert self.leftovers() == {}, "a staged batch was left over"
+        assert self.world.memory.leases == {}
+
+    def judge(self) -> None:
+        """The copy, as it must be in the end."""
         rows, there = self.world.database.rows(ORDERS), self.world.rows(ORDERS)
         here = [row for row in rows if is_fit(row)]
         kept = self.world.lake.quarantine.get(ORDERS, [])
@@ -490,10 +499,6 @@ class Protocol(RuleBasedStateMachine):
             assert [row for row in there if row not in self.committed] == [], "rows that never were"
         else:
             assert ordered(there) == ordered(here)
-        self.nothing_is_held_twice()
-        self.sequences_only_grow()
-        assert self.leftovers() == {}, "a staged batch was left over"
-        assert self.world.memory.leases == {}
 
     def leftovers(self) -> object:
         return self.world.stage.batches if not self.forgot else {}
@@ -505,10 +510,14 @@ class Protocol(RuleBasedStateMachine):
         return next((event.state for event in reversed(self.world.memory.events) if event.state), None)
 
     def run(self, process: Process, request: Request | None = None, *, quiet: bool = False) -> None:
+        # What was deleted may be all that there was.
+        asked = request or self.world.request(Mode.SYNC, allow_shrink=self.spec.deletes.compares)
+        self.bear(lambda: sync_table(self.spec, asked, self.world.ports(process)), quiet=quiet)
+
+    def bear(self, act: Callable[[], object], *, quiet: bool = False) -> None:
+        """What may come to a run in such a world; `quiet`: nothing of it."""
         try:
-            # What was deleted may be all that there was.
-            asked = request or self.world.request(Mode.SYNC, allow_shrink=self.spec.deletes.compares)
-            sync_table(self.spec, asked, self.world.ports(process))
+            act()
         except Busy:
             assert not quiet
         except CommitMissing:

@@ -10,7 +10,7 @@ import pytest
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.verified import Drifted, Verified
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.events import Checkpoint, Event, Unmoved
+from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Checkpoints
@@ -234,6 +234,21 @@ def test_where_a_run_left_a_table_is_told_whatever_came_after_it(open_door: Door
     later = door.position_after(ORDERS, "later")
     assert later is not None
     assert (later.state, later.target) == (state(1, 2), ("lake-id", 1))
+
+
+def test_what_was_recorded_since_a_run_is_told_in_its_order(open_door: Doors) -> None:
+    door = open_door()
+    tell(door, *sync(0), idle(3, run="idle"), intent(1, run="later"), staged(1, run="later"), landed(1, run="later"))
+    assert door.events_since(ORDERS, "nobody") == ()
+    assert door.events_since(ORDERS, "later") == ()
+    since = door.events_since(ORDERS, "idle")
+    assert [event.kind for event in since] == [EventKind.INTENT, EventKind.STAGED, EventKind.LANDED]
+    assert since[-1].state == state(1, 2)
+    assert since[-1].report == landed(1, run="later").report
+    assert [event.kind for event in door.events_since(ORDERS, "run")] == [
+        EventKind.IDLE,
+        *(each.kind for each in since),
+    ]
 
 
 def test_after_a_reset_no_version_is_known_to_be_a_runs_own(open_door: Doors) -> None:

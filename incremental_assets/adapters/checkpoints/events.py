@@ -71,6 +71,12 @@ def latest(table: TableId, limit: int) -> Select[Any]:
     )
 
 
+def after(table: TableId, event_id: int) -> Select[Any]:
+    """The events of one table behind one of them, oldest first."""
+    c = checkpoints.c
+    return select(checkpoints).where(is_table(c, table), c.event_id > event_id).order_by(c.event_id)
+
+
 def recorded(rows: Iterable[Any]) -> tuple[Recorded, ...]:
     """Rows as events, in the rows' order."""
     return tuple(Recorded(row.event_id, row.at, event_of(row)) for row in rows)

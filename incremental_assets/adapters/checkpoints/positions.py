@@ -59,11 +59,19 @@ def all_positions(connection: Connection) -> dict[TableId, Checkpoint]:
     return dict(_positions(connection, _marks(asked.subquery("asked"))))
 
 
+def ended_at(connection: Connection, table: TableId, run_id: str) -> int | None:
+    """The last event of a run that landed or found nothing to do."""
+    c = checkpoints.c
+    ended = c.event.in_([EventKind.LANDED.value, EventKind.IDLE.value])
+    asked = select(func.max(c.event_id)).where(is_table(c, table), c.run_id == run_id, ended)
+    found: int | None = connection.execute(asked).scalar()
+    return found
+
+
 def position_after(connection: Connection, table: TableId, run_id: str) -> Checkpoint | None:
     """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
     c, mine = checkpoints.c, is_table(checkpoints.c, table)
-    ended = c.event.in_([EventKind.LANDED.value, EventKind.IDLE.value])
-    until = connection.execute(select(func.max(c.event_id)).where(mine, c.run_id == run_id, ended)).scalar()
+    until = ended_at(connection, table, run_id)
     if until is None:
         return None
 

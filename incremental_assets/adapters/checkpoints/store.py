@@ -18,10 +18,25 @@ from sqlalchemy import Connection, Executable, select
 from incremental_assets.adapters.checkpoints.catalogue import dump_shapes, load_shapes
 from incremental_assets.adapters.checkpoints.changes import change_of, latest_changes
 from incremental_assets.adapters.checkpoints.database import Database
-from incremental_assets.adapters.checkpoints.events import Recorded, append, latest, recorded, surplus_idle, thin_out
+from incremental_assets.adapters.checkpoints.events import (
+    Recorded,
+    after,
+    append,
+    latest,
+    recorded,
+    surplus_idle,
+    thin_out,
+)
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.leases import Leases, Pace
-from incremental_assets.adapters.checkpoints.positions import all_positions, position_after, position_of, positions_of
+from incremental_assets.adapters.checkpoints.positions import (
+    all_positions,
+    ended_at,
+    position_after,
+    position_of,
+    positions_of,
+)
+from incremental_assets.adapters.checkpoints.rows import event_of
 from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
@@ -88,6 +103,15 @@ class SqlCheckpoints:
             return None
         with self._database.transaction() as connection:
             return position_after(connection, table, run_id)
+
+    def events_since(self, table: TableId, run_id: str) -> tuple[Event, ...]:
+        """What was recorded after that, oldest first; nothing if there is no such sync."""
+        if not self._database.exists:
+            return ()
+        with self._database.transaction() as connection:
+            ended = ended_at(connection, table, run_id)
+            rows = () if ended is None else connection.execute(after(table, ended)).all()
+        return tuple(event_of(row) for row in rows)
 
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of tables that stand still, in one transaction that nobody can begin to write them in; gives the others."""

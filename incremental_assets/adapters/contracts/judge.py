@@ -17,6 +17,15 @@ from numpy.typing import NDArray
 from incremental_assets.adapters.contracts.frames import as_frame
 from incremental_assets.core.errors import ContractBroken
 
+_ARGUMENTS = {
+    "equal_to": "eq",
+    "not_equal_to": "ne",
+    "greater_than": "gt",
+    "greater_than_or_equal_to": "ge",
+    "less_than": "lt",
+    "less_than_or_equal_to": "le",
+}
+"""Of pandera's fields, where a check has another name."""
 _LONGEST = 120
 """Characters of a rule that a reason shows."""
 
@@ -132,6 +141,9 @@ def _passed(judge: Judge, check: pandera.Check, values: Any, rule: str) -> NDArr
 
 
 def _words(check: pandera.Check) -> str:
-    """As pandera has it: its own checks with their constants, a user's by its name."""
-    text = str(check.error or check.name)
+    """As the user wrote it: pandera's own checks by the argument of a field with its constant, a user's by its name, or by the words given to it."""
+    name = str(check.name)
+    text = str(check.error or name)
+    if check.is_builtin_check(name) and text.startswith(f"{name}("):
+        text = f"{_ARGUMENTS.get(name, name)} {text[len(name) + 1 : -1]}"
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incremental_assets.core.errors import ConfigurationError, Problem
-from incremental_assets.core.model.contract import ColumnRules, Contract
+from incremental_assets.core.model.contract import ColumnRules, Contract, rule
 
 
 @lru_cache(maxsize=256)
@@ -44,19 +44,22 @@ def _built(contract: Contract) -> pandera.DataFrameSchema:
     return pandera.DataFrameSchema({each.column: _column(each) for each in contract.rules})
 
 
+_CHECKS: dict[str, Callable[..., pandera.Check]] = {
+    "matches": pandera.Check.str_matches,
+    "ge": pandera.Check.ge,
+    "gt": pandera.Check.gt,
+    "le": pandera.Check.le,
+    "lt": pandera.Check.lt,
+    "isin": lambda values, **terms: pandera.Check.isin(list(values), **terms),
+    "notin": lambda values, **terms: pandera.Check.notin(list(values), **terms),
+    "min_length": lambda length, **terms: pandera.Check.str_length(length, None, **terms),
+    "max_length": lambda length, **terms: pandera.Check.str_length(None, length, **terms),
+}
+
+
 def _column(rules: ColumnRules) -> pandera.Column:
-    check = pandera.Check
-    checks = [
-        *([check.str_matches(rules.matches)] if rules.matches is not None else []),
-        *([check.ge(rules.ge)] if rules.ge is not None else []),
-        *([check.gt(rules.gt)] if rules.gt is not None else []),
-        *([check.le(rules.le)] if rules.le is not None else []),
-        *([check.lt(rules.lt)] if rules.lt is not None else []),
-        *([check.isin(list(rules.isin))] if rules.isin is not None else []),
-        *([check.notin(list(rules.notin))] if rules.notin is not None else []),
-    ]
-    if rules.min_length is not None or rules.max_length is not None:
-        checks.append(check.str_length(rules.min_length, rules.max_length))
+    """A row that breaks a rule is told it as it stands in the configuration."""
+    checks = [_CHECKS[name](value, error=rule(name, value)) for name, value in rules.given.items() if name in _CHECKS]
     return pandera.Column(None, checks, nullable=rules.nullable, unique=rules.unique)
 
 

@@ -23,6 +23,17 @@ Constant = bool | int | float | Decimal | date | datetime | str
 """What a value is compared with, in the column's own type once that is known."""
 
 
+def rule(name: str, value: Constant | tuple[Constant, ...]) -> str:
+    """One rule as the configuration has it: `ge 1`, `isin [new, paid]`, `nullable false`."""
+    if isinstance(value, tuple):
+        return f"{name} [{', '.join(_text(each) for each in value)}]"
+    return f"{name} {_text(value)}"
+
+
+def _text(value: Constant) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnRules:
     """The rules of one column. None, or what is the default, is no rule."""

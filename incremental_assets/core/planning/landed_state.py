@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.last_read import remembered
 from incremental_assets.core.planning.new_columns import unfilled_after

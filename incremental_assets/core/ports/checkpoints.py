@@ -34,6 +34,9 @@ class Checkpoints(Protocol):
     def position_after(self, table: TableId, run_id: str) -> Checkpoint | None:
         """State and target after the last sync of a run that landed or found nothing to do; None if there is none."""
 
+    def events_since(self, table: TableId, run_id: str) -> tuple[Event, ...]:
+        """What was recorded after that, oldest first, less what has been thinned out; nothing if there is no such sync."""
+
     def record_idle(self, unmoved: Sequence[Unmoved]) -> dict[TableId, Busy | None]:
         """Append the events of tables that stand still, at one moment and without a lease each.
 

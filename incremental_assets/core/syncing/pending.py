@@ -25,8 +25,9 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan, reading
+from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.windows import reading
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.idle import IdleTable, is_news
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incremental_assets.core.model.contract import Contract, OnBreach
+from incremental_assets.core.model.contract import Contract, OnBreach, rule
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, KeysCompared
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import TableSpec
@@ -60,7 +60,7 @@ def allowed(deletes: Deletes) -> str:
 
 def _contract(contract: Contract) -> str:
     rules = "; ".join(
-        f"{each.column} {', '.join(f'{name} {value}' for name, value in each.given.items())}" for each in contract.rules
+        f"{each.column} {', '.join(rule(*given) for given in each.given.items())}" for each in contract.rules
     )
     most = contract.max_fraction
     stops = f"; more than {most:.2%} of the rows that are read stop the sync" if most is not None else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 
 from incremental_assets.core.errors import Refused, SelectionError, TargetChanged
@@ -17,7 +18,7 @@ from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind
-from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack
+from incremental_assets.core.planning.plan import CommitIds, Mode, Request, RollBack, covered_below
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.schema_changes import rolled_back_changes
 from incremental_assets.core.planning.target import Target
@@ -37,7 +38,8 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
             raise SelectionError(f"{spec.id}: nothing has landed yet, so there is nothing to roll back")
         past, version = _past(spec, to_run, target, ports.checkpoints.position_after(spec.id, to_run))
         seq = 1 + max(position.last_seq, target.seq)
-        state = rolled_back(past, now, seq, uuid.uuid4().hex)
+        since = ports.checkpoints.events_since(spec.id, to_run)
+        state = rolled_back(still_settled_since(past, since), now, seq, uuid.uuid4().hex)
         back = RollBack(CommitIds(target.app_id, seq, state.batch_id), run_id, version, past.seq)
         # What was known of the copy's equality does not hold of the rows that come back.
         ports.checkpoints.remember_verified(spec.id, Verified(None))
@@ -79,6 +81,20 @@ def rolled_back(past: State, now: State, seq: int, batch_id: str) -> State:
         fingerprint=None,
         last_read=None,
     )
+
+
+def still_settled_since(past: State, since: Sequence[Event]) -> State:
+    """The state of then, its watermark no higher than any since: a clock that was put back, or a zone that was changed, has stamped rows below it."""
+    watermark = past.position.watermark
+    if watermark is None:
+        return past
+    told = [event for event in since if event.kind is not EventKind.RESET]
+    marks = [event.state.position.watermark for event in told if event.state is not None]
+    # What stood while nothing was found may have been thinned out.
+    marks += [event.report.previous_watermark for event in told if event.report is not None]
+    lowest = min([watermark, *(mark for mark in marks if mark is not None and mark.type is watermark.type)])
+    position = replace(past.position, watermark=lowest)
+    return replace(past, position=position, coverage=covered_below(past, lowest))
 
 
 def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | None) -> tuple[State, int]:

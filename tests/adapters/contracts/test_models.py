@@ -78,7 +78,7 @@ def test_a_model_is_found_beside_the_configuration_and_played_with_its_own_code(
     rows = pa.table({"c0": pa.array([1, -1, None]), "c1": pa.array(["a", "odd", None])})
     assert reasons(breaches(judge, rows), 3)[1].to_pylist() == [
         None,
-        "id: greater_than_or_equal_to(0); email: is_not_odd",
+        "id: ge 0; email: is_not_odd",
         "id: is NULL",
     ]
 
