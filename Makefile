@@ -22,8 +22,8 @@ help: ## show these targets
 setup: ## environment, dependencies and jars (every other target does this first)
 	@.ci/set-up.sh
 
-demo: setup ## sync a real database into Delta twice and prove it equal (SCALE=1 for more data; ARGS="--source mariadb", ARGS="--source sqlite")
-	@$(if $(findstring mariadb,$(ARGS)),.ci/mariadb.sh)
+demo: setup ## sync a real database into Delta twice and prove it equal (SCALE=1 for more data; ARGS="--source mariadb", mysql or sqlite)
+	@$(if $(findstring mariadb,$(ARGS)),.ci/mariadb.sh)$(if $(findstring mysql,$(ARGS)),.ci/mysql.sh)
 	@$(BIN)/incremental-assets demo $(DEMO_ARGS)
 
 dev: setup ## the demo's database, Dagster's webserver and daemon, until Ctrl-C

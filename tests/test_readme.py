@@ -59,7 +59,15 @@ def test_the_configuration_to_copy_is_without_a_mistake(tmp_path: Path) -> None:
 def test_the_page_of_every_key_is_a_configuration_without_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "sources.yaml").write_text(KEYS)
     tables = load(tmp_path / "sources.yaml").source("shop").tables
-    assert [table.name for table in tables] == ["orders", "events", "customers", "readings", "countries", "prices"]
+    assert [table.name for table in tables] == [
+        "orders",
+        "events",
+        "customers",
+        "readings",
+        "countries",
+        "accounts",
+        "prices",
+    ]
 
 
 def test_no_key_is_missing_from_the_page_of_every_key() -> None:

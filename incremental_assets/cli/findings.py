@@ -40,7 +40,8 @@ class Finding:
 
 def wanted_of(table: TableId, terms: TableConfig) -> Wanted:
     """What to query of a table: the columns by which it will be read, if it is not read whole."""
-    return Wanted(table, () if traits_of(terms.strategy).overwrites else _columns(terms.cursor))
+    indexable = terms.cursor is not None and not (traits_of(terms.strategy).overwrites or terms.cursor.by_transaction)
+    return Wanted(table, _columns(terms.cursor) if indexable else ())
 
 
 def of_source(source: SourceConfig, facts: SourceFacts) -> Iterator[Finding]:
@@ -242,11 +243,7 @@ def _may_be_null(spec: TableSpec, cursor: Cursor) -> bool:
 
 
 def _columns(cursor: Cursor | None) -> tuple[str, ...]:
-    return (
-        ()
-        if cursor is None or cursor.by_transaction
-        else (cursor.column, *([cursor.fallback] if cursor.fallback else []))
-    )
+    return () if cursor is None else (cursor.column, *([cursor.fallback] if cursor.fallback else []))
 
 
 def _warn(subject: str, topic: str, detail: str, cure: str) -> Finding:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-PLACES: Mapping[str, str] = {"postgresql": ".demo", "mariadb": ".demo-mariadb", "sqlite": ".demo-sqlite"}
+PLACES: Mapping[str, str] = {
+    "postgresql": ".demo",
+    "mariadb": ".demo-mariadb",
+    "mysql": ".demo-mysql",
+    "sqlite": ".demo-sqlite",
+}
 """The name of the shop's folder."""
 _HERE = Path(__file__).parent
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from incremental_assets.demo import plain_sql
@@ -67,11 +68,13 @@ class Shop:
     """Implements `demo.shop.Shop`."""
 
     database = "MariaDB"
+    server: type[EmbeddedMariaDB] = EmbeddedMariaDB
+    settings: Mapping[str, str] = MappingProxyType({"innodb-buffer-pool-size": "256M"})
     schema = DATABASE
     size = 2**30
 
     def __init__(self, folder: Path) -> None:
-        self._server = EmbeddedMariaDB(folder, settings={"innodb-buffer-pool-size": "256M"})
+        self._server = self.server(folder, settings=self.settings)
 
     def start(self) -> str:
         """The server, its database and the reader's account, which may see the transactions of others."""

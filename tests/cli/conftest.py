@@ -28,6 +28,11 @@ from tests.fakes import FakeProbe, SimulatedDatabase, World
 from tests.scenario import monday, shop
 
 SETTINGS = Path(__file__).parents[2] / "dagster.yaml"
+NO_COPY_OF_THE_STREAMS = """
+compute_logs:   # Dagster's own starts four processes for each step
+  module: dagster._core.storage.noop_compute_log_manager
+  class: NoOpComputeLogManager
+"""
 CONFIG = """\
 lake: ./lake
 checkpoints: sqlite:///checkpoints.db
@@ -180,10 +185,31 @@ def migrations_read_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def made_home(tmp_path_factory: pytest.TempPathFactory, migrations_read_once: None) -> Path:
+def events_copied(tmp_path_factory: pytest.TempPathFactory, migrations_read_once: None) -> Iterator[None]:
+    """The file of a run's events, which Dagster makes a table at a time for each run: made once, and copied."""
+    from dagster._core.storage.event_log import SqliteEventLogStorage
+    from sqlalchemy import Engine, NullPool, create_engine
+
+    make, made = SqliteEventLogStorage._initdb, tmp_path_factory.mktemp("events") / "made.db"
+    make(None, create_engine(f"sqlite:///{made}", poolclass=NullPool))  # type: ignore[arg-type]
+
+    def copied(self: SqliteEventLogStorage, engine: Engine, for_index_shard: bool = False) -> None:  # noqa: FBT
+        file = Path(engine.url.database or "")
+        if file.exists() and file.stat().st_size:
+            make(self, engine, for_index_shard)
+        else:
+            shutil.copyfile(made, file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SqliteEventLogStorage, "_initdb", copied)
+        yield
+
+
+@pytest.fixture(scope="session")
+def made_home(tmp_path_factory: pytest.TempPathFactory, events_copied: None) -> Path:
     """A home of Dagster with its tables, which take longer to make than most commands take."""
     home = tmp_path_factory.mktemp("dagster")
-    (home / "dagster.yaml").symlink_to(SETTINGS)
+    (home / "dagster.yaml").write_text(SETTINGS.read_text() + NO_COPY_OF_THE_STREAMS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(home))
         from dagster import DagsterInstance

@@ -7,6 +7,7 @@ import pytest
 from tests.core.mistakes import in_table, only_problem
 
 CURSOR = "cursor: {column: updated_at, type: timestamp}"
+XMIN = "table: public.a\ncursor: {type: xmin}\nstrategy: upsert"
 COMPARED = "table: public.a\nstrategy: upsert\ncompare: {every: 1h}\n"
 
 TABLE_MISTAKES = [
@@ -201,6 +202,15 @@ TABLE_MISTAKES = [
     ('"public.a:_sync_at:timestamp" #!', "public.a:_sync_at:timestamp", "columns that begin with `_sync_`"),
     ('"public.a:x:date@2024-02-30" #!', "public.a:x:date@2024-02-30", "out of range"),
     ("[public.a] #!", "", "write keys and values here"),
+    ("table: public.a\ncursor: {type: integer} #!", "cursor", "the key `column` is missing; add it"),
+    (XMIN.replace("xmin}", "xmn} #!"), "xmn", "did you mean `xmin`?"),
+    (XMIN.replace("xmin}", "xmin, column: id} #!"), "id", "no column of the table's own; remove `column`"),
+    (XMIN.replace("xmin}", "xmin, nulls: skip} #!"), "skip", "no column of the table's own; remove `nulls`"),
+    (XMIN.replace("upsert", "append #!"), "append", "old rows are read again now and then"),
+    (XMIN + "\npartitions: {every: day} #!", "partitions", "write `partitions: {size: 100000000}`"),
+    (XMIN + "\nholdback: 5 #!", "5", "remove `holdback`"),
+    (XMIN + "\nlookback: 15m #!", "15m", "a whole number of transactions"),
+    (XMIN + "\nstart: 2024-01-01 #!", "2024-01-01", "is not a whole number"),
 ]
 
 

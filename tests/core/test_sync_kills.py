@@ -229,24 +229,45 @@ def test_an_error_of_any_port_is_made_good_by_the_next_sync(
             return
 
 
-@pytest.mark.parametrize(
-    "met", [EngineLost(4711, "engine.log"), Overtaken("another writer")], ids=["lost", "overtaken"]
-)
 @pytest.mark.parametrize(("spec", "situation"), CASES)
-def test_a_run_that_loses_its_engine_or_is_overtaken_at_any_moment_comes_to_its_end(
-    spec: TableSpec, situation: Callable[[TableSpec], Story], met: Exception
+def test_a_run_that_loses_its_engine_at_any_moment_comes_to_its_end(
+    spec: TableSpec, situation: Callable[[TableSpec], Story]
 ) -> None:
-    def lose() -> None:
+    for number, story in told_again(situation(spec)):
+        if not comes_to_its_end(story, spec, EngineLost(4711, "engine.log"), number):
+            return
+
+
+COMMITTING = ("apply", "commit", "fence", "follow")
+"""What may be overtaken: the calls of the lake that commit, and the commits in them."""
+
+
+@pytest.mark.parametrize(("spec", "situation"), CASES)
+def test_a_run_that_is_overtaken_at_any_commit_comes_to_its_end(
+    spec: TableSpec, situation: Callable[[TableSpec], Story]
+) -> None:
+    beginning = Beginning(situation(spec))
+    story = beginning.again()
+    undisturbed = story.world.process()
+    attempt(spec, story.request, story.world.ports(undisturbed))
+    numbers = [number for number, name in enumerate(undisturbed.moments) if name.split()[-1] in COMMITTING]
+    assert len(numbers) >= 2
+    for number in numbers:
+        assert comes_to_its_end(beginning.again(), spec, Overtaken("another writer"), number)
+
+
+def comes_to_its_end(story: Story, spec: TableSpec, met: Exception, number: int) -> bool:
+    """Whether it met that, at this moment of it."""
+
+    def meet() -> None:
         raise met
 
-    for number, story in told_again(situation(spec)):
-        process = story.world.process()
-        process.at[number] = lose
-        report = attempt(spec, story.request, story.world.ports(process))
-        assert report.status in (Status.LANDED, Status.IDLE), f"lost at moment {number}: {report.error}"
-        assert_whole(story.world, spec, f"lost at moment {number}")
-        if number in process.at:
-            return
+    process = story.world.process()
+    process.at[number] = meet
+    report = attempt(spec, story.request, story.world.ports(process))
+    assert report.status in (Status.LANDED, Status.IDLE), f"{met!r} at moment {number}: {report.error}"
+    assert_whole(story.world, spec, f"{met!r} at moment {number}")
+    return number not in process.at
 
 
 @pytest.mark.parametrize(("spec", "situation"), SLEEPY_CASES)

@@ -3,69 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from incremental_assets.cli.answer import DONE, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.globs import matches
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import short, text
-from incremental_assets.cli.selection import Selection, remembered, selected, with_problems
+from incremental_assets.cli.selection import remembered, selected, with_problems
+from incremental_assets.cli.standings import Standing, standings
 from incremental_assets.core.config.resolve import unconfigured
-from incremental_assets.core.config.settings import TableConfig
-from incremental_assets.core.config.terms import terms_of
-from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
-from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.quarantine import HeldRows
-from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
-from incremental_assets.core.planning.events import Checkpoint, EventKind
-from incremental_assets.core.syncing.foreign_changes import seen_in
 from incremental_assets.core.words import age, counted
-
-if TYPE_CHECKING:
-    from incremental_assets.adapters.checkpoints.store import Heartbeat
-    from resources.runtime import Runtime
-
-_ENDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
-_RECENT = 20
-"""How many events of a table are searched for its last finished sync."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """One table, all that is known of it."""
-
-    table: TableId
-    terms: TableConfig
-    position: Checkpoint
-    last_at: datetime | None
-    heartbeat: Heartbeat | None
-    verified: Verified | None
-    """None until `check` has reconciled the whole table."""
-    lag: float | None
-    bound: Bound | None
-    error: str | None
-    warnings: tuple[str, ...] = ()
-    """What the next sync will stop at, which would stay unnoticed while the source is idle."""
-    held: HeldRows | None = None
-    """What its contract holds; None where there is none, and where only a session could tell."""
-    changed: tuple[datetime, SchemaChange] | None = None
-    """The last change of its columns, and when it landed."""
 
 
 def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answer:
     """Run the command."""
     with opened(configured(config)) as runtime:
         found = remembered(runtime, patterns) if offline else selected(runtime, patterns)
-        standings = _standings(runtime, found, offline=offline)
+        tables = standings(runtime, found, offline=offline)
         left = [
             each
             for each in unconfigured(runtime.configuration.sources, runtime.checkpoints.positions())
@@ -76,97 +39,14 @@ def run(config: Path | None, patterns: Sequence[str], *, offline: bool) -> Answe
         for source, error in found.unreachable.items()
     ]
     document = {
-        "tables": [_entry(standing) for standing in standings],
+        "tables": [_entry(standing) for standing in tables],
         "no_longer_configured": [
             {"source": table.source, "table": render_table(table.schema, table.name)} for table, _ in left
         ],
     }
-    summary = Answer(document, (*notes, *_shown(standings), *(Note(sentence, "dim") for _, sentence in left)))
+    summary = Answer(document, (*notes, *_shown(tables), *(Note(sentence, "dim") for _, sentence in left)))
     # A look has not failed because of what it shows.
     return replace(with_problems(summary, found), exit_code=DONE)
-
-
-def _standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Standing]:
-    positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
-    verified = runtime.checkpoints.verified()
-    lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
-    changed = {} if offline else _other_hands(runtime, found, positions)
-    held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
-    errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
-    standings = []
-    for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
-        beat = beats.get(table)
-        standings.append(
-            Standing(
-                table=table,
-                terms=terms_of(runtime.configuration.source(table.source), table),
-                position=positions.get(table, Checkpoint()),
-                last_at=_last_at(runtime, table) if table in positions else None,
-                heartbeat=beat,
-                verified=verified.get(table),
-                lag=_lag(positions.get(table), lags.get(table, beat.lag_seconds if beat else None)),
-                bound=bounds.get(table.source),
-                error=errors.get(table),
-                warnings=changed.get(table, ()),
-                held=held.get(table),
-                changed=columns.get(table),
-            )
-        )
-    return standings
-
-
-def _look(
-    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
-) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
-    lags: dict[TableId, float] = {}
-    bounds: dict[str, Bound] = {}
-    errors: dict[TableId, str] = {}
-    for source in runtime.configuration.sources:
-        specs = found.of(source.name)
-        if not specs:
-            continue
-        try:
-            probe = runtime.probe(source.name)
-            looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
-            lags |= zip((spec.id for spec in specs), probe.lag(looks), strict=True)
-            bounds[source.name] = probe.bound()
-        except IncrementalAssetsError as error:
-            errors |= {spec.id: str(error) for spec in specs}
-    return lags, bounds, errors
-
-
-def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
-    """Of tables with a contract."""
-    with_contract = [spec for spec in found.specs if spec.contract is not None]
-    return {spec.id: runtime.ports(spec.id.source).quarantine.held(spec) for spec in with_contract}
-
-
-def _other_hands(
-    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
-) -> dict[TableId, tuple[str, ...]]:
-    """What other writers did to copies; skips sources that do not answer."""
-    changed: dict[TableId, tuple[str, ...]] = {}
-    for source in runtime.configuration.sources:
-        specs = found.of(source.name)
-        if not specs:
-            continue
-        lake = runtime.ports(source.name).reader
-        for spec in specs:
-            sentence = seen_in(spec, positions.get(spec.id, Checkpoint()), lake)
-            if sentence:
-                changed[spec.id] = (sentence,)
-    return changed
-
-
-def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
-    """Of a table that never landed it is known only where a row waits: 0 would say that every row has landed."""
-    return lag or None if position is None or position.state is None else lag
-
-
-def _last_at(runtime: Runtime, table: TableId) -> datetime | None:
-    return next(
-        (kept.at for kept in reversed(runtime.checkpoints.history(table, _RECENT)) if kept.event.kind in _ENDS), None
-    )
 
 
 def _entry(standing: Standing) -> dict[str, Any]:
@@ -229,16 +109,16 @@ def _oldest(bound: Bound | None) -> dict[str, Any] | None:
     }
 
 
-def _shown(standings: Sequence[Standing]) -> list[Shown]:
+def _shown(tables: Sequence[Standing]) -> list[Shown]:
     shown: list[Shown] = [
         Grid(
             columns=("table", "strategy", "watermark", "lag", "last run", "status", "guarantee", "verified", "lease"),
-            rows=tuple(_row(standing) for standing in standings),
+            rows=tuple(_row(standing) for standing in tables),
             right=frozenset({"lag"}),
             spare=("guarantee", "verified", "strategy", "lease"),
         )
     ]
-    for source, bound in {standing.table.source: standing.bound for standing in standings if standing.bound}.items():
+    for source, bound in {standing.table.source: standing.bound for standing in tables if standing.bound}.items():
         oldest = _oldest(bound)
         if oldest and oldest["prepared"]:
             shown.append(
@@ -251,10 +131,10 @@ def _shown(standings: Sequence[Standing]) -> list[Shown]:
                     "dim",
                 )
             )
-    shown += [Note(sentence, "warn") for standing in standings for sentence in standing.warnings]
+    shown += [Note(sentence, "warn") for standing in tables for sentence in standing.warnings]
     shown += [
         Note(f"{standing.table}: {standing.held.sentence}", "warn")
-        for standing in standings
+        for standing in tables
         if standing.held and standing.held.rows
     ]
     shown += [
@@ -262,12 +142,10 @@ def _shown(standings: Sequence[Standing]) -> list[Shown]:
             f"{standing.table}: last change of its columns {standing.changed[0]:%Y-%m-%d %H:%M}Z: {standing.changed[1]}",
             "dim",
         )
-        for standing in standings
+        for standing in tables
         if standing.changed
     ]
-    shown += [
-        Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in standings) if error
-    ]
+    shown += [Note(error, "bad") for error in dict.fromkeys(_entry(standing)["error"] for standing in tables) if error]
     return shown
 
 

@@ -14,6 +14,7 @@ from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
 from tests.adapters.databases.mysql_contract import Shop
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
+from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
 
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.demo.mysql import EmbeddedMySQL
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import SourceUnreachable, orders, synced
 from tests.adapters.databases.keys_contract import *  # noqa: F403 - of keys
 from tests.adapters.databases.mysql_contract import *  # noqa: F403 - of MariaDB and MySQL
 from tests.adapters.databases.mysql_contract import Shop
 from tests.adapters.databases.mysql_load import *  # noqa: F403 - the minute under load
+from tests.adapters.databases.mysql_values_contract import *  # noqa: F403 - of their values
 from tests.adapters.databases.places_contract import *  # noqa: F403 - of rows by their keys
-from tests.mysql_server import EmbeddedMySQL
 
 pytestmark = pytest.mark.acceptance
 """The same folder serves MariaDB, which `make test` plays."""

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-import socket
-import sys
 import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import oracledb
 import pytest
-from oracledb.errors import _Error
 
-from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.oracle import bound, connect, row_dialect, words
-from incremental_assets.adapters.databases.oracle.bound import Answers, bound_of
-from incremental_assets.adapters.databases.oracle.errors import explain
-from incremental_assets.adapters.databases.oracle.types import beyond, converter, declared, shown, spark_type
+from incremental_assets.adapters.databases.oracle import bound, connect, row_dialect
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
-from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Unfit
+from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED
 from incremental_assets.cli.findings import Health, of_source, of_table
 from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.settings import SourceConfig
-from incremental_assets.core.errors import SetupError, SourceRefused, SourceUnreachable, TableMissing
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.source_identity import Compared
-from incremental_assets.core.model.table import Arrival, Column, Cursor, Fidelity, TableId, TableSpec
+from incremental_assets.core.model.table import Arrival, Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import NothingToDo
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
+from tests.adapters.databases.oracle_recorded import ADDRESS, IDENTITY, NOW, ORDERS, TEN, refused
 from tests.adapters.databases.recorded import Recorded, decided, planned, synced
 
-ADDRESS = Address("oracle", "127.0.0.1", 1521, "shop", "reader", "hunter2", schemas=("SHOP",))
 GOLDEN = Path(__file__).with_name("golden") / "oracle.sql"
-NOW = "2024-05-01T10:00:00.000000"
-TEN = datetime(2024, 5, 1, 10, tzinfo=UTC)
-ORDERS = TableId("shop", "SHOP", "ORDERS")
-IDENTITY = (4001, 4002, 17, 5_000_000)
 NUMBERS = ("ISEQ$$_1", "ALWAYS", 1, "N")
 NONE = (None, None, None, None)
 COLUMNS = [
@@ -54,18 +40,6 @@ COLUMNS = [
     ("SHOP", "ORDERS", "UPDATED_AT", None, "TIMESTAMP(6)", 0, None, None, 6, "N", *NONE, None),
     ("SHOP", "ORDERS", "SHIPPED", None, "DATE", 0, None, None, None, "N", *NONE, None),
 ]
-
-
-def refusal(number: int, text: str = "table or view does not exist") -> oracledb.DatabaseError:
-    """As the driver raises it."""
-    return oracledb.DatabaseError(_Error(message=f"ORA-{number:05}: {text}", code=number))
-
-
-def refused(number: int) -> Any:
-    def answer(sql: str) -> list[Any]:
-        raise refusal(number)
-
-    return answer
 
 
 def translated(sql: str) -> str:
@@ -271,313 +245,10 @@ def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) ->
     assert asked == GOLDEN.read_text(encoding="utf-8")
 
 
-# --- types --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("catalogued", "source", "spark"),
-    [
-        (("NUMBER", 0, "", 1, 0), "NUMBER(1)", "bigint"),
-        (("NUMBER", 0, "", 18, 0), "NUMBER(18)", "bigint"),
-        (("NUMBER", 0, "", 19, 0), "NUMBER(19)", "decimal(19,0)"),
-        (("NUMBER", 0, "", 38, 10), "NUMBER(38,10)", "decimal(38,10)"),
-        (("NUMBER", 0, "", None, 0), "NUMBER(*,0)", "decimal(38,0)"),
-        (("NUMBER", 0, "", 3, 5), "NUMBER(3,5)", "decimal(5,5)"),
-        (("NUMBER", 0, "", 5, -2), "NUMBER(5,-2)", "decimal(7,0)"),
-        (("NUMBER", 0, "", 38, -2), "NUMBER(38,-2)", "string"),
-        (("NUMBER", 0, "", None, None), "NUMBER", "string"),
-        (("FLOAT", 0, "", 126, None), "FLOAT(126)", "string"),
-        (("BINARY_FLOAT", 0, "", None, None), "BINARY_FLOAT", "float"),
-        (("BINARY_DOUBLE", 0, "", None, None), "BINARY_DOUBLE", "double"),
-        (("VARCHAR2", 50, "C", None, None), "VARCHAR2(50 CHAR)", "string"),
-        (("CHAR", 3, "B", None, None), "CHAR(3 BYTE)", "string"),
-        (("NVARCHAR2", 10, "C", None, None), "NVARCHAR2(10)", "string"),
-        (("CLOB", 0, "", None, None), "CLOB", "string"),
-        (("RAW", 16, "", None, None), "RAW(16)", "binary"),
-        (("BLOB", 0, "", None, None), "BLOB", "binary"),
-        (("DATE", 0, "", None, None), "DATE", "timestamp_ntz"),
-        (("TIMESTAMP(6)", 0, "", None, 6), "TIMESTAMP(6)", "timestamp_ntz"),
-        (("TIMESTAMP(9)", 0, "", None, 9), "TIMESTAMP(9)", "string"),
-        (("TIMESTAMP(6) WITH TIME ZONE", 0, "", None, 6), "TIMESTAMP(6) WITH TIME ZONE", "timestamp"),
-        (("TIMESTAMP(3) WITH LOCAL TIME ZONE", 0, "", None, 3), "TIMESTAMP(3) WITH LOCAL TIME ZONE", "timestamp"),
-        (("INTERVAL DAY(2) TO SECOND(6)", 0, "", 2, 6), "INTERVAL DAY(2) TO SECOND(6)", "string"),
-    ],
-)
-def test_a_declared_type_has_its_type_in_spark(
-    catalogued: tuple[str, int, str, int | None, int | None], source: str, spark: str
-) -> None:
-    assert declared(*catalogued) == source
-    assert spark_type(source)[0] == spark
-
-
-def column(source: str, name: str = "C") -> Column:
-    return Column(name, source, *spark_type(source))
-
-
-@pytest.mark.parametrize("source", ["BFILE", "MDSYS.SDO_GEOMETRY", "SHOP.ADDRESS_T", "VECTOR", "UROWID"])
-def test_a_type_that_nothing_holds_is_refused_by_its_name(source: str) -> None:
-    assert spark_type(source) == ("string", Fidelity.TEXT)
-    with pytest.raises(SourceRefused, match=f"of the type {source}"):
-        shown(column(source), '"C"')
-
-
-@pytest.mark.parametrize(
-    ("source", "sql"),
-    [
-        ("TIMESTAMP(9)", """LTRIM(TO_CHAR("C", 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'))"""),
-        ("TIMESTAMP(9) WITH TIME ZONE", """LTRIM(TO_CHAR("C", 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM'))"""),
-        ("TIMESTAMP(6) WITH TIME ZONE", """TO_CHAR(SYS_EXTRACT_UTC("C"), 'SYYYY-MM-DD"T"HH24:MI:SS.FF6')"""),
-        ("TIMESTAMP(6) WITH LOCAL TIME ZONE", """TO_CHAR("C", 'SYYYY-MM-DD"T"HH24:MI:SS.FF6')"""),
-        ("DATE", """TO_CHAR("C", 'SYYYY-MM-DD"T"HH24:MI:SS')"""),
-        ("INTERVAL YEAR(4) TO MONTH", 'TO_CHAR("C")'),
-        ("ROWID", 'ROWIDTOCHAR("C")'),
-        ("NUMBER", '"C"'),
-        ("CHAR(3 BYTE)", '"C"'),
-    ],
-)
-def test_the_form_in_which_a_value_is_selected(source: str, sql: str) -> None:
-    assert shown(column(source), '"C"') == sql
-
-
-@pytest.mark.parametrize(
-    ("source", "brought", "value"),
-    [
-        ("NUMBER(18)", Decimal(10**18 - 1), 10**18 - 1),
-        ("NUMBER(10,2)", Decimal("1.5"), Decimal("1.50")),
-        ("NUMBER(5,-2)", Decimal(1234500), Decimal(1234500)),
-        ("NUMBER(*,0)", Decimal(10**38 - 1), Decimal(10**38 - 1)),
-        ("NUMBER", Decimal("1E+125"), "1" + "0" * 125),
-        ("NUMBER", Decimal("-0.000000000000000000000000000000000000001"), "-0.000000000000000000000000000000000000001"),
-        ("BINARY_DOUBLE", float("inf"), float("inf")),
-        ("CHAR(3 BYTE)", "a  ", "a  "),
-        ("RAW(2)", b"\x00\xff", b"\x00\xff"),
-        ("DATE", " 2024-02-29T23:59:59", datetime.fromisoformat("2024-02-29T23:59:59")),
-        ("TIMESTAMP(6)", " 0001-01-01T00:00:00.000001", datetime.fromisoformat("0001-01-01T00:00:00.000001")),
-        ("TIMESTAMP(6) WITH TIME ZONE", " 2024-01-01T10:00:00.000000", datetime(2024, 1, 1, 10, tzinfo=UTC)),
-    ],
-)
-def test_a_value_is_taken_as_it_is(source: str, brought: Any, value: Any) -> None:
-    found = converter(column(source))(brought)
-    assert (found, str(found)) == (value, str(value))
-
-
-def test_a_double_that_is_no_number_stays_none() -> None:
-    found = converter(column("BINARY_DOUBLE"))(float("nan"))
-    assert found != found
-
-
-@pytest.mark.parametrize(
-    ("source", "brought", "said"),
-    [
-        ("NUMBER(*,0)", Decimal(10**38), "more than 38 digits"),
-        ("DATE", "-4712-01-01T00:00:00", "before the year 1"),
-        ("DATE", " 0000-00-00T00:00:00", "before the year 1"),
-        ("VARCHAR2(9 BYTE)", "caf\udce9", "no character"),
-    ],
-)
-def test_what_spark_cannot_hold_is_no_value(source: str, brought: Any, said: str) -> None:
-    with pytest.raises(Unfit, match=said):
-        converter(column(source))(brought)
-
-
-@pytest.mark.parametrize(
-    ("sign", "text", "expected"),
-    [
-        (">=", "10:00:00", "\"C\" >= TO_DATE('2024-01-01 10:00:00', 'YYYY-MM-DD HH24:MI:SS')"),
-        (">=", "10:00:00.5", "\"C\" >= TO_DATE('2024-01-01 10:00:01', 'YYYY-MM-DD HH24:MI:SS')"),
-        ("<", "10:00:00.5", "\"C\" < TO_DATE('2024-01-01 10:00:01', 'YYYY-MM-DD HH24:MI:SS')"),
-        (">", "10:00:00.5", "\"C\" > TO_DATE('2024-01-01 10:00:00', 'YYYY-MM-DD HH24:MI:SS')"),
-        ("<=", "10:00:00.5", "\"C\" <= TO_DATE('2024-01-01 10:00:00', 'YYYY-MM-DD HH24:MI:SS')"),
-    ],
-)
-def test_a_date_is_compared_in_whole_seconds_so_that_its_index_answers(sign: str, text: str, expected: str) -> None:
-    at = CursorValue(CursorType.DATETIME, f"2024-01-01T{text}")
-    assert beyond(column("DATE"), '"C"', sign, at) == expected
-
-
-@pytest.mark.parametrize(
-    ("sign", "value", "expected"),
-    [
-        ("<", "2024-02-29", "\"C\" < TO_DATE('2024-02-29', 'YYYY-MM-DD')"),
-        (">", "2024-02-29", "\"C\" >= TO_DATE('2024-03-01', 'YYYY-MM-DD')"),
-        ("<=", "9999-12-31", "1 = 1"),
-        (">", "9999-12-31", "1 = 0"),
-    ],
-)
-def test_a_moment_that_stands_for_a_day_is_compared_by_its_day(sign: str, value: str, expected: str) -> None:
-    assert beyond(column("DATE"), '"C"', sign, CursorValue(CursorType.DATE, value)) == expected
-
-
-def test_an_instant_is_compared_in_utc_and_a_number_as_it_is() -> None:
-    at = CursorValue(CursorType.TIMESTAMP, "2024-01-01T10:00:00.25Z")
-    zoned = column("TIMESTAMP(6) WITH TIME ZONE")
-    assert beyond(zoned, '"C"', ">=", at) == "\"C\" >= TIMESTAMP '2024-01-01 10:00:00.250000 +00:00'"
-    assert beyond(column("NUMBER(10)"), '"C"', ">", CursorValue(CursorType.INTEGER, "-7")) == '"C" > -7'
-
-
-def test_a_name_and_a_text_end_where_they_end() -> None:
-    assert words.identifier("we'ird; DROP TABLE x --") == '"we\'ird; DROP TABLE x --"'
-    assert words.text("it's") == "'it''s'"
-    for name in ('a" WHERE 1 = 1 --', "a\0"):
-        with pytest.raises(SourceRefused, match="no name in Oracle"):
-            words.identifier(name)
-
-
-# --- the settled bound --------------------------------------------------------------------------------
-
-QUIET = Answers((NOW, 0), "PRIMARY", [(0,)], [], [], [], [IDENTITY], (NOW, 0))
-
-
-def test_nobody_at_work_is_nobody() -> None:
-    found = bound_of(QUIET)
-    assert (found.clock, found.oldest, found.blind, found.prepared, found.zone) == (TEN, None, "", None, "UTC")
-
-
-def test_the_oldest_of_calls_and_transactions_holds_with_what_their_times_leave_out() -> None:
-    busy = replace(
-        QUIET,
-        calls=[(51, 60, "A", "x")],
-        transactions=[("1.2.3", "2024-05-01T09:58:00", 52, "B", "y")],
-    )
-    found = bound_of(busy)
-    assert (found.oldest, found.holder) == (TEN - timedelta(seconds=121), "session 52, B, y")
-    assert found.newest == TEN - timedelta(seconds=64)
-
-
-def test_the_begin_of_a_transaction_is_a_reading_of_the_servers_own_clock() -> None:
-    """Central Europe on 2024-10-27: 02:30 was at 00:30Z and again at 01:30Z."""
-    found = bound_of(
-        replace(
-            QUIET,
-            clock=("2024-10-27T01:40:00.000000", 60),
-            transactions=[("1.2.3", "2024-10-27T02:30:00", 52, "B", "y")],
-        )
-    )
-    assert found.oldest == datetime(2024, 10, 27, 0, 29, 59, tzinfo=UTC)
-    assert found.zone == "Etc/GMT-1"
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [{"transactions": [("1.2.3", "2024-05-01T09:58:00", None, None, None)]}, {"pending": [("1.2.3",)]}],
-    ids=["without a session", "in doubt"],
-)
-def test_a_prepared_transaction_stops_the_watermark(answers: dict[str, Any]) -> None:
-    found = bound_of(replace(QUIET, **answers))
-    assert found.prepared is not None
-    assert "1.2.3, of a distributed transaction whose coordinator" in found.prepared
-
-
-@pytest.mark.parametrize("part", ["instances", "calls", "transactions", "pending"])
-def test_what_was_not_granted_makes_blind_and_says_its_cure(part: str) -> None:
-    assert "GRANT SELECT ON SYS.V_$SESSION" in bound_of(replace(QUIET, **{part: None})).blind
-
-
-def test_a_standby_and_a_cluster_prove_nothing() -> None:
-    assert "read the primary" in bound_of(replace(QUIET, role="PHYSICAL STANDBY")).blind
-    assert "clocks of 2 instances" in bound_of(replace(QUIET, instances=[(2,)])).blind
-
-
 def test_another_error_than_a_missing_grant_is_not_taken_for_one(server: Recorded) -> None:
     server.answers = {**server.answers, "V$TRANSACTION": refused(1410)}
     with pytest.raises(SourceRefused, match="refused the question"):
         SqlProbe(ADDRESS, "shop").bound()
-
-
-def test_a_restored_database_is_older_and_another_one_is_another() -> None:
-    def of(*identity: int) -> Any:
-        return bound_of(replace(QUIET, identity=[identity])).identity
-
-    here = of(*IDENTITY)
-    assert of(4001, 4002, 17, 4_999_999).compared_with(here) is Compared.OLDER
-    assert of(4001, 4002, 99, 5_000_001).compared_with(here) is Compared.SAME
-    assert of(4001, 4002, 99, 5_000_001).timeline != here.timeline
-    assert of(4001, 4003, 17, 5_000_001).compared_with(here) is Compared.OTHER
-    assert bound_of(replace(QUIET, identity=None)).identity is None
-
-
-# --- what goes wrong ----------------------------------------------------------------------------------
-
-
-def test_a_driver_that_is_not_installed_is_one_sentence_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "oracledb", None)
-    with pytest.raises(SetupError, match=r"pip install 'incremental-assets\[oracle\]'"):
-        SqlProbe(ADDRESS, "shop").bound()
-
-
-def test_a_closed_port_is_one_sentence() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    with pytest.raises(SourceUnreachable, match="does not answer") as found:
-        SqlProbe(replace(ADDRESS, port=port), "shop").bound()
-    assert "hunter2" not in str(found.value)
-    assert "\n" not in str(found.value)
-
-
-def test_a_server_that_says_nothing_is_waited_for_as_long_as_was_said() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = replace(ADDRESS, port=silent.getsockname()[1], connect_timeout=timedelta(seconds=0.3))
-        with pytest.raises(SourceUnreachable, match="no answer in time"):
-            SqlProbe(address, "shop").bound()
-
-
-def test_the_driver_knows_every_setting_that_it_is_given() -> None:
-    known = inspect.signature(oracledb.connect).parameters
-    assert set(connect.terms(replace(ADDRESS, tls="verify-full"))) <= set(known)
-    assert {"fetch_lobs", "fetch_decimals"} <= set(inspect.signature(oracledb.Cursor.execute).parameters)
-
-
-def test_tls_checks_what_its_mode_says() -> None:
-    full, authority, any_one = (
-        connect.tls(replace(ADDRESS, tls=mode)) for mode in ("verify-full", "verify-ca", "require")
-    )
-    assert (full["ssl_server_dn_match"], full["ssl_context"].check_hostname) == (True, True)
-    assert (authority["ssl_server_dn_match"], authority["ssl_context"].check_hostname) == (False, False)
-    assert [each["ssl_context"].verify_mode.name for each in (full, authority, any_one)] == [
-        "CERT_REQUIRED",
-        "CERT_REQUIRED",
-        "CERT_NONE",
-    ]
-    assert connect.tls(ADDRESS) == {"protocol": "tcp"}
-
-
-@pytest.mark.parametrize(
-    ("error", "kind", "said"),
-    [
-        (refusal(1017), SourceUnreachable, "check `user`"),
-        (refusal(20), SourceUnreachable, "no session left"),
-        (refusal(3113), SourceUnreachable, "does not answer"),
-        (refusal(942), TableMissing, "SHOP.ORDERS"),
-        (refusal(904), SourceRefused, "a column went away"),
-        (refusal(1031), SourceRefused, 'GRANT SELECT ON "SHOP"."ORDERS"'),
-        (refusal(1466), SourceRefused, "was altered"),
-        (refusal(1555), SourceRefused, "UNDO_RETENTION"),
-        (refusal(54), SourceRefused, "holds a lock"),
-        (refusal(1), SourceRefused, "refused the question"),
-    ],
-)
-def test_a_refusal_of_the_server_is_a_sentence_with_its_cure(
-    error: Exception, kind: type[Exception], said: str
-) -> None:
-    found = explain(error, ADDRESS, ORDERS)
-    assert isinstance(found, kind)
-    assert said in str(found)
-    assert "http" not in str(found)
-    assert "\n" not in str(found)
-
-
-def test_a_service_that_the_listener_does_not_know_is_a_sentence() -> None:
-    text = 'DPY-6005: cannot connect to database (CONNECTION_ID=ab+/c==).\nDPY-6001: Service "shop" is not registered with the listener at host "h" port 1521. (Similar to ORA-12514)'
-    found = explain(oracledb.OperationalError(_Error(message=text)), ADDRESS, None)
-    assert "check `database`" in str(found)
-    assert "CONNECTION_ID" not in str(found)
-    full = "DPY-6000: Listener refused connection. (Similar to ORA-12516)"
-    assert "no session left" in str(explain(oracledb.OperationalError(_Error(message=full)), ADDRESS, None))
-
-
-def test_an_error_that_is_not_the_drivers_stays_what_it_is() -> None:
-    assert explain(ValueError("ours"), ADDRESS, None) is None
 
 
 # --- doctor -------------------------------------------------------------------------------------------

@@ -1,13 +1,14 @@
-"""An embedded MySQL for tests, from the programs that `.ci/mysql.sh` brings; it lives as the demo's MariaDB does."""
+"""An embedded MySQL, from the programs that `.ci/mysql.sh` brings; it lives as MariaDB does."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from incremental_assets.core.errors import SetupError
 from incremental_assets.demo.mariadb import EmbeddedMariaDB
 
-PROGRAMS = Path(__file__).parents[1] / ".mysql"
+PROGRAMS = Path(__file__).parents[2] / ".mysql"
 
 
 class EmbeddedMySQL(EmbeddedMariaDB):
@@ -38,8 +39,13 @@ class EmbeddedMySQL(EmbeddedMariaDB):
             "lc-messages-dir": PROGRAMS / "share",
             "character-sets-dir": PROGRAMS / "share" / "charsets",
         }
+        server = PROGRAMS / "bin" / "mysqld"
+        if not server.is_file():
+            raise SetupError(
+                f"MySQL's program mysqld is not in {server.parent}; `.ci/mysql.sh` in a clone of this project brings it."
+            )
         return [
-            str(PROGRAMS / "bin" / "mysqld"),
+            str(server),
             "--no-defaults",
             *(f"--{name}={path}" for name, path in places.items()),
         ]

@@ -1,0 +1,134 @@
+"""Where every table stands: from the checkpoints, the lake, and one light look at each source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from incremental_assets.cli.selection import Selection
+from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.config.terms import terms_of
+from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.schema_change import SchemaChange
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.verified import Verified
+from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.planning.events import Checkpoint, EventKind
+from incremental_assets.core.syncing.foreign_changes import seen_in
+
+if TYPE_CHECKING:
+    from incremental_assets.adapters.checkpoints.store import Heartbeat
+    from resources.runtime import Runtime
+
+_ENDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
+_RECENT = 20
+"""How many events of a table are searched for its last finished sync."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One table, all that is known of it."""
+
+    table: TableId
+    terms: TableConfig
+    position: Checkpoint
+    last_at: datetime | None
+    heartbeat: Heartbeat | None
+    verified: Verified | None
+    """None until `check` has reconciled the whole table."""
+    lag: float | None
+    bound: Bound | None
+    error: str | None
+    warnings: tuple[str, ...] = ()
+    """What the next sync will stop at, which would stay unnoticed while the source is idle."""
+    held: HeldRows | None = None
+    """What its contract holds; None where there is none, and where only a session could tell."""
+    changed: tuple[datetime, SchemaChange] | None = None
+    """The last change of its columns, and when it landed."""
+
+
+def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Standing]:
+    """Of the selected tables, and of those that their source does not show. `offline` asks no source."""
+    positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
+    verified = runtime.checkpoints.verified()
+    lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
+    changed = {} if offline else _other_hands(runtime, found, positions)
+    held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
+    errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
+    gathered = []
+    for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
+        beat = beats.get(table)
+        gathered.append(
+            Standing(
+                table=table,
+                terms=terms_of(runtime.configuration.source(table.source), table),
+                position=positions.get(table, Checkpoint()),
+                last_at=_last_at(runtime, table) if table in positions else None,
+                heartbeat=beat,
+                verified=verified.get(table),
+                lag=_lag(positions.get(table), lags.get(table, beat.lag_seconds if beat else None)),
+                bound=bounds.get(table.source),
+                error=errors.get(table),
+                warnings=changed.get(table, ()),
+                held=held.get(table),
+                changed=columns.get(table),
+            )
+        )
+    return gathered
+
+
+def _look(
+    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
+) -> tuple[dict[TableId, float], dict[str, Bound], dict[TableId, str]]:
+    lags: dict[TableId, float] = {}
+    bounds: dict[str, Bound] = {}
+    errors: dict[TableId, str] = {}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if not specs:
+            continue
+        try:
+            probe = runtime.probe(source.name)
+            looks = [ObserveRequest(spec, positions.get(spec.id, Checkpoint()).state) for spec in specs]
+            lags |= zip((spec.id for spec in specs), probe.lag(looks), strict=True)
+            bounds[source.name] = probe.bound()
+        except IncrementalAssetsError as error:
+            errors |= {spec.id: str(error) for spec in specs}
+    return lags, bounds, errors
+
+
+def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
+    """Of tables with a contract."""
+    with_contract = [spec for spec in found.specs if spec.contract is not None]
+    return {spec.id: runtime.ports(spec.id.source).quarantine.held(spec) for spec in with_contract}
+
+
+def _other_hands(
+    runtime: Runtime, found: Selection, positions: dict[TableId, Checkpoint]
+) -> dict[TableId, tuple[str, ...]]:
+    """What other writers did to copies; skips sources that do not answer."""
+    changed: dict[TableId, tuple[str, ...]] = {}
+    for source in runtime.configuration.sources:
+        specs = found.of(source.name)
+        if not specs:
+            continue
+        lake = runtime.ports(source.name).reader
+        for spec in specs:
+            sentence = seen_in(spec, positions.get(spec.id, Checkpoint()), lake)
+            if sentence:
+                changed[spec.id] = (sentence,)
+    return changed
+
+
+def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
+    """Of a table that never landed it is known only where a row waits: 0 would say that every row has landed."""
+    return lag or None if position is None or position.state is None else lag
+
+
+def _last_at(runtime: Runtime, table: TableId) -> datetime | None:
+    return next(
+        (kept.at for kept in reversed(runtime.checkpoints.history(table, _RECENT)) if kept.event.kind in _ENDS), None
+    )
