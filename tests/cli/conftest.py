@@ -193,7 +193,7 @@ def events_copied(tmp_path_factory: pytest.TempPathFactory, migrations_read_once
     make, made = SqliteEventLogStorage._initdb, tmp_path_factory.mktemp("events") / "made.db"
     make(None, create_engine(f"sqlite:///{made}", poolclass=NullPool))  # type: ignore[arg-type]
 
-    def copied(self: SqliteEventLogStorage, engine: Engine, for_index_shard: bool = False) -> None:  # noqa: FBT
+    def copied(self: SqliteEventLogStorage, engine: Engine, for_index_shard: bool = False) -> None:
         file = Path(engine.url.database or "")
         if file.exists() and file.stat().st_size:
             make(self, engine, for_index_shard)
