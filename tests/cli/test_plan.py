@@ -168,7 +168,7 @@ def test_a_changed_schema_is_told_with_what_becomes_of_it(
 
     assert (found["added"], found["dropped"]) == ([{"name": "status", "type": "string"}], ["fax"])
     assert found["outcome"] == (
-        "'status' is added to the copy; rows that landed before hold NULL there; "
+        "'status' is added to the copy; for rows that landed before, key, cursor and these columns are then read, at most 4,000,000 rows in a sync; "
         "'fax' stays in the copy, NULL in rows that land from now on"
     )
 

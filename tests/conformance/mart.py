@@ -63,6 +63,8 @@ MAINTENANCE = "maintenance"
 """What it does when its syncs have landed."""
 REPAIR = "repair"
 """What mends the drift that a check has found."""
+FILL = "fill"
+"""What reads the values of new columns for rows that have landed."""
 ROLLBACK = "rollback"
 """What takes a copy back to the run that the file `to_run` names."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
-from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.plan import Mode, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports, Snapshot, Source
 
@@ -31,6 +32,31 @@ class _Late:
 def before_the_read(changes: Mapping[str, Change]) -> Callable[[Ports], Ports]:
     """For `Stand.sync(through=...)`: by table, what is done to it once, between its plan and its read."""
     return lambda ports: replace(ports, source=_Late(ports.source, changes))
+
+
+class _Moving:
+    """A source that is changed before the values of new columns are read; it keeps which columns were asked for then."""
+
+    def __init__(self, source: Source, change: Change, read: list[tuple[str, ...]]) -> None:
+        self._source, self._change, self._read = source, change, read
+
+    @contextmanager
+    def snapshot(self, plan: SyncPlan) -> Iterator[Snapshot]:
+        if plan.request.mode is Mode.FILL:
+            self._change()
+            self._read.append(plan.spec.shape.names)
+        with self._source.snapshot(plan) as snapshot:
+            yield snapshot
+
+
+def before_the_fill(change: Change, read: list[tuple[str, ...]]) -> Callable[[Ports], Ports]:
+    """For `Stand.sync(through=...)`: what is done before each read of new columns; `read` is told of the columns."""
+
+    def through(ports: Ports) -> Ports:
+        source: Any = _Moving(ports.source, change, read)
+        return replace(ports, source=source)
+
+    return through
 
 
 def assert_told(

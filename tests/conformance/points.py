@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import count
 from typing import Any
 
 from incremental_assets.core.model.batch import Batch
@@ -77,11 +78,15 @@ def at_points(ports: Ports, hook: Hook) -> Ports:
 
 def once(point: Place, table: str, fault: Callable[[], None]) -> Hook:
     """The fault at the first passing of this point by the table, and never again."""
-    waiting = [True]
+    return at_passing(1, point, table, fault)
+
+
+def at_passing(number: int, point: Place, table: str, fault: Callable[[], None]) -> Hook:
+    """Likewise at its passing of this number."""
+    passings = count(1)
 
     def hook(passed: Place, by: TableId) -> None:
-        if passed is point and by.name == table and waiting:
-            waiting.clear()
+        if passed is point and by.name == table and next(passings) == number:
             fault()
 
     return hook

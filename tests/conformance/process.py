@@ -1,7 +1,7 @@
 """A sync in a process of its own that kills itself at a named point: `python -m tests.conformance.process CONFIG POINT TABLE RUNNING`.
 
 `RUNNING` is `maintenance` for one that has synced and now cares for the table's files, `repair` for one that mends drift,
-and `rollback` for one that takes the copy back.
+`fill` for one that reads the values of new columns, and `rollback` for one that takes the copy back.
 
 What dies is the whole sync: Python, its JVM, its connections to the source.
 """
@@ -23,15 +23,16 @@ from incremental_assets.adapters.delta import quarantine, settling
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.observers import Observer, Observers
+from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.syncing import first_load
+from incremental_assets.core.syncing import filling, first_load
 from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.core.syncing.rollback import roll_back
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
-from tests.conformance.mart import MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
-from tests.conformance.points import Beside, Held, Place, Point, Upkeep, at_points, once
+from tests.conformance.mart import FILL, MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
+from tests.conformance.points import Beside, Held, Place, Point, Upkeep, at_passing, at_points, once
 
 UNSTAGED = "first load, however small, without a stage"
 
@@ -49,6 +50,8 @@ def main(config: str, point: str, table: str, running: str) -> int:
         return _repair(runtime, Point(point), table)
     if running == ROLLBACK:
         return _roll_back(runtime, Point(point), table)
+    if running == FILL:
+        return _fill(runtime, Point(point), table)
     runtime.observer = Observers(Told())
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
     if point in {*Held}:
@@ -92,6 +95,16 @@ def kill() -> None:
 def _repair(runtime: Runtime, point: Point, table: str) -> int:
     (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
     repair_table(spec, None, "killed", at_points(runtime.ports("shop"), once(point, table, kill)))
+    return 1
+
+
+def _fill(runtime: Runtime, point: Point, table: str) -> int:
+    (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
+    # Else sixty rows would be one range.
+    fill_ranges.MOST_ROWS = filling.MOST_ROWS = 20
+    # The sync itself comes first, then a range.
+    ports = at_points(runtime.ports("shop"), at_passing(3, point, table, kill))
+    filling.sync_and_fill(spec, Request("killed"), ports)
     return 1
 
 

@@ -1,6 +1,7 @@
 """Columns that come after rows have landed: their values are read for these rows, a range at a time, whatever a run dies of."""
 
 import itertools
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
@@ -8,15 +9,21 @@ import pytest
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_change import Change
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.fill_ranges import MOST_RANGES, ranges, slices
-from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.ports import Seek, Snapshot, Source
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.filling import sync_and_fill
+from incremental_assets.core.syncing.pending import look_over
+from incremental_assets.core.syncing.reset import reset_table
+from incremental_assets.core.syncing.sync import sync_table
 from tests.core.stories import UPSERT, assert_equal, one_more
 from tests.fakes import Killed, Process, World, ordered
 from tests.scenario import ORDERS, order, orders, shop
@@ -45,6 +52,23 @@ def altered(spec: TableSpec = UPSERT) -> World:
 def filled(world: World, spec: TableSpec, process: Process | None = None) -> SyncReport:
     """One sync, and what it fills."""
     return sync_and_fill(spec, world.request(Mode.SYNC), world.ports(process))
+
+
+class Telling:
+    """A source that keeps which columns were asked for to fill rows."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.filled = source, list[tuple[str, ...]]()
+
+    def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Snapshot]:
+        """One snapshot."""
+        if plan.request.mode is Mode.FILL:
+            self.filled.append(plan.spec.shape.names)
+        return self._source.snapshot(plan)
+
+    def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
+        """Likewise."""
+        return self._source.compared(plan, seek)
 
 
 @pytest.fixture
@@ -101,16 +125,7 @@ def test_a_row_that_moves_before_its_range_is_read_is_left_to_the_next_sync_and_
         stamp = world.database.stamp()
         world.database.update(ORDERS, {"customer": "ada"}, customer="ada l.", status="paid", updated_at=stamp)
 
-    process.at["before confirmed"] = moves
-    seen = 0
-
-    def at_the_second_read() -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 1:
-            process.at["before snapshot"] = moves
-
-    process.at["after snapshot"] = at_the_second_read
+    process.at["after snapshot"] = lambda: process.at.update({"before snapshot": moves})
     filled(world, UPSERT, process)
     halves = [row for row in world.rows(ORDERS) if row["customer"] == "ada" and row["status"] == "paid"]
     assert halves == []
@@ -150,28 +165,51 @@ def test_a_full_refresh_and_a_reset_leave_nothing_to_be_filled() -> None:
     assert_equal(world)
 
 
-def test_key_cursor_and_the_new_columns_alone_are_read_where_no_contract_and_no_declared_key_need_the_others() -> None:
+@pytest.mark.parametrize(
+    ("spec", "read"),
+    [
+        (UPSERT, ("id", "status", "updated_at")),
+        (replace(UPSERT, contract=Contract()), UPSERT.shape.names),
+        (replace(UPSERT, key_enforced=False), UPSERT.shape.names),
+    ],
+    ids=["key, cursor and column", "under a contract", "of a declared key"],
+)
+def test_what_is_read_of_a_row_that_is_filled(spec: TableSpec, read: tuple[str, ...]) -> None:
+    world = altered(spec)
+    ports = world.ports()
+    source = Telling(ports.source)
+    sync_and_fill(spec, world.request(Mode.SYNC), replace(ports, source=source))
+    assert source.filled == [read]
+    assert_equal(world)
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_what_is_left_outlives_the_run_a_reset_of_the_watermark_and_no_other_range_is_taken_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fill_ranges, "MOST_RANGES", 2)
+    world = altered()
+    filled(world, UPSERT)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    assert state.unfilled is not None
+    assert State.from_json(state.to_json()) == state
+
+    skipping = Request("skips", Mode.FILL, Window(state.position.watermark, None))
+    assert sync_table(UPSERT, skipping, world.ports()).status is Status.IDLE
+    reset_table(spec=UPSERT, to=state.position.watermark, run_id="reset", checkpoints=world.checkpoints)
+    filled(world, UPSERT)
+    filled(world, UPSERT)
+    assert_equal(world)
+
+
+def test_a_table_that_stands_still_is_asked_for_while_values_are_left() -> None:
     world = altered()
     world.sync(UPSERT)
-    read: list[tuple[str, ...]] = []
-    for spec in (UPSERT, replace(UPSERT, contract=Contract()), replace(UPSERT, key_enforced=False)):
-        process = Process("reading")
-        ports = world.ports(process)
-        source = ports.source
-
-        class Telling:
-            def snapshot(self, plan):  # type: ignore[no-untyped-def]
-                if plan.request.mode is Mode.FILL:
-                    read.append(plan.spec.shape.names)
-                return source.snapshot(plan)  # noqa: B023 - called at once
-
-        before = world.checkpoints.position(ORDERS).state
-        del before
-        sync_and_fill(spec, world.request(Mode.SYNC), replace(ports, source=Telling()))  # type: ignore[arg-type]
-        world = altered()
-        world.sync(UPSERT)
-    whole = UPSERT.shape.names
-    assert read == [("id", "status", "updated_at"), whole, whole]
+    position = world.checkpoints.position(ORDERS)
+    seen = world.ports().probe.observe((ObserveRequest(UPSERT, position.state),))
+    moved, _, still = look_over([UPSERT], {ORDERS: position}, seen)
+    assert ([each.spec for each in moved], still) == ([UPSERT], ())
 
 
 def value(number: int) -> CursorValue:

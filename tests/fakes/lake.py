@@ -13,7 +13,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Strategy, TableId, TableSpec
+from incremental_assets.core.model.table import Column, Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
@@ -37,6 +37,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
     moment: Callable[[str], None] = nothing
     settled: list[tuple[TableId, str]] = field(default_factory=list)
     """Batches of which it was asked, while they were staged, what they have overtaken of what a contract holds."""
+    known: dict[TableId, tuple[Column, ...]] = field(default_factory=dict)
+    """Columns of a table that has not those of the source's catalogue, until a batch lands."""
     small_files: int = 1
     """Files of 1,000 bytes that each commit leaves."""
 
@@ -131,6 +133,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
             if batch.in_target
             else self.written(plan, batch, state, table, good)
         )
+        self.known.pop(spec.id, None)
         self.moment("after commit")
         commit = self.find(spec, plan.commit_ids.batch_id)
         if commit is None:
@@ -189,7 +192,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Of the table as the source's catalogue shows it."""
-        return tuple((column.name, column.spark_type) for column in spec.columns) if spec.id in self.tables else ()
+        columns = self.known.get(spec.id, spec.columns) if spec.id in self.tables else ()
+        return tuple((column.name, column.spark_type) for column in columns)
 
     # --- what a test asks, and what other hands do ---------------------------------------------------
 
