@@ -37,8 +37,6 @@ class FakeLake(FakeAuditor, FakeHistorian):
     moment: Callable[[str], None] = nothing
     settled: list[tuple[TableId, str]] = field(default_factory=list)
     """Batches of which it was asked, while they were staged, what they have overtaken of what a contract holds."""
-    small_files: int = 1
-    """Files of 1,000 bytes that each commit leaves."""
 
     # --- the ports -----------------------------------------------------------------------------------
 
