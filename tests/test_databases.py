@@ -11,6 +11,7 @@ OWN = {
     "incremental_assets/adapters/databases/sqlite",
     "incremental_assets/adapters/databases/mysql",
     "incremental_assets/adapters/databases/sqlserver",
+    "incremental_assets/adapters/databases/oracle",
     # The demo's source is a PostgreSQL, and the checkpoints lie in either of the two.
     "incremental_assets/demo",
     "incremental_assets/adapters/checkpoints",

@@ -10,7 +10,7 @@ from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED
 from incremental_assets.core.config.dialects import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENTAL = {"sqlserver": "SQL Server"}
+EXPERIMENTAL = {"sqlserver": "SQL Server", "oracle": "Oracle"}
 PLAYED = {"postgresql", "sqlite", "mariadb", "mysql"}
 """By the contract, against a real source, in this very suite."""
 

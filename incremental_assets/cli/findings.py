@@ -145,6 +145,14 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             f"{apart}: such a row may be missed",
             source.cures.numbers_apart,
         )
+    if cursor.by_transaction:
+        fits = False
+        yield _warn(
+            name,
+            "index",
+            f"no index serves {cursor.column}: every look reads the whole table, unless nothing was written in the whole server since the last sync",
+            "leave it where the table is small or has no better cursor; else take a column that an index begins with",
+        )
     if facts.unindexed:
         fits = False
         yield _warn(
@@ -234,7 +242,11 @@ def _may_be_null(spec: TableSpec, cursor: Cursor) -> bool:
 
 
 def _columns(cursor: Cursor | None) -> tuple[str, ...]:
-    return () if cursor is None else (cursor.column, *([cursor.fallback] if cursor.fallback else []))
+    return (
+        ()
+        if cursor is None or cursor.by_transaction
+        else (cursor.column, *([cursor.fallback] if cursor.fallback else []))
+    )
 
 
 def _warn(subject: str, topic: str, detail: str, cure: str) -> Finding:

@@ -16,8 +16,9 @@ from incremental_assets.adapters.spark.own_names import OPERATION
 from incremental_assets.adapters.spark.staged import FLAGS
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.paths import quarantine_path, table_path
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound

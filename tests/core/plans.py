@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound

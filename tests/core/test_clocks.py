@@ -5,16 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from incremental_assets.core.model.clock_reading import ClockReading, HostClock, PutBack
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import (
-    ClockReading,
-    Fingerprint,
-    HostClock,
-    PutBack,
-    State,
-)
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import GUARD, Bound

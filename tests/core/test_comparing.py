@@ -1,13 +1,15 @@
 """A table without a cursor is compared with its copy: what differs is read, what is gone leaves, and the copy is the snapshot afterwards."""
 
-from dataclasses import replace
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
-from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, summed
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
@@ -144,3 +146,40 @@ def test_what_is_asked_for_are_the_places_of_both_sides() -> None:
     changed = [rows[0], {**rows[1], "status": "paid"}, *rows[3:], {"id": 9, "status": "new"}]
     found = sought(SPEC, FakePlacedRows(SPEC, rows, rows), FakePlacedRows(SPEC, changed, changed))
     assert (found.places, found.rows) == (KeyParts(1, 9, 0, frozenset({2, 3, 9})), 5)
+
+
+@dataclass
+class Numbered:
+    """Implements `core.ports.PlacedRows` over as many rows as places; counts the hashes that it is asked for, of parts and of rows."""
+
+    digests: dict[int, int]
+    asked: Counter[str] = field(default_factory=Counter)
+
+    def spread(self) -> KeySpread:
+        return KeySpread(len(self.digests), min(self.digests), max(self.digests))
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        found = summed(self._pairs(within), shift)
+        self.asked += Counter(parts=len(found), looks=1)
+        return found
+
+    def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
+        found = self._pairs(within)
+        self.asked += Counter(rows=len(found))
+        return found
+
+    def _pairs(self, within: KeyParts) -> list[tuple[int, int]]:
+        ranges = (range(low, high + 1) for low, high in within.ranges)
+        return [(place, self.digests[place]) for each in ranges for place in each if place in self.digests]
+
+
+@pytest.mark.parametrize("changes", [1, 50, 500, 2_000, 5_000])
+def test_the_hashes_that_a_comparison_asks_for_grow_with_the_rows_that_differ(changes: int) -> None:
+    held = dict.fromkeys(range(50_000), 7)
+    changed = random.Random(changes).sample(range(50_000), changes)
+    source = Numbered(held | dict.fromkeys(changed, 8))
+    found = sought(SPEC, Numbered(held), source)
+    assert found.places is not None
+    assert found.places.numbers == frozenset(changed)
+    assert source.asked["parts"] + source.asked["rows"] <= 5_000 + 9 * changes
+    assert source.asked["looks"] <= 4

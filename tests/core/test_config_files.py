@@ -79,3 +79,17 @@ def test_where_a_schema_is_a_database_that_a_reference_names_it_is_written(tmp_p
     (problem,) = refused.value.problems
     assert "write it as `schemas: [name]`" in problem.cure
     assert load(written(tmp_path, referred + "    schemas: [shop]\n")).source("web").schemas == ("shop",)
+
+
+USERS = DATABASE.replace("mariadb", "oracle")
+
+
+def test_where_a_schema_is_what_a_user_owns_it_is_that_of_the_user_in_upper_case(tmp_path: Path) -> None:
+    source = load(written(tmp_path, USERS)).source("web")
+    assert (source.schemas, source.port) == (("READER",), 1521)
+    referred = USERS.replace("user: reader", "user: {env: READER}")
+    with pytest.raises(ConfigurationError) as refused:
+        load(written(tmp_path, referred))
+    (problem,) = refused.value.problems
+    assert "write it as `schemas: [NAME]`" in problem.cure
+    assert load(written(tmp_path, referred + "    schemas: [SHOP]\n")).source("web").schemas == ("SHOP",)

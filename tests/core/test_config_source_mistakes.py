@@ -57,7 +57,7 @@ FILE_MISTAKES = [
     ),
     ("shop:", "shop-eu: #!", "shop-eu", "letters, digits and _"),
     ("shop:", "_staging: #!", "_staging", "letters, digits and _"),
-    ("postgresql", "oracle #!", "oracle", "the dialect oracle is not available yet"),
+    ("postgresql", "db2 #!", "db2", "there is no dialect 'db2'"),
     ("postgresql", "postgres #!", "postgres", "did you mean `postgresql`?"),
     ("host: localhost", "host: #!", "host", "write a value"),
     (

@@ -58,6 +58,11 @@ def test_the_first_look_has_some_thousand_keys_in_a_part_and_the_second_some_doz
         assert finer(first) == max(0, first - 8)
 
 
+def test_a_look_is_finer_by_so_much_that_it_brings_few_hashes_more_than_eight_of_each_part_that_differs() -> None:
+    assert [40 - finer(40, unequal) for unequal in (0, 1, 32, 33, 500, 1_024, 20_000)] == [8, 8, 8, 7, 4, 3, 3]
+    assert finer(2, 20_000) == 0
+
+
 def test_a_part_of_the_source_alone_does_not_differ_and_one_with_equal_counts_may() -> None:
     copy, source = summed([(1, 10), (2, 20), (9, 90)], 3), summed([(1, 10), (3, 30), (9, 90), (70, 7)], 3)
     assert copy == {0: KeySum(2, 30), 1: KeySum(1, 90)}

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.landed_state import Shown, landed_state

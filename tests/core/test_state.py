@@ -9,18 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.errors import CheckpointsTooNew
+from incremental_assets.core.model.clock_reading import ClockReading, HostClock, PutBack
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint, LastRead
 from incremental_assets.core.model.position import Position, Settling
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import (
-    VERSION,
-    ClockReading,
-    Fingerprint,
-    HostClock,
-    LastRead,
-    PutBack,
-    State,
-)
+from incremental_assets.core.model.state import VERSION, State
 from incremental_assets.core.model.table import Strategy, Terms
 from incremental_assets.core.model.window import Window
 

@@ -14,8 +14,9 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from incremental_assets.core.planning.plan import CommitIds, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan, settling
+from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.planning.windows import settling
 from incremental_assets.core.strategies import Strategy
 from tests.scenario import countries, orders
 

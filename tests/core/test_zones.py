@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from incremental_assets.core.errors import ZoneDisputed, ZoneUnknown
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import Position
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableId, TableSpec
 from incremental_assets.core.planning.bound import Bound, LocalTime
 from incremental_assets.core.planning.events import Checkpoint

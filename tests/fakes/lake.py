@@ -126,6 +126,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
         table = self._opened(spec, plan.commit_ids)
         self.moment("before commit")
         there = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(spec, row)]
+        there = completed(spec, batch, there, table) if batch.new_columns else there
         good = [row for row in there if not breaks(spec, row)]
         self.hold(spec, [row for row in there if breaks(spec, row)], plan.commit_ids.seq)
         table.commit(
@@ -325,3 +326,12 @@ class FakeLake(FakeAuditor, FakeHistorian):
         if table.app_id != commit_ids.app_id:
             raise TargetChanged(f"{spec.id}: the table at its place is not the one that this run was planned for")
         return table
+
+
+def completed(spec: TableSpec, batch: Batch, rows: Sequence[Row], table: DeltaTable) -> list[Row]:
+    """Rows that were read in part, with the rest of the target's of the same key and cursor."""
+    there = {key_of(spec, row): own_columns(row) for row in table.rows if is_live(row)}
+    same = [
+        row for row in rows if (held := there.get(key_of(spec, row))) and cursor_of(spec, held) == cursor_of(spec, row)
+    ]
+    return [{**there[key_of(spec, row)], **{name: row[name] for name in batch.new_columns}} for row in same]

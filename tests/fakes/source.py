@@ -9,16 +9,16 @@ from datetime import datetime
 
 from incremental_assets.core.errors import SourceRefused, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import last_read
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
-from incremental_assets.core.planning.planner import narrower, reading
+from incremental_assets.core.planning.windows import narrower, reading
 from incremental_assets.core.ports import Seek
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.keys import FakeKeys

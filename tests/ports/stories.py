@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, Terms
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Event, EventKind

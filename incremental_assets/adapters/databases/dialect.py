@@ -17,9 +17,9 @@ from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound

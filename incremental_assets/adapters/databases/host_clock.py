@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from incremental_assets.core.model.state import HostClock
+from incremental_assets.core.model.clock_reading import HostClock
 
 T = TypeVar("T")
 

@@ -12,15 +12,16 @@ from functools import partial
 from incremental_assets.adapters.databases.dialect import DirtyReading, Session, Unread
 from incremental_assets.adapters.databases.per_table import answer_or_none
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.local_readings import highest_reading
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request
-from incremental_assets.core.planning.planner import narrower, reading, settling
+from incremental_assets.core.planning.windows import narrower, reading, settling
 
 
 def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:

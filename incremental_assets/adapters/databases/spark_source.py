@@ -14,9 +14,9 @@ from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.schema_drift import check_names
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek, SourceKeys

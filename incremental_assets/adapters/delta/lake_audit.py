@@ -63,12 +63,17 @@ class LakeAudit(LakePart):
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys of `spec.key` that the table holds more than once."""
         path = table_path(self._lake, spec.id)
-        if not spec.key or open_log(path) is None:
+        log = open_log(path)
+        if not spec.key or log is None:
             return Duplicates(0, 0)
         session = self._session()
         from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.direct.repeating import may_repeat
 
         with explained(spec.id, self._lake):
+            with suppress(NotDirect):
+                if not may_repeat(self._tasks, path, log, spec):
+                    return Duplicates(0, 0)
             return checksums.duplicates(session, path, spec)
 
     def keys(self, spec: TableSpec) -> CopyKeys | None:

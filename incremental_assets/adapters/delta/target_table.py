@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.live import marks_deletes
+from incremental_assets.adapters.delta.log import column_mapping, new_table
+from incremental_assets.adapters.delta.log.new_table import NewTable
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
 from incremental_assets.adapters.delta.storage import names_in, remove_folder
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
+from incremental_assets.adapters.spark.session import settings_of
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.schema_drift import Difference, Retyped, sql_type
-from incremental_assets.core.model.table import Column, TableSpec
+from incremental_assets.core.model.table import Column, Fidelity, TableSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,8 +26,10 @@ if TYPE_CHECKING:
 OWN_COLUMNS = ((RUN_ID, "string"), (SEQ, "bigint"), (AT, "timestamp"))
 """What a sync adds to every row of a target: who wrote it, in which sequence, when."""
 
+_log = logging.getLogger(__name__)
+
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
 _DELETION_VECTORS = "delta.enableDeletionVectors"
-_COLUMN_MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
 STATISTICS = "delta.dataSkippingStatsColumns"
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
@@ -84,24 +91,38 @@ def create(
     session: SparkSession, path: str, columns: Iterable[Column], properties: Mapping[str, str], comment: str = ""
 ) -> None:
     """Make an empty table, unless another run has just done so."""
+    columns = tuple(columns)
+    mapped = {column_mapping.MODE: "name"} if is_awkward(columns) else {}
+    own = (Column(name, "", kind, Fidelity.EXACT) for name, kind in OWN_COLUMNS)
+    table = NewTable((*columns, *own), {_DELETION_VECTORS: "true", **properties, **mapped}, comment)
+    try:
+        _create(session, path, table)
+    except NotDirect as why:
+        _log.debug("%s: this table is made by Spark: %s", path, why)
+        create_by_spark(session, path, table)
+
+
+def _create(session: SparkSession, path: str, table: NewTable) -> None:
+    if any(name.startswith(_DEFAULTS) for name in settings_of(session)):
+        raise NotDirect("the session gives properties to every table that is made")
+    new_table.create(path, table)
+
+
+def create_by_spark(session: SparkSession, path: str, table: NewTable) -> None:
+    """The same by CREATE TABLE."""
     from pyspark.errors import PySparkException
 
     from incremental_assets.adapters.spark.expressions import literal, quoted
 
-    columns = tuple(columns)
     described = [
-        f"{quoted(found.name)} {found.spark_type}" + (f" COMMENT {literal(found.comment)}" if found.comment else "")
-        for found in columns
+        f"{quoted(each.name)} {each.spark_type}" + (f" COMMENT {literal(each.comment)}" if each.comment else "")
+        for each in table.columns
     ]
-    own = [f"{name} {kind}" for name, kind in OWN_COLUMNS]
-    properties = {_DELETION_VECTORS: "true", **properties}
-    if is_awkward(columns):
-        properties[_COLUMN_MAPPING] = "name"
-    listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
-    commented = f" COMMENT {literal(comment)}" if comment else ""
+    listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in table.properties.items())
+    commented = f" COMMENT {literal(table.comment)}" if table.comment else ""
     try:
         session.sql(
-            f"CREATE TABLE IF NOT EXISTS delta.{quoted(path)} ({', '.join([*described, *own])}) USING delta{commented} TBLPROPERTIES ({listed})"
+            f"CREATE TABLE IF NOT EXISTS delta.{quoted(path)} ({', '.join(described)}) USING delta{commented} TBLPROPERTIES ({listed})"
         )
     except PySparkException as error:
         # Without a lock another machine may have been first; whose table it is, the caller looks.
@@ -118,7 +139,7 @@ def prepare(
     """Turn on what the coming write needs and the table lacks: a commit without rows, and only then. `more`: properties besides ours."""
     from incremental_assets.adapters.spark.expressions import literal, quoted
 
-    needed = {_DELETION_VECTORS: "true", **more} | ({_COLUMN_MAPPING: "name"} if is_awkward(columns) else {})
+    needed = {_DELETION_VECTORS: "true", **more} | ({column_mapping.MODE: "name"} if is_awkward(columns) else {})
     lacking = {name: value for name, value in needed.items() if log.properties.get(name) != value}
     if lacking:
         listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in lacking.items())

@@ -35,6 +35,13 @@ class LazySession:
                 self._whole = SparkSession.builder.config(map=dict(self._conf)).getOrCreate()
             return self._whole
 
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """By name, as they are now."""
+        with self._lock:
+            begun: Any = self._whole
+            return begun.conf.getAll if begun else dict(self.sparkContext.getConf().getAll())
+
     def stop(self) -> None:
         """As much as has begun."""
         with self._lock:

@@ -145,6 +145,15 @@ def is_remote(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
+def settings_of(session: object) -> Mapping[str, str]:
+    """What a session was given and has been set to; its SQL does not begin for it."""
+    from incremental_assets.adapters.spark.lazy_session import LazySession
+
+    theirs: Any = session
+    settings: Mapping[str, str] = session.settings if isinstance(session, LazySession) else theirs.conf.getAll
+    return settings
+
+
 def _open(conf: dict[str, str], *, remote: str | None = None, master: str | None = None) -> SparkSession:
     from pyspark.errors import PySparkException
 

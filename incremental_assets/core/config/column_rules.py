@@ -23,7 +23,8 @@ def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
 
 def _needed(table: TableDocument) -> Iterator[tuple[str, str]]:
     if table.cursor is not None:
-        yield "cursor", table.cursor.column
+        if table.cursor.column is not None:
+            yield "cursor", table.cursor.column
         if table.cursor.fallback is not None:
             yield "fallback", table.cursor.fallback
     yield from (("primary_key", name) for name in table.primary_key or ())

@@ -11,7 +11,7 @@ from incremental_assets.core.config import document as written
 from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
-from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, port_of, schema_of
+from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER, port_of, schema_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
@@ -28,6 +28,7 @@ from incremental_assets.core.config.settings import (
     Tls,
     is_loopback,
 )
+from incremental_assets.core.config.table_document import CursorKind
 from incremental_assets.core.config.validate import Checked, CheckedSource, CheckedTable
 from incremental_assets.core.model.column_choice import ColumnChoice
 from incremental_assets.core.model.cursor import CursorType, CursorValue, Span
@@ -38,6 +39,7 @@ from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.strategies import traits_of
 
 _INTEGER_GRID = IntegerGrid(1_000_000)  # for integer cursors that name no size, as in the shorthand
+_TRANSACTION_GRID = IntegerGrid(100_000_000)  # every transaction of the server has a number, whatever it writes
 
 
 def configuration(checked: Checked, path: Path) -> Configuration:
@@ -104,13 +106,15 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         schema=schema,
         name=name,
         strategy=strategy,
-        cursor=None if cursor is None else Cursor(**dict(cursor)),
+        cursor=None if cursor is None else _cursor(cursor),
         primary_key=document.primary_key,
         lookback=_span(chosen("lookback"), cursor),
-        holdback=_span(chosen("holdback"), cursor),
+        holdback=0 if _by_transaction(cursor) else _span(chosen("holdback"), cursor),
         future=chosen("future"),
         partitions=None if cursor is None else _grid(document.partitions, cursor.type, around.partitions),
-        start=None if cursor is None or document.start is None else CursorValue.parse(cursor.type, document.start),
+        start=None
+        if cursor is None or document.start is None
+        else CursorValue.parse(cursor.type.values, document.start),
         schema_changes=chosen("schema_changes"),
         freshness=_freshness(document, around),
         refresh_every=_read_every(document, around),
@@ -126,6 +130,23 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         deletes=_deletes_of(document, chosen("deletes")),
         contract=contract_of(document, file, table.line),
         line=table.line,
+    )
+
+
+def _by_transaction(cursor: table_document.CursorDocument | None) -> bool:
+    """Whether the source says what has settled, whatever `holdback` the other tables have."""
+    return cursor is not None and cursor.type is CursorKind.XMIN
+
+
+def _cursor(document: table_document.CursorDocument) -> Cursor:
+    """Of xmin the column has its name from the source."""
+    return Cursor(
+        column=document.column or "",
+        type=document.type.values,
+        nulls=document.nulls,
+        fallback=document.fallback,
+        zone=document.zone,
+        by_transaction=_by_transaction(document),
     )
 
 
@@ -169,6 +190,8 @@ def _schemas(document: written.SourceDocument) -> tuple[str, ...]:
     """Where tables are looked for if nothing is said; a database that only a reference names has its schemas written beside it."""
     if document.dialect in SCHEMA_IS_DATABASE and isinstance(document.database, str):
         return (document.database,)
+    if document.dialect in SCHEMA_IS_USER and isinstance(document.user, str):
+        return (document.user.upper(),)
     return (schema_of(document.dialect),)
 
 
@@ -178,19 +201,21 @@ def _file(value: Any, folder: Path) -> Any:
 
 def _span(span: Span, cursor: table_document.CursorDocument | None) -> Span:
     # A default of nothing fits every cursor, in the unit that the cursor has.
-    if cursor is None or cursor.type is CursorType.INTEGER:
+    if cursor is None or cursor.type.values is CursorType.INTEGER:
         return span or 0
     return span or timedelta()
 
 
 def _grid(
     own: table_document.TimePartitions | table_document.IntegerPartitions | None,
-    kind: CursorType,
+    kind: CursorKind,
     default: table_document.TimePartitions,
 ) -> Grid:
     if isinstance(own, table_document.IntegerPartitions):
         return IntegerGrid(own.size)
-    return _time_grid(own or default) if kind.is_time else _INTEGER_GRID
+    if kind.values.is_time:
+        return _time_grid(own or default)
+    return _TRANSACTION_GRID if kind is CursorKind.XMIN else _INTEGER_GRID
 
 
 def _time_grid(partitions: table_document.TimePartitions) -> TimeGrid:

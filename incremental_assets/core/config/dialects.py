@@ -7,14 +7,15 @@ from importlib.metadata import entry_points
 
 GROUP = "incremental_assets.dialects"
 """Entry points under which another package offers a dialect of its own."""
-BUILT_IN = ("postgresql", "sqlite", "mariadb", "mysql", "sqlserver")
+BUILT_IN = ("postgresql", "sqlite", "mariadb", "mysql", "sqlserver", "oracle")
 FILES = ("sqlite",)
 """Those whose `database` is a file: they have no host, no user and no password."""
 SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 """Those that have no schemas within a database: what they call so is the database itself."""
-_PORTS = {"mariadb": 3306, "mysql": 3306, "sqlserver": 1433}
+SCHEMA_IS_USER = ("oracle",)
+"""Those in which a schema is what a user owns, in upper case unless it is quoted."""
+_PORTS = {"mariadb": 3306, "mysql": 3306, "sqlserver": 1433, "oracle": 1521}
 _SCHEMAS = {"sqlite": "main", "sqlserver": "dbo"}
-PLANNED = ("oracle",)
 
 _ALIASES = {"postgres": "postgresql", "sqlite3": "sqlite", "mssql": "sqlserver"}
 """Other beginnings of a URL that people know."""
@@ -32,8 +33,6 @@ def checked_dialect(name: str) -> str:
     if name in BUILT_IN:
         return name
     known = ", ".join(BUILT_IN)
-    if name in PLANNED:
-        raise ValueError(f"the dialect {name} is not available yet; use {known}")
     if any(entry_points(group=GROUP, name=name)):
         return name
     if near := get_close_matches(name, BUILT_IN, n=1):

@@ -130,7 +130,9 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         _check_column(shape, "`columns`", name)
     shape = chosen_columns(config, shape)
     cursor = config.cursor
-    if cursor is not None:
+    if cursor is not None and cursor.by_transaction:
+        shape, cursor = _by_transaction(shape, cursor)
+    elif cursor is not None:
         _check_cursor(shape, cursor, "cursor", cursor.column)
         if cursor.fallback is not None:
             _check_cursor(shape, cursor, "fallback", cursor.fallback)
@@ -193,8 +195,24 @@ def _check_column(shape: TableShape, role: str, name: str) -> None:
         raise ColumnMissing(shape.id, role, name, (*near, *(other for other in shape.names if other not in near)))
 
 
+def _by_transaction(shape: TableShape, cursor: Cursor) -> tuple[TableShape, Cursor]:
+    """With the number of each row's transaction as a column: it lands, so that both sides tell the windows of rows by it."""
+    if shape.numbering is None:
+        raise SourceRefused(
+            f"{shape.id}: `cursor: {{type: xmin}}` needs a table of PostgreSQL that shows the transaction of each of its rows, and this one does not "
+            "(no other database has it, nor a view or a foreign table, nor a table of which only some columns are granted); grant SELECT on the whole table, "
+            "or choose another cursor, `strategy: upsert` with `compare: {every: 1h}`, or `strategy: full_refresh`"
+        )
+    return shape.numbered(), replace(cursor, column=shape.numbering.name)
+
+
 def _check_key(shape: TableShape, config: TableConfig, key: tuple[str, ...]) -> None:
     """What tells rows, or versions of them, by a key needs one that cannot repeat."""
+    if config.cursor is not None and config.cursor.by_transaction and not _is_enforced(shape, key):
+        raise SourceRefused(
+            f"{shape.id}: by `xmin` the later of two rows cannot be told, and the source enforces no key on ({', '.join(key)}); "
+            "add a primary key or a unique index on columns that are NOT NULL, or choose another cursor"
+        )
     if config.compares and not _is_enforced(shape, key):
         raise SourceRefused(
             f"{shape.id}: `compare` tells rows by a key of which there is one row each, and the source enforces none on ({', '.join(key)}); "

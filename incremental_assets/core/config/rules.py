@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.config import compare_rules, delete_rules
+from incremental_assets.core.config import compare_rules, delete_rules, xmin_rules
 from incremental_assets.core.config.column_rules import column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
-from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE
+from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER
 from incremental_assets.core.config.document import SourceDocument
 from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
 from incremental_assets.core.config.table_document import (
     CursorDocument,
+    CursorKind,
     DefaultsDocument,
     FreshnessDocument,
     IntegerPartitions,
@@ -66,10 +67,14 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
     if traits_of(strategy).overwrites:
         yield from _full_refresh_mistakes(table)
     elif table.cursor is not None:
-        yield from _column_mistakes(table.cursor)
-        yield from _span_mistakes(table, table.cursor.type, around.defaults)
-        yield from _partition_mistakes(table, table.cursor.type, around, now)
-        yield from _start_mistakes(table, table.cursor.type)
+        kind = table.cursor.type.values
+        if table.cursor.type is CursorKind.XMIN:
+            yield from xmin_rules.mistakes(table, table.cursor, strategy, around.defaults)
+        else:
+            yield from _column_mistakes(table.cursor)
+            yield from _span_mistakes(table, kind, around.defaults)
+            yield from _partition_mistakes(table, kind, around, now)
+        yield from _start_mistakes(table, kind)
         if table.refresh_every is not None:
             yield ("refresh_every",), f"`refresh_every` is for full_refresh tables, this one is `{strategy}`; remove it"
     elif table.compare is None:
@@ -123,6 +128,12 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
             ("schemas",),
             f"a schema of {source.dialect} is a database, whose name is not known before the reference is followed; write it as `schemas: [name]`",
         )
+    names_no_user = source.user is not None and not isinstance(source.user, str)
+    if source.dialect in SCHEMA_IS_USER and source.schemas is None and names_no_user:
+        yield (
+            ("schemas",),
+            f"a schema of {source.dialect} is what a user owns, whose name is not known before the reference is followed; write it as `schemas: [NAME]`",
+        )
     if source.schemas and len(set(source.schemas)) < len(source.schemas):
         yield ("schemas",), "a schema may appear once in the list; remove the repetition"
     if source.exclude and source.unlisted == "ignore":
@@ -161,13 +172,16 @@ def _full_refresh_mistakes(table: TableDocument) -> Iterator[Mistake]:
 
 
 def _column_mistakes(cursor: CursorDocument) -> Iterator[Mistake]:
+    if cursor.column is None:
+        yield ("cursor",), "the key `column` is missing; add it"
+        return
     if cursor.fallback == cursor.column:
         yield ("cursor", "fallback"), "the fallback is another column than the cursor; name it, or remove the key"
     if cursor.zone is None:
         return
-    if cursor.type is CursorType.INTEGER:
+    if cursor.type is CursorKind.INTEGER:
         yield ("cursor", "zone"), "a cursor of type integer has no time; remove `zone`"
-    elif cursor.type is CursorType.TIMESTAMP and cursor.fallback is None:
+    elif cursor.type is CursorKind.TIMESTAMP and cursor.fallback is None:
         # A fallback may be a column without a zone, and is then read in this one.
         yield (
             ("cursor", "zone"),

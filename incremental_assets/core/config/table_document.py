@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
@@ -35,11 +36,30 @@ from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy
 
 
+class CursorKind(StrEnum):
+    """What a cursor is written as: the type of its column, or what the source itself keeps of each row."""
+
+    DATE = "date"
+    DATETIME = "datetime"
+    TIMESTAMP = "timestamp"
+    INTEGER = "integer"
+    XMIN = "xmin"
+
+    @property
+    def values(self) -> CursorType:
+        """The type of its values."""
+        return CursorType.INTEGER if self is CursorKind.XMIN else CursorType(self.value)
+
+
 class CursorDocument(Strict):
     """The column whose values grow with every change."""
 
-    column: Column
-    type: CursorType
+    column: Annotated[
+        Column | None, Field(description="Of every type but xmin, which is no column of the table's own.")
+    ] = None
+    type: Annotated[
+        CursorKind, Field(description="The column's type, or xmin: by the transaction that wrote a row (PostgreSQL).")
+    ]
     nulls: Annotated[
         NullPolicy, Field(description="Rows without a cursor: stop, read them on every sync, or leave them out.")
     ] = NullPolicy.FAIL

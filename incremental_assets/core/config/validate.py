@@ -205,7 +205,9 @@ def in_full(shorthand: Shorthand) -> table_document.TableDocument:
     """A shorthand as the table that it is short for."""
     return table_document.TableDocument(
         table=render_table(shorthand.schema, shorthand.name),
-        cursor=table_document.CursorDocument(column=shorthand.column, type=shorthand.type),
+        cursor=table_document.CursorDocument(
+            column=shorthand.column, type=table_document.CursorKind(shorthand.type.value)
+        ),
         strategy=shorthand.strategy,
         **({} if shorthand.start is None else {"start": shorthand.start.text}),
     )

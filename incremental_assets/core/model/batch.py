@@ -49,6 +49,8 @@ class Batch:
     keys: tuple[KeyRange, ...] = ()
     """For an upsert: no row of the target outside of them is replaced, so those files need not be read."""
     warnings: tuple[str, ...] = ()
+    new_columns: tuple[str, ...] = ()
+    """Of rows that were read in part: the columns beside key and cursor; the others are as the target has them. Empty for whole rows."""
     in_target: bool = False
     """Whether the rows are in the target already, without a position: those of a first load."""
 

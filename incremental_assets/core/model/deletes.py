@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
+
+from incremental_assets.core.model.clock_reading import moment
 
 
 class DeleteMode(StrEnum):
@@ -70,3 +73,12 @@ class KeysCompared:
         """Whether a table that was there then has other files now, as TRUNCATE leaves it."""
         now = dict(storage)
         return any(now.get(table, file) != file for table, file in self.storage)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a part of a state's document."""
+        return {"clock": self.clock.isoformat(), "storage": [list(each) for each in self.storage]}
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Any]) -> KeysCompared:
+        """Read it back."""
+        return cls(moment(kept["clock"]), tuple((table, file) for table, file in kept["storage"]))

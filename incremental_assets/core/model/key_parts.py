@@ -19,6 +19,10 @@ _COARSE = 8_192
 """Keys in a part of the first look."""
 _FINER = 8
 """Bits by which the second look is finer: some thirty keys in a part."""
+_HASHES = 8_192
+"""Hashes that a look brings while few parts differ."""
+_LEAST = 3
+"""Bits by which a look is finer at least. So of many parts that differ it brings eight times as many hashes, not 256 times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,10 @@ def coarse(spread: KeySpread) -> int:
     return max(0, ((spread.highest - spread.lowest) // parts).bit_length())
 
 
-def finer(shift: int) -> int:
-    """The shift of the second look."""
-    return max(0, shift - _FINER)
+def finer(shift: int, unequal: int = 1) -> int:
+    """The shift of the next look, into so many parts that differ."""
+    bits = (_HASHES // max(1, unequal)).bit_length() - 1
+    return max(0, shift - min(_FINER, max(_LEAST, bits)))
 
 
 def differing(within: KeyParts, shift: int, copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> KeyParts:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from incremental_assets.core.model.clock_reading import moment
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 
 
@@ -77,4 +78,4 @@ def _load_settling(kept: Any) -> Settling | None:
     highest = load_value(kept["highest"]) if kept else None
     if highest is None:
         return None
-    return Settling(highest, datetime.fromisoformat(kept["clock"]).astimezone(UTC), kept.get("written"))
+    return Settling(highest, moment(kept["clock"]), kept.get("written"))

@@ -23,6 +23,8 @@ class Change(StrEnum):
     """It took a wider type in place."""
     RETYPED = "retyped"
     """It has another type, in a copy that was written anew."""
+    FILLED = "filled"
+    """Rows that landed before it came have its values, too."""
     DISCARDED = "discarded"
     """It is new in the source and not read."""
 

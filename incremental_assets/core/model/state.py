@@ -6,81 +6,28 @@ One JSON document, versioned, so that a lost checkpoint table is rebuilt from th
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeVar
 
 from incremental_assets.core.errors import CheckpointsTooNew
+from incremental_assets.core.model.clock_reading import ClockReading, PutBack, moment
 from incremental_assets.core.model.cursor import CursorValue, dump_value, load_value
 from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.fingerprint import Fingerprint, LastRead
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
 from incremental_assets.core.model.source_identity import SourceIdentity
 from incremental_assets.core.model.table import Terms
+from incremental_assets.core.model.unfilled import Unfilled
 from incremental_assets.core.model.window import Window, gaps, merge
 from incremental_assets.core.strategies import Strategy
 
+_Value = TypeVar("_Value")
+
 VERSION = 3
 """2: what a stricter guarantee keeps; fields that a document of version 1 lacks are read as not known. 3: the position is a value of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """What a snapshot showed at or above `lower`: equal later means that nothing moved. `digest` sums hashes of row versions."""
-
-    lower: CursorValue | None
-    rows: int
-    highest: str | None
-    digest: str
-    started: datetime | None = None
-    """When the server was started that gave these versions their numbers: after a crash it may give them out again. None where there are
-    no rows, or where the digest is of what they hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostClock:
-    """The clocks of the machine that asked, in seconds, just before it asked the source for its own, and how long that took."""
-
-    boot: str
-    """The machine and its current boot; empty if that cannot be known."""
-    uptime: float
-    """Time since that boot, which cannot be set."""
-    wall: float
-    took: float
-
-
-@dataclass(frozen=True, slots=True)
-class ClockReading:
-    """What the source's clock showed when the watermark was decided."""
-
-    source: datetime
-    oldest: datetime | None
-    """The smaller of it and the begin of the oldest open transaction; None where not all could be seen."""
-    host: HostClock | None
-
-
-@dataclass(frozen=True, slots=True)
-class PutBack:
-    """A span of time that the source's clock shows twice, since it was put back from somewhere up to `high` to somewhere from `low` on."""
-
-    low: datetime | None
-    """None where it cannot be known: the watermark then stays where it is."""
-    high: datetime
-    proven: bool
-    """Whether it must have been; else the clocks of two of our own machines may just as well disagree."""
-
-
-@dataclass(frozen=True, slots=True)
-class LastRead:
-    """From where on a sync has read all rows of a snapshot, up to the end."""
-
-    lower: CursorValue | None
-    visible: str
-    """Which transactions the snapshot showed, in the source's own words."""
-    started: datetime
-    """When the server was started that gave these their numbers: after a crash it may give some out again."""
-    shape: str
-    """What was read of a row, and which rows for want of a cursor were not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +67,8 @@ class State:
     """What the next sync need not read again; None where it must read all from the watermark on."""
     compared: KeysCompared | None = None
     """When keys were last compared, where deletes are followed; None where that is due."""
+    unfilled: Unfilled | None = None
+    """Columns whose values rows that landed before still lack."""
 
     def unread(self, start: CursorValue | None, upper: CursorValue | None) -> tuple[Window, ...]:
         """Windows from `start` up to `upper` that no sync has read, ascending."""
@@ -147,6 +96,8 @@ class State:
             absent=self.absent if watermark is not None else (),
             last_read=None,
             compared=None,
+            # What is read again brings its values along.
+            unfilled=self.unfilled if same and watermark is not None else None,
         )
 
     def moved_to_another_cluster(self) -> State:
@@ -174,23 +125,11 @@ class State:
                 "fallback": self.terms.fallback,
             },
             "position": self.position.to_json(),
-            "fingerprint": self.fingerprint
-            and {
-                "lower": dump_value(self.fingerprint.lower),
-                "rows": self.fingerprint.rows,
-                "highest": self.fingerprint.highest,
-                "digest": self.fingerprint.digest,
-                "started": self.fingerprint.started and self.fingerprint.started.isoformat(),
-            },
+            "fingerprint": self.fingerprint and self.fingerprint.to_json(),
             "identity": self.identity and self.identity.to_json(),
             "clock": self.clock and self.clock.isoformat(),
-            "reading": self.reading and _dump_reading(self.reading),
-            "put_back": self.put_back
-            and {
-                "low": self.put_back.low and self.put_back.low.isoformat(),
-                "high": self.put_back.high.isoformat(),
-                "proven": self.put_back.proven,
-            },
+            "reading": self.reading and self.reading.to_json(),
+            "put_back": self.put_back and self.put_back.to_json(),
             "rows": self.rows,
             "coverage": [[dump_value(window.lower), dump_value(window.upper)] for window in self.coverage],
             "members": None if self.members is None else list(self.members),
@@ -199,9 +138,9 @@ class State:
             "absent": list(self.absent),
             "discarded": list(self.discarded),
             "changed": [change.to_json() for change in self.changed],
-            "last_read": self.last_read and _dump_last_read(self.last_read),
-            "compared": self.compared
-            and {"clock": self.compared.clock.isoformat(), "storage": [list(each) for each in self.compared.storage]},
+            "last_read": self.last_read and self.last_read.to_json(),
+            "compared": self.compared and self.compared.to_json(),
+            "unfilled": self.unfilled and self.unfilled.to_json(),
         }
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
@@ -213,18 +152,18 @@ class State:
             raise CheckpointsTooNew(
                 f"the state of a sync is written in version {document['version']} and this program reads up to {VERSION}: upgrade incremental-assets"
             )
-        terms, fingerprint, identity = (document[name] for name in ("terms", "fingerprint", "identity"))
+        terms = document["terms"]
         return cls(
             app_id=document["app_id"],
             seq=document["seq"],
             batch_id=document["batch_id"],
             terms=Terms(Strategy(terms["strategy"]), tuple(terms["key"]), terms["cursor"], terms.get("fallback")),
             position=_load_position(document),
-            fingerprint=_load_fingerprint(fingerprint),
-            identity=identity and SourceIdentity.from_json(identity),
-            clock=document["clock"] and _clock(document["clock"]),
-            reading=_load_reading(document.get("reading")),
-            put_back=_load_put_back(document.get("put_back")),
+            fingerprint=_read(Fingerprint.from_json, document["fingerprint"]),
+            identity=_read(SourceIdentity.from_json, document["identity"]),
+            clock=_read(moment, document["clock"]),
+            reading=_read(ClockReading.from_json, document.get("reading")),
+            put_back=_read(PutBack.from_json, document.get("put_back")),
             rows=document["rows"],
             coverage=tuple(Window(load_value(lower), load_value(upper)) for lower, upper in document["coverage"]),
             members=None if document.get("members") is None else tuple(document["members"]),
@@ -233,8 +172,9 @@ class State:
             absent=tuple(document.get("absent", ())),
             discarded=tuple(document.get("discarded", ())),
             changed=tuple(SchemaChange.from_json(change) for change in document.get("changed", ())),
-            last_read=_load_last_read(document.get("last_read")),
-            compared=_load_compared(document.get("compared")),
+            last_read=_read(LastRead.from_json, document.get("last_read")),
+            compared=_read(KeysCompared.from_json, document.get("compared")),
+            unfilled=Unfilled.from_json(document["unfilled"]) if document.get("unfilled") else None,
         )
 
 
@@ -245,57 +185,6 @@ def _load_position(document: Any) -> Position:
     return replace(position, settling=None) if document["version"] < 2 else position
 
 
-def _dump_reading(reading: ClockReading) -> dict[str, Any]:
-    host = reading.host
-    return {
-        "source": reading.source.isoformat(),
-        "oldest": reading.oldest and reading.oldest.isoformat(),
-        "host": host and {"boot": host.boot, "uptime": host.uptime, "wall": host.wall, "took": host.took},
-    }
-
-
-def _load_reading(kept: Any) -> ClockReading | None:
-    if kept is None:
-        return None
-    host = kept["host"] and HostClock(**kept["host"])
-    return ClockReading(_clock(kept["source"]), kept["oldest"] and _clock(kept["oldest"]), host)
-
-
-def _load_put_back(kept: Any) -> PutBack | None:
-    if kept is None:
-        return None
-    return PutBack(kept["low"] and _clock(kept["low"]), _clock(kept["high"]), proven=kept["proven"])
-
-
-def _load_fingerprint(kept: Any) -> Fingerprint | None:
-    if kept is None:
-        return None
-    started = kept.get("started")
-    return Fingerprint(
-        load_value(kept["lower"]), kept["rows"], kept["highest"], kept["digest"], started and _clock(started)
-    )
-
-
-def _dump_last_read(read: LastRead) -> dict[str, Any]:
-    return {
-        "lower": dump_value(read.lower),
-        "visible": read.visible,
-        "started": read.started.isoformat(),
-        "shape": read.shape,
-    }
-
-
-def _load_last_read(kept: Any) -> LastRead | None:
-    if kept is None:
-        return None
-    return LastRead(load_value(kept["lower"]), kept["visible"], _clock(kept["started"]), kept["shape"])
-
-
-def _load_compared(kept: Any) -> KeysCompared | None:
-    if kept is None:
-        return None
-    return KeysCompared(_clock(kept["clock"]), tuple((table, file) for table, file in kept["storage"]))
-
-
-def _clock(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
+def _read(read: Callable[[Any], _Value], kept: Any) -> _Value | None:
+    """What an older document lacks is not known."""
+    return None if kept is None else read(kept)

@@ -133,12 +133,18 @@ class TableShape:
     """Whether this user may read it; of one that it may not, nothing but the name is known."""
     left_out: tuple[str, ...] = ()
     """Columns of the source that are not read, and do not count."""
+    numbering: Column | None = None
+    """What the source can show beside its columns: the number of the transaction that wrote a row (PostgreSQL: xmin); None where it cannot."""
 
     def without(self, names: Collection[str]) -> TableShape:
         """The table as if it had none of these columns."""
         unread = tuple(name for name in self.names if name in names)
         columns = tuple(column for column in self.columns if column.name not in names)
         return replace(self, columns=columns, left_out=(*self.left_out, *unread)) if unread else self
+
+    def numbered(self) -> TableShape:
+        """The table with the number of each row's transaction as its last column, where the source can show it."""
+        return self if self.numbering is None else replace(self, columns=(*self.columns, self.numbering))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,6 +161,8 @@ class Cursor:
     nulls: NullPolicy = NullPolicy.FAIL
     fallback: str | None = None
     zone: str | None = None
+    by_transaction: bool = False
+    """Whether its values are the numbers of the transactions that wrote the rows, which settle as the source says; the column is the table's `numbering`."""
 
     @property
     def is_zoneless(self) -> bool:
@@ -216,6 +224,11 @@ class TableSpec:
     def trusts_key(self) -> bool:
         """Whether rows are identified by a key that only the configuration declares, so that it may repeat."""
         return self.traits.one_row_per_key and not self.key_enforced
+
+    @property
+    def fills(self) -> bool:
+        """Whether the values of a column that comes later are read for the rows that landed before it: for one row of each key, and not for versions."""
+        return self.is_incremental and self.traits.one_row_per_key and bool(self.key)
 
     @property
     def repeats(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from incremental_assets.core.model.clock_reading import ClockReading, HostClock
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import ClockReading, HostClock
 
 GUARD = timedelta(seconds=2)
 """A transaction has its stamp some microseconds before the view of open transactions shows it."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from incremental_assets.core.model.state import ClockReading, PutBack, State
+from incremental_assets.core.model.clock_reading import ClockReading, PutBack
+from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.bound import Bound
 
 TOLERANCE = timedelta(seconds=1)

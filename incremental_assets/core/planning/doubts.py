@@ -20,6 +20,9 @@ _ARRIVALS = {
 
 def of_arrival(spec: TableSpec) -> str:
     """Rows that become visible apart from the transaction that stamped them."""
+    if spec.cursor is not None and spec.cursor.by_transaction:
+        # Whatever its stamps and numbers are, a row has the number of the transaction that wrote it here.
+        return ""
     return next((_ARRIVALS[arrival] for arrival in spec.shape.arrivals), "")
 
 
@@ -33,7 +36,7 @@ def of_logins(spec: TableSpec, trigger: str) -> str:
 def of_numbers(spec: TableSpec) -> str:
     """Numbers that are not proven to be drawn by the transaction that writes them, each above all before it."""
     cursor = spec.cursor
-    if cursor is None or cursor.type is not CursorType.INTEGER:
+    if cursor is None or cursor.type is not CursorType.INTEGER or cursor.by_transaction:
         return ""
     drawn = {column.sequence for column in spec.columns if column.name in _stamped(spec, cursor)}
     sequence = drawn.pop() if len(drawn) == 1 else None

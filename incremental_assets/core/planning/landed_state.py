@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.position import UNREAD, Position
 from incremental_assets.core.model.schema_change import SchemaChange
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.last_read import remembered
+from incremental_assets.core.planning.new_columns import unfilled_after
 from incremental_assets.core.planning.plan import Mode, SyncPlan, covered_below
 
 
@@ -60,6 +62,7 @@ def landed_state(plan: SyncPlan, shown: Shown) -> State:
         changed=shown.changed,
         last_read=remembered(plan, shown.visible),
         compared=_compared(plan, shown),
+        unfilled=unfilled_after(plan, shown.changed),
     )
     if not plan.request.mode.reads_again or whole:
         return state
@@ -110,7 +113,8 @@ def _absent(plan: SyncPlan) -> tuple[str, ...]:
 
 
 def _covered(plan: SyncPlan) -> tuple[Window, ...]:
-    # A repair reads some rows of its window, in which there may be what no sync has read.
-    if not plan.spec.is_incremental or plan.settled.value is None or plan.request.mode is Mode.REPAIR:
+    # These read some rows of their window, in which there may be what no sync has read.
+    some = plan.request.mode in (Mode.REPAIR, Mode.FILL)
+    if not plan.spec.is_incremental or plan.settled.value is None or some:
         return ()
     return (plan.window.clamp_upper(plan.settled.value),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from incremental_assets.core.model.state import LastRead
+from incremental_assets.core.model.fingerprint import LastRead
 from incremental_assets.core.model.table import FuturePolicy
 from incremental_assets.core.planning.plan import SyncPlan
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from incremental_assets.core.model.clock_reading import PutBack
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.deletes import IGNORED
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.quarantine import Resolution
-from incremental_assets.core.model.state import Fingerprint, PutBack, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
@@ -17,7 +20,7 @@ from incremental_assets.core.planning.settled_bound import Guarantee, Settled, s
 
 
 class Mode(StrEnum):
-    """Why a sync runs: go on from the watermark, read a window again, read again what differs in it, or read everything again.
+    """Why a sync runs: go on from the watermark, read a window again, read again what differs in it, read new columns of it, or everything again.
 
     A rollback reads nothing: it takes the copy back to what an earlier run left.
     """
@@ -25,18 +28,19 @@ class Mode(StrEnum):
     SYNC = "sync"
     BACKFILL = "backfill"
     REPAIR = "repair"
+    FILL = "fill"
     FULL_REFRESH = "full_refresh"
     ROLLBACK = "rollback"
 
     @property
     def reads_again(self) -> bool:
         """Whether it reads in a window that syncs have read, so that the watermark stays."""
-        return self in (Mode.BACKFILL, Mode.REPAIR)
+        return self in (Mode.BACKFILL, Mode.REPAIR, Mode.FILL)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request to sync one table. `window` is set for a backfill and for a repair."""
+    """The request to sync one table. `window` is set where a window is read again."""
 
     run_id: str
     mode: Mode = Mode.SYNC
@@ -149,6 +153,20 @@ class SyncPlan:
     def at(self, places: KeyParts | None) -> SyncPlan:
         """The same, of the rows with keys at these places alone; None: of all."""
         return replace(self, request=replace(self.request, places=places))
+
+    @property
+    def of_new_columns(self) -> SyncPlan | None:
+        """The same read, of key, cursor and new columns alone; None where whole rows are read.
+
+        A contract is about whole rows, and of a key that is only declared the row to land is chosen by all of its columns.
+        """
+        spec, unfilled = self.spec, self.previous.unfilled if self.previous else None
+        if self.request.mode is not Mode.FILL or unfilled is None or spec.contract is not None or spec.trusts_key:
+            return None
+        cursor = (spec.cursor.column, spec.cursor.fallback) if spec.cursor else ()
+        read = {*spec.key, *cursor, *unfilled.columns}
+        shape = spec.shape.without([name for name in spec.shape.names if name not in read])
+        return replace(self, spec=replace(spec, shape=shape, deletes=IGNORED))
 
     @property
     def fingerprint_window(self) -> Window | None:

@@ -7,13 +7,14 @@ from datetime import timedelta
 
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import FuturePolicy, TableSpec
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.clock_steps import put_back
 from incremental_assets.core.planning.discarding import discarded_warning
 from incremental_assets.core.planning.local_readings import highest_reading
-from incremental_assets.core.planning.parts import changed_parts, reaching
+from incremental_assets.core.planning.new_columns import new_columns
+from incremental_assets.core.planning.parts import changed_parts
 from incremental_assets.core.planning.plan import (
     CommitIds,
     Mode,
@@ -46,10 +47,8 @@ from incremental_assets.core.planning.settled_bound import (
     settle_whole,
     still_settled,
 )
+from incremental_assets.core.planning.windows import lower_end, reading
 from incremental_assets.core.planning.zones import rezoned, rezoned_warning, zones_of
-
-_FEW = 1_000
-"""Rows that PostgreSQL counts in a third of a millisecond: about what another question costs."""
 
 
 def plan(
@@ -89,6 +88,8 @@ def plan(
         *discarded_warning(spec, known),
         *changed_parts(known if request.mode is Mode.SYNC else None, observation.parts),
     )
+    if request.mode is Mode.FILL and not _is_left(state, request.window):
+        return NothingToDo("nothing is left to fill", settled.guarantee, settled.reason, settled.value, previous)
     members = observation.parts.members if observation.parts else known.members if known else None
     back = put_back(known, bound)
     compares = _compares_keys(spec, request, state, bound)
@@ -106,7 +107,7 @@ def plan(
             zones=zones_of(cursor, bound, state.zones),
         )
         stands_still = window.is_empty or not (_differs(state, window, observation) or _is_due(state, future))
-        if stands_still and not compares:
+        if stands_still and not compares and not new_columns(spec, state):
             changed = (
                 watermark != previous
                 or (settled.settling, members) != (state.position.settling, state.members)
@@ -130,7 +131,7 @@ def plan(
         settled=settled,
         previous=state,
         new_watermark=watermark,
-        fingerprint_lower=_lower(spec, watermark),
+        fingerprint_lower=lower_end(spec, watermark),
         late_below=_late_below(spec, request, state, bound),
         future_above=future,
         members=members,
@@ -205,60 +206,6 @@ def _only_the_clock(state: State | None, bound: Bound) -> State | None:
     return replace(state.forgotten(state.seq), identity=None, reading=state.reading, put_back=state.put_back)
 
 
-def reading(spec: TableSpec, request: Request, state: State | None, observation: Observation) -> Window:
-    """The window that a sync of an incremental table would read now; `upper` is open unless something holds rows back."""
-    upper = _upper(spec, observation)
-    if request.mode.reads_again:
-        if request.window is None:
-            raise ValueError("a backfill or a repair of an incremental table names its window")
-        return request.window.clamp_upper(upper)
-    if request.mode is Mode.FULL_REFRESH:
-        return Window(spec.start, None).clamp_upper(upper)
-    lower = _lower(spec, still_settled(spec, observation.bound, state))
-    return Window(reaching(lower, spec.start, state, observation.parts), None).clamp_upper(upper)
-
-
-def _lower(spec: TableSpec, watermark: CursorValue | None) -> CursorValue | None:
-    """Nothing below `start` is ever read, except after a reset of the watermark below it."""
-    if watermark is None:
-        return spec.start
-    moved = watermark.minus(spec.lookback)
-    return moved if spec.start is None else max(moved, min(spec.start, watermark))
-
-
-def settling(spec: TableSpec, state: State | None, bound: Bound) -> Window | None:
-    """What would settle now, by the starts of transactions: the part of it that was written and is not committed has not. None if nothing would."""
-    if spec.cursor is None or not spec.is_incremental or not spec.cursor.type.is_time:
-        return None
-    upper = settle(spec, spec.cursor, bound, None, state).value
-    # Nothing below the last watermark can be uncommitted, except in another source.
-    known = state if state and state.identity and bound.identity and bound.identity.is_of(state.identity) else None
-    lower = still_settled(spec, bound, known) or spec.start
-    return None if upper is None or (lower is not None and upper <= lower) else Window(lower, upper)
-
-
-def narrower(spec: TableSpec, state: State | None) -> CursorValue | None:
-    """Where a fingerprint may begin now that the watermark has passed the start of the kept one; None if the kept one counts few rows."""
-    kept = state.fingerprint if state else None
-    if kept is None or state is None or not spec.is_incremental or kept.rows <= _FEW:
-        return None
-    lower = _lower(spec, state.position.watermark)
-    return lower if lower is not None and (kept.lower is None or kept.lower < lower) else None
-
-
-def _upper(spec: TableSpec, observation: Observation) -> CursorValue | None:
-    cursor, bound = spec.cursor, observation.bound
-    if cursor is None:
-        return None
-    if isinstance(spec.holdback, timedelta) and spec.holdback:
-        return highest_reading(cursor, bound, bound.clock - spec.holdback)
-    if spec.holdback and observation.highest is not None:
-        return observation.highest.minus(int(spec.holdback) - 1)  # type: ignore[arg-type]
-    if spec.future is FuturePolicy.WAIT and cursor.type.is_time:
-        return highest_reading(cursor, bound, bound.clock)
-    return None
-
-
 def _differs(state: State, window: Window, observation: Observation) -> bool:
     """Whether the source may show other rows than those that landed. A fingerprint does not cover rows below its start."""
     kept = state.fingerprint
@@ -276,6 +223,12 @@ def _compares_keys(spec: TableSpec, request: Request, state: State | None, bound
     last = state.compared if state else None
     # A clock that was put back would have it wait for as long as that, and the interval.
     return last is None or not timedelta() <= bound.clock - last.clock < spec.deletes.every
+
+
+def _is_left(state: State | None, window: Window | None) -> bool:
+    """Whether a range of new columns is still the next one: another run may have read it."""
+    left = state.unfilled if state else None
+    return left is not None and window is not None and window.lower == left.reached
 
 
 def _is_due(state: State, future: CursorValue | None) -> bool:

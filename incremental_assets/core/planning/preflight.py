@@ -15,9 +15,10 @@ from incremental_assets.core.errors import (
 )
 from incremental_assets.core.model.cures import full_refresh, reset, rows_hidden
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.schema_drift import check_columns_kept
 from incremental_assets.core.model.source_identity import Compared
-from incremental_assets.core.model.state import Fingerprint, State
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import NullPolicy, TableSpec, Terms
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.model.window import Window
@@ -155,7 +156,8 @@ def clock_went_back(spec: TableSpec, state: State | None, bound: Bound) -> tuple
 def highest_fell(spec: TableSpec, state: State | None, highest: CursorValue | None) -> tuple[str, ...]:
     """Numbers that are drawn again below the watermark are never read, and only the highest number reveals it."""
     read = state.position.max_cursor_read if state else None
-    if spec.cursor is None or read is None or highest is None or not highest < read:
+    if spec.cursor is None or spec.cursor.by_transaction or read is None or highest is None or not highest < read:
+        # Of transactions it is no row's number, but that of the oldest one that is open.
         return ()
     sentence = (
         f"the highest {spec.cursor.column!r} in the source is {highest} where {read} had been read: if rows were deleted, no action is needed; "
@@ -213,7 +215,7 @@ def never_read(spec: TableSpec, state: State | None) -> tuple[str, ...]:
 
 def columns_returned(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """Columns that syncs could not read for a while: renamed and renamed back, or not granted. What was written meanwhile is below the watermark."""
-    absent = {name.lower() for name in state.absent} if state else set()
+    absent = {name.lower() for name in state.absent} if state and not spec.fills else set()
     names = ", ".join(column.name for column in spec.columns if column.name.lower() in absent)
     sentence = (
         f"columns ({names}) are back after an absence; rows that were written meanwhile and do not change again keep "

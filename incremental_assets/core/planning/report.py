@@ -69,6 +69,8 @@ class SyncReport:
     """What it did to the history beside the copy; None where there is none, or nothing to follow."""
     schema_changes: tuple[SchemaChange, ...] = ()
     """What it changed of the copy's columns."""
+    unfilled: tuple[str, ...] = ()
+    """Columns whose values rows that landed before still lack."""
     lag: float | None = None
     """Seconds from the new watermark to the source's clock at the bound; None for integers and for tables without a cursor."""
     clock: datetime | None = None
@@ -82,8 +84,8 @@ class SyncReport:
 
     @property
     def forgets(self) -> Window | None:
-        """The window of which no drift is known any more once this has landed; a repair looks at its own again."""
-        return None if self.mode is Mode.REPAIR else self.window
+        """The window of which no drift is known any more once this has landed; a repair looks at its own again, new columns are not the whole of a row."""
+        return None if self.mode in (Mode.REPAIR, Mode.FILL) else self.window
 
     @classmethod
     def of(cls, spec: TableSpec, request: Request, status: Status) -> Self:

@@ -8,6 +8,7 @@ from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.schema_drift import TargetColumn, difference, sql_type
 from incremental_assets.core.model.state import State
 from incremental_assets.core.planning.discarding import newly_discarded
+from incremental_assets.core.planning.new_columns import filled_changes
 from incremental_assets.core.planning.plan import Mode, SyncPlan
 
 BY_COLUMNS = "columns"
@@ -15,6 +16,8 @@ BY_COLUMNS = "columns"
 
 def schema_changes(plan: SyncPlan, copy: Sequence[TargetColumn]) -> tuple[SchemaChange, ...]:
     """Of a copy that holds rows; a new one has no other columns than it is made with."""
+    if plan.request.mode is Mode.FILL:
+        return filled_changes(plan, _rule(plan))
     return tuple(_changes(plan, copy)) if copy else ()
 
 

@@ -35,7 +35,12 @@ class Settled:
 
 
 def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue | None, state: State | None) -> Settled:
-    """The settled bound of one table. `highest` is the largest integer committed before `bound` was taken, None for time cursors."""
+    """The settled bound of one table. `highest` is the largest integer committed before `bound` was taken, None for time cursors.
+
+    Of a cursor by transactions it is the number below which all of them were over before `bound` was taken.
+    """
+    if cursor.by_transaction:
+        return _settle_transactions(spec, bound, highest, state)
     if cursor.type.is_time:
         return _settle_time(spec, cursor, bound, state)
     return _settle_integer(spec, bound, highest, state)
@@ -129,6 +134,28 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
     return Settled(value, guarantee, reason, next(waiting, None))
 
 
+def _settle_transactions(spec: TableSpec, bound: Bound, over: CursorValue | None, state: State | None) -> Settled:
+    """Below `over` no transaction can write any more, prepared ones and those that nobody shows us included: the source's own snapshot says so.
+
+    Unless a crash takes back what is not on its disk yet, and the numbers are given out again.
+    """
+    watermark = state.position.watermark if state else None
+    reason = doubt(spec, bound, state) or _gone_back(over, watermark)
+    guarantee = Guarantee.BEST_EFFORT if reason else Guarantee.SETTLED
+    now = Settling(over, bound.clock, bound.written) if over is not None else None
+    seen = [pair for pair in (_outlived(state, bound), now) if pair is not None]
+    value = max((pair.highest for pair in seen if _on_disk(pair, bound)), default=watermark)
+    waiting = (pair for pair in seen if not _on_disk(pair, bound) and (value is None or pair.highest > value))
+    reason = reason or ("no transaction has ended yet" if value is None else f"every transaction below {value} is over")
+    return Settled(value, guarantee, reason, next(waiting, None))
+
+
+def _gone_back(over: CursorValue | None, watermark: CursorValue | None) -> str:
+    if over is None or watermark is None or over >= watermark:
+        return ""
+    return f"the source's transactions are at {over}, below the watermark {watermark}: its numbers were put back, or a replica lags behind"
+
+
 def _outlived(state: State | None, bound: Bound) -> Settling | None:
     """What has waited since an earlier look, except what a crash or a failover may have taken back since: those numbers may come again."""
     earlier = state.position.settling if state else None
@@ -149,6 +176,9 @@ def _after(spec: TableSpec, highest: CursorValue, holdback: int) -> CursorValue:
 def doubt(spec: TableSpec, bound: Bound, state: State | None) -> str:
     """Why a run of this table cannot be `settled`, for people; empty if it can."""
     zone = zone_of(spec.cursor, bound)
+    if spec.cursor is not None and spec.cursor.by_transaction:
+        # Its own snapshot tells the source which transactions are open, and a row has the number of the one that wrote it here.
+        return "; ".join(each for each in (new_timeline(state, bound), bound.experimental) if each)
     found = (
         bound.blind
         or _clock_went_back(spec, bound, state)

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation, SyncPlan

@@ -47,7 +47,7 @@ def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differin
         rows = _rows_in(numbers, here, there)
         if shift == 0:
             break
-        shift = finer(shift)
+        shift = finer(shift, len(numbers))
     held, shown = Counter(copy.hashes(parts)), Counter(source.hashes(parts))
     missing, extra = shown - held, held - shown
     sought = _sought(spec, missing, extra)

@@ -25,8 +25,9 @@ from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Observation, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan, reading
+from incremental_assets.core.planning.planner import plan
 from incremental_assets.core.planning.report import SyncReport
+from incremental_assets.core.planning.windows import reading
 from incremental_assets.core.ports import Probe
 from incremental_assets.core.syncing.idle import IdleTable, is_news
 
@@ -99,8 +100,9 @@ def _looked(
     if isinstance(decision, SyncPlan):
         news = None if decision.noticed is None else IdleTable(spec, position, _put_back(decision), is_news=True)
         return Pending(spec, decision.window, seen, reached=_reached(state)), news
-    if position.open is not None or is_changed:
-        # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed.
+    unfilled = state is not None and state.unfilled is not None
+    if position.open is not None or is_changed or unfilled:
+        # What a killed run left open, or another writer did, must be checked in the lake, even if nothing else changed; new columns are still to be read.
         window = reading(spec, _REQUEST, state, seen) if spec.is_incremental else Window(None, None)
         return Pending(spec, window, seen, reached=_reached(state)), None
     return None, IdleTable(spec, position, decision, is_news(spec, seen, decision))

@@ -9,9 +9,11 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, TableSpec
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.events import Checkpoint
+from incremental_assets.core.planning.fill_ranges import MOST_RANGES, MOST_ROWS
 from incremental_assets.core.planning.plan import NothingToDo, Observation, Request, SyncPlan
 from incremental_assets.core.planning.preflight import check_same_columns
 from incremental_assets.core.planning.target import Target
@@ -75,7 +77,7 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
         decision, target = foresee(spec, _REQUEST, position, observation, lake)
     except IncrementalAssetsError as error:
         return Preview(spec, None, error, terms=told(spec))
-    warnings = (*decision.warnings, *_left_open(position))
+    warnings = (*decision.warnings, *_left_open(position), *_left_to_fill(position.state))
     if isinstance(decision, NothingToDo):
         later = compared_again(spec.deletes, position.state.compared if position.state else None)
         return Preview(spec, decision, terms=told(spec, later), warnings=warnings)
@@ -112,7 +114,7 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
         return f"the copy is made with {counted(len(plan.spec.columns), 'column')}"
     steps = []
     if found.added:
-        there = "" if plan.overwrites else "; rows that landed before hold NULL there"
+        there = "" if plan.overwrites else f"; {_of_older_rows(plan)}"
         steps.append(f"{_names(found.added)} {agreeing(len(found.added), 'is', 'are')} added to the copy{there}")
     if found.dropped:
         stays = "leaves the copy" if plan.overwrites else "stays in the copy, NULL in rows that land from now on"
@@ -127,6 +129,24 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
     elif found.retyped:
         steps += [f"{each.name!r} is widened in place from {each.was} to {each.now}" for each in found.retyped]
     return "; ".join(steps) or "as it landed"
+
+
+def _of_older_rows(plan: SyncPlan) -> str:
+    if plan.spec.traits.keeps_versions:
+        return "an append keeps each version as it was read, so that rows that landed before hold NULL there"
+    if not plan.spec.fills:
+        return "rows that landed before hold NULL there"
+    what = "whole rows" if plan.spec.contract or plan.spec.trusts_key else "key, cursor and these columns"
+    return f"for rows that landed before, {what} are then read, at most {MOST_ROWS * MOST_RANGES:,} rows in a sync"
+
+
+def _left_to_fill(state: State | None) -> tuple[str, ...]:
+    """Of ranges that an earlier sync has not read."""
+    left = state.unfilled if state else None
+    if left is None:
+        return ()
+    names = ", ".join(left.columns)
+    return (f"the values of new columns ({names}) are still to be read for rows that landed before, in {left.window}",)
 
 
 def _files(plan: SyncPlan, layout: Layout, target: Target | None) -> FileStep:

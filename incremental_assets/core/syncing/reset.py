@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.errors import Refused, SelectionError, TermsChanged
-from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -49,6 +49,11 @@ def accept_source(*, spec: TableSpec, run_id: str, checkpoints: Checkpoints) -> 
         position = checkpoints.position(spec.id)
         if position.state is None:
             raise SelectionError(f"{spec.id}: no sync of this table is recorded, so it accepts any source")
+        if spec.cursor is not None and spec.cursor.by_transaction:
+            raise SelectionError(
+                f"{spec.id}: another server gives its transactions other numbers, so that the watermark says nothing there; "
+                f"read the table again with {reset(spec)}"
+            )
         state = position.state.moved_to_another_cluster()
         kept = position.state.identity
         detail = f"the source was accepted in place of {kept}" if kept else ""

@@ -41,9 +41,15 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
         if isinstance(decision, NothingToDo):
             idle = finish_under_lease(spec, request, decision, lease, phases)
             found = unreported(request, position)
-            return replace(found.instead_of(idle) if found else idle, history=caught_up)
+            left = names_unfilled(position.state)
+            return replace(found.instead_of(idle) if found else idle, history=caught_up, unfilled=left)
         report = _land(decision, target, lease, ports, phases)
         return replace(report, history=together(caught_up, report.history))
+
+
+def names_unfilled(state: State | None) -> tuple[str, ...]:
+    """Columns whose values rows that landed before still lack."""
+    return state.unfilled.columns if state and state.unfilled else ()
 
 
 def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, phases: Phases) -> SyncReport:
@@ -67,7 +73,9 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     history = follow_commit(plan, ports.historian, phases) if commit else None
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
-    report = replace(phases.timed(report), history=history, schema_changes=state.changed)
+    report = replace(
+        phases.timed(report), history=history, schema_changes=state.changed, unfilled=names_unfilled(state)
+    )
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)
     landed = replace(intent, kind=EventKind.LANDED, state=state, report=report)
@@ -78,6 +86,15 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
 
 def _read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
     """Everything from one snapshot: the rows, and the state that they leave."""
+    some = plan.of_new_columns
+    if some is not None and plan.previous and plan.previous.unfilled:
+        with ports.source.snapshot(some) as snapshot:
+            check_nulls(plan, snapshot.nulls)
+            batch = ports.stage.write(some, snapshot)
+            state = landed_state(plan, shown(snapshot, None, schema_changes(plan, ())))
+        if not batch.rejected:
+            return replace(batch, new_columns=plan.previous.unfilled.columns), state
+        # A row that cannot land goes to quarantine as a whole.
     with snapshot_of(plan, ports) as snapshot:
         plan = narrowed(plan, snapshot)
         check_nulls(plan, snapshot.nulls)

@@ -19,7 +19,7 @@ from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
 from incremental_assets.core.syncing.cached_probe import CachedProbe
-from incremental_assets.core.syncing.sync import sync_table
+from incremental_assets.core.syncing.filling import sync_and_fill
 
 RequestFor = Callable[[TableSpec], Request]
 
@@ -90,7 +90,7 @@ def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
 
 
 def attempt(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
-    """`sync_table`, always with a report."""
-    report = or_failed(lambda: sync_table(spec, request, ports), spec, request, ports.observer)
+    """`sync_and_fill`, always with a report."""
+    report = or_failed(lambda: sync_and_fill(spec, request, ports), spec, request, ports.observer)
     ports.observer.on_report(report)
     return report

@@ -14,7 +14,18 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.probe import SqlProbe
+from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row
+from incremental_assets.core.model.observe_request import ObserveRequest
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.landed_state import Shown, landed_state
+from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
+from incremental_assets.core.planning.planner import plan
 
 Answer = list[Row] | Callable[[str], list[Row]]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?")
@@ -63,3 +74,26 @@ def _as_a_driver_has_it(value: Any) -> Any:
     if isinstance(value, str) and _MOMENT.fullmatch(value):
         return datetime.fromisoformat(value)
     return Decimal(value) if isinstance(value, str) and _DECIMAL.fullmatch(value) else value
+
+
+def decided(address: Address, spec: TableSpec, state: State | None = None) -> SyncPlan | NothingToDo:
+    """What a look at the stand-in leads to."""
+    (seen,) = SqlProbe(address, "shop").observe((ObserveRequest(spec, state),))
+    return plan(spec, Request("run"), state, CommitIds("app", 0, "batch"), seen)
+
+
+def planned(address: Address, spec: TableSpec, state: State | None = None) -> SyncPlan:
+    """Likewise, where there is something to do."""
+    decision = decided(address, spec, state)
+    assert isinstance(decision, SyncPlan), decision
+    return decision
+
+
+def synced(address: Address, spec: TableSpec, state: State | None = None) -> tuple[pa.Table, State]:
+    """The rows that Spark would get, and the state that they leave."""
+    decision = planned(address, spec, state)
+    with SqlProbe(address, "shop").snapshot(decision) as seen:
+        parts = dialect_of(address.dialect).reader(address).parts(decision, seen)
+        assert parts is not None
+        rows = pa.concat_tables(batch for part in parts for batch in part.batches())
+    return rows, landed_state(decision, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))

@@ -14,7 +14,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytds
 import pytest
 from hypothesis import given
@@ -23,9 +22,10 @@ from hypothesis import strategies as st
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.registry import dialect_of
+from incremental_assets.adapters.databases.rowwise.activity import earliest, zone_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Unfit
 from incremental_assets.adapters.databases.sqlserver import bound, connect, row_dialect, words
-from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of, earliest, zone_of
+from incremental_assets.adapters.databases.sqlserver.bound import Answers, bound_of
 from incremental_assets.adapters.databases.sqlserver.errors import explain
 from incremental_assets.adapters.databases.sqlserver.types import beyond, converter, declared, shown, spark_type
 from incremental_assets.cli.findings import Health, of_source, of_table
@@ -33,16 +33,13 @@ from incremental_assets.core.checks.doctor import Wanted
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.errors import SetupError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.landed_state import Shown, landed_state
-from incremental_assets.core.planning.plan import CommitIds, NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.planner import plan
+from incremental_assets.core.planning.plan import NothingToDo, SyncPlan
 from incremental_assets.core.planning.settled_bound import Guarantee
 from incremental_assets.core.strategies import Strategy
-from tests.adapters.databases.recorded import Recorded
+from tests.adapters.databases.recorded import Recorded, decided, synced
 
 ADDRESS = Address("sqlserver", "127.0.0.1", 1433, "shop", "reader", "hunter2", schemas=("dbo",))
 GOLDEN = Path(__file__).with_name("golden") / "sqlserver.sql"
@@ -89,7 +86,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
             "sys.identity_columns": COLUMNS,
             "sys.extended_properties": [("dbo", "orders", "U ", 1, 3, 8192, False, False, None)],
             "x.is_primary_key": [("dbo", "orders", "PK", True, "id")],
-            "AS o WHERE o.object_id": [("U ", 1, 0, 3)],
+            "AS o WHERE o.object_id": [(1, 1, 0, 3, 0)],
             "k.key_ordinal = 1": [(1,)],
             "default_object_id": [(1,)],
         },
@@ -116,21 +113,6 @@ BY_TIME = Cursor("updated_at", CursorType.DATETIME, zone="UTC")
 BY_VERSION = Cursor("version", CursorType.INTEGER)
 
 
-def decided(spec: TableSpec, state: Any = None) -> SyncPlan | NothingToDo:
-    (seen,) = SqlProbe(ADDRESS, "shop").observe((ObserveRequest(spec, state),))
-    return plan(spec, Request("run"), state, CommitIds("app", 0, "batch"), seen)
-
-
-def synced(spec: TableSpec, state: Any = None) -> tuple[pa.Table, Any]:
-    decision = decided(spec, state)
-    assert isinstance(decision, SyncPlan), decision
-    with SqlProbe(ADDRESS, "shop").snapshot(decision) as seen:
-        parts = dialect_of("sqlserver").reader(ADDRESS).parts(decision, seen)
-        assert parts is not None
-        rows = pa.concat_tables(batch for part in parts for batch in part.batches())
-    return rows, landed_state(decision, Shown(seen.rows, seen.highest, seen.fingerprint, seen.due, seen.visible))
-
-
 # --- the whole of a look ------------------------------------------------------------------------------
 
 
@@ -153,32 +135,32 @@ def test_the_catalogue_tells_columns_types_key_and_what_draws_the_numbers(server
 @pytest.mark.parametrize("cursor", [BY_TIME, BY_VERSION], ids=["time", "rowversion"])
 def test_rows_are_read_once_and_a_later_one_with_the_next_sync(server: Recorded, cursor: Cursor) -> None:
     spec = spec_of(cursor)
-    rows, state = synced(spec)
+    rows, state = synced(ADDRESS, spec)
     assert rows.column("c0").to_pylist() == [1, 2, 3]
     assert rows.column("c1").to_pylist() == ["first", "naïve, 🎉", None]
     assert rows.column("c2").to_pylist() == [Decimal("1.50"), None, Decimal("3.25")]
     assert rows.column("c3").to_pylist()[1] == datetime.fromisoformat("2024-05-01T09:30:00.500000")
     assert server.events.count("snapshot") == server.events.count("over") == 1
-    assert isinstance(decided(spec, state), NothingToDo)
+    assert isinstance(decided(ADDRESS, spec, state), NothingToDo)
 
     server.tables.execute("INSERT INTO dbo.orders VALUES (4, 'later', NULL, '2024-05-01T09:59:59.9', 104)")
-    rows, state = synced(spec, state)
+    rows, state = synced(ADDRESS, spec, state)
 
     assert 4 in rows.column("c0").to_pylist()
     assert 1 not in rows.column("c0").to_pylist()
-    assert isinstance(decided(spec, state), NothingToDo)
+    assert isinstance(decided(ADDRESS, spec, state), NothingToDo)
 
 
 def test_every_run_says_that_no_server_has_played_it(server: Recorded) -> None:
     for spec in (spec_of(BY_TIME), replace(spec_of(BY_TIME), strategy=Strategy.FULL_REFRESH)):
-        decision = decided(spec)
+        decision = decided(ADDRESS, spec)
         assert isinstance(decision, SyncPlan)
         assert decision.settled.guarantee is Guarantee.BEST_EFFORT
         assert UNPLAYED in decision.settled.reason
 
 
 def test_plan_shows_the_select_and_says_that_no_server_has_played_it(server: Recorded) -> None:
-    decision = decided(spec_of(BY_TIME))
+    decision = decided(ADDRESS, spec_of(BY_TIME))
     assert isinstance(decision, SyncPlan)
     (found,) = SqlProbe(ADDRESS, "shop").foresee([decision])
     assert found.sql.startswith(
@@ -222,7 +204,7 @@ def test_an_open_transaction_holds_the_watermark_below_its_begin(server: Recorde
         "dm_tran_active_transactions": [(7, "2024-05-01T09:20:00", 2, 55, "app", "till")],
     }
     spec = spec_of(BY_TIME)
-    decision = decided(spec)
+    decision = decided(ADDRESS, spec)
     assert isinstance(decision, SyncPlan)
     assert decision.settled.value is not None
     assert str(decision.settled.value) <= "2024-05-01T09:20:00"
@@ -251,8 +233,8 @@ def test_measure_and_keys_are_made_of_the_same_rows(server: Recorded) -> None:
 
 def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) -> None:
     server.answers = {**server.answers, "SYSDATETIMEOFFSET": [(NOW, 0)]}
-    synced(spec_of(BY_TIME))
-    decided(spec_of(BY_VERSION))
+    synced(ADDRESS, spec_of(BY_TIME))
+    decided(ADDRESS, spec_of(BY_VERSION))
     SqlProbe(ADDRESS, "shop").facts((Wanted(TableId("shop", "dbo", "orders"), ("updated_at",)),))
     assert "\n;\n".join(dict.fromkeys(server.asked)) + "\n" == GOLDEN.read_text(encoding="utf-8")
 

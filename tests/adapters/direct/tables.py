@@ -16,7 +16,6 @@ from deltalake import DeltaTable, QueryBuilder
 from incremental_assets.adapters.delta.direct import share_task
 from incremental_assets.adapters.delta.direct.applied import together
 from incremental_assets.adapters.delta.direct.apply_task import apply
-from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
 from incremental_assets.adapters.delta.direct.sharing import shares
 from incremental_assets.adapters.delta.direct.unit import (
     Adding,
@@ -28,6 +27,7 @@ from incremental_assets.adapters.delta.direct.unit import (
     Stored,
 )
 from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ

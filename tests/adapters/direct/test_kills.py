@@ -12,7 +12,6 @@ from typing import IO, NoReturn
 import pytest
 
 from incremental_assets.adapters.delta.direct import (
-    commit_file,
     data_file,
     deletion_vector,
     marked_file,
@@ -20,6 +19,7 @@ from incremental_assets.adapters.delta.direct import (
     sharing,
 )
 from incremental_assets.adapters.delta.direct.unit import Replacing
+from incremental_assets.adapters.delta.log import commit_file
 from tests.adapters.direct.tables import Row, Table
 
 DDL = "id bigint, note string"

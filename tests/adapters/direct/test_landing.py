@@ -15,8 +15,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta.direct import sharing
-from incremental_assets.adapters.delta.direct.commit_file import ENGINE
 from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.commit_file import ENGINE
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.table import Strategy, TableSpec

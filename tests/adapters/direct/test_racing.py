@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
 from incremental_assets.adapters.delta.direct.unit import Replacing
 from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import commit_path
 from tests.adapters.direct.tables import Table
 
@@ -24,7 +24,7 @@ VERSIONS = 1000
 ROOT = Path(__file__).parents[3]
 WRITER = """
 import sys
-from incremental_assets.adapters.delta.direct.commit_file import put_if_absent
+from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 table, name, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 for version in range(1, last + 1):
     if put_if_absent(table, version, [{"commitInfo": {"engineInfo": name}}]):

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from incremental_assets.adapters.databases.postgresql.bound import known_zone
+from incremental_assets.adapters.databases.postgresql.transaction_number import NUMBERING
 from incremental_assets.adapters.databases.postgresql.types import SourceType, spark_type
 from incremental_assets.core.model.table import Arrival, Column, RoleZone, Sequence, TableId, TableShape
 
@@ -191,6 +192,7 @@ def read_catalogue(
             arrivals=tuple(Arrival(arrival) for arrival in arrivals),
             zones=tuple(zones[oid]),
             logged=logged,
+            numbering=NUMBERING if row_versions and Arrival.FOREIGN not in arrivals else None,
         )
         for oid, schema, name, comment, rows, size, splits, pages, row_versions, filtered, arrivals, logged in tables
     )

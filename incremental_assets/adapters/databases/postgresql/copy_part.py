@@ -25,7 +25,7 @@ from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.table import TableId
 
-_CHUNK = 8 * 2**20
+_CHUNK = 2**20
 """Bytes of text that are parsed at once: whole rows, so that one of a gigabyte is a chunk of its own."""
 _HEX = "\\x"
 
@@ -49,16 +49,14 @@ class CopyPart:
             psycopg.RawCursor(connection) as asked,
             asked.copy(f"COPY ({self.sql}) TO STDOUT (FORMAT csv)"),
         ):
-            rows: list[bytes] = []
-            size = 0
+            text = bytearray()
             for row in _received(connection):
-                rows.append(row)
-                size += len(row)
-                if size >= _CHUNK:
-                    yield self._parsed(rows)
-                    rows, size = [], 0
-            if rows:
-                yield self._parsed(rows)
+                text += row
+                if len(text) >= _CHUNK:
+                    yield self._parsed(text)
+                    text = bytearray()
+            if text:
+                yield self._parsed(text)
 
     def _connected(self) -> Patient:
         connection = Patient.connect(**connect.driver_arguments(self.address))  # type: ignore[arg-type]
@@ -74,11 +72,11 @@ class CopyPart:
         connection.patience = self.address.socket_timeout.total_seconds()
         return connection
 
-    def _parsed(self, rows: list[bytes]) -> pa.Table:
+    def _parsed(self, text: bytearray) -> pa.Table:
         names = [*(f"c{place}" for place in range(len(self.types))), *_FLAGS]
         try:
             read = csv.read_csv(
-                pa.BufferReader(b"".join(rows)),
+                pa.BufferReader(pa.py_buffer(text)),
                 read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=2**31 - 1),
                 parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
                 convert_options=csv.ConvertOptions(
@@ -101,13 +99,13 @@ class CopyPart:
         return pa.table([*columns, *(read.column(name) for name in _FLAGS)], names=names)
 
 
-def _received(connection: psycopg.Connection[Any]) -> Iterator[bytes]:
+def _received(connection: psycopg.Connection[Any]) -> Iterator[memoryview]:
     """What the driver's own loop gives, which waits again for each row: half of the time of a read went there."""
     wire = connection.pgconn
     while True:
         size, row = wire.get_copy_data(1)
         if size > 0:
-            yield bytes(row)
+            yield row
         elif size == 0:
             connection.wait(_readable(wire))
         else:

@@ -18,6 +18,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     inline,
     inside,
     relation,
+    value_of,
 )
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, unholdable
 from incremental_assets.adapters.spark.own_names import HASH, KEY
@@ -129,7 +130,7 @@ def _number(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
 
 
 def _canonical(each: Column) -> str:
-    value, kind = column(each.name), each.spark_type
+    value, kind = value_of(each), each.spark_type
     if kind in ("float", "double"):
         return (
             f"CASE WHEN {value} IS NOT NULL THEN "

@@ -27,10 +27,12 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     relation,
     without_cursor,
 )
+from incremental_assets.adapters.databases.postgresql.transaction_number import OVER
 from incremental_assets.adapters.databases.postgresql.unaltered import check_members, check_unaltered
 from incremental_assets.adapters.databases.postgresql.visible import first_unread
+from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
@@ -64,6 +66,7 @@ def check_shown(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
 def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id: str, visible: str) -> Numbers:
     """What the transaction of a snapshot says of a plan. Raises SourceRefused if the table is no longer the planned one."""
     spec = plan.spec
+    _check_as_late(plan, visible)
     last, values = read_already(plan), Parameters()
     since = first_unread(last.visible, visible) if last else None
     sql = numbers_sql(plan, values, since)
@@ -81,6 +84,18 @@ def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id:
         handle=Exported(snapshot_id, since),
         keys=HeldKeys(asked, spec) if plan.compares_keys else None,
     )
+
+
+def _check_as_late(plan: SyncPlan, visible: str) -> None:
+    """That all transactions which have settled are over in the snapshot, too. Raises SourceRefused."""
+    settled, spec = plan.settled.value, plan.spec
+    if settled is None or spec.cursor is None or not spec.cursor.by_transaction:
+        return
+    if int(visible.partition(":")[0]) < int(settled.text):
+        raise SourceRefused(
+            f"{spec.id}: the snapshot is from before the bound that was taken for it, so nothing was written: several replicas answer behind one address; "
+            "name one of them, or the primary, as `host`"
+        )
 
 
 @contextmanager
@@ -151,8 +166,10 @@ def fingerprint(spec: TableSpec, lower: CursorValue | None, row: Sequence[Any], 
 
 
 def highest_sql(spec: TableSpec) -> str:
-    """The largest integer of a table as text, found by an index where there is one."""
+    """The largest integer of a table as text, found by an index where there is one; for transactions, below which number all are over."""
     cursor = cursor_of(spec)
+    if cursor.by_transaction:
+        return OVER
     largest = _largest(spec, cursor.column, "")
     if cursor.fallback is not None:
         largest = f"greatest({largest}, {_largest(spec, cursor.fallback, f'{column(cursor.column)} IS NULL')})"

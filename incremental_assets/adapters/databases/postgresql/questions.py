@@ -27,7 +27,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     relation,
 )
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.state import Fingerprint
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.table import TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound

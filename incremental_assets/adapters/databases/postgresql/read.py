@@ -12,7 +12,6 @@ from incremental_assets.adapters.databases.postgresql.places import at_places
 from incremental_assets.adapters.databases.postgresql.sql import (
     ALIAS,
     Values,
-    column,
     cursor_value,
     effective,
     inline,
@@ -21,6 +20,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     of_members,
     reads_nulls,
     relation,
+    value_of,
 )
 from incremental_assets.adapters.databases.postgresql.types import as_text, transport, unholdable
 from incremental_assets.adapters.databases.postgresql.visible import written_since
@@ -116,7 +116,7 @@ def stamped_ahead(plan: SyncPlan, values: Values) -> str:
 def _raw(spec: TableSpec) -> str:
     # Two arrays, as a function of PostgreSQL takes a hundred arguments and a table may have 1,600 columns.
     names = ", ".join(literal(found.name) for found in spec.columns)
-    texts = ", ".join(as_text(found, column(found.name)) for found in spec.columns)
+    texts = ", ".join(as_text(found, value_of(found)) for found in spec.columns)
     return f"json_object(ARRAY[{names}]::text[], ARRAY[{texts}]::text[])"
 
 

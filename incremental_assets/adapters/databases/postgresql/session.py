@@ -39,8 +39,8 @@ from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound

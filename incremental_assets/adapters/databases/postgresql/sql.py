@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from incremental_assets.adapters.databases.postgresql.transaction_number import NEXT, is_numbering, numbered
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Column, NullPolicy, TableId, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window
@@ -71,6 +72,11 @@ class Parameters:
         return f"CAST(${len(self.values)} AS {kind})"
 
 
+def value_of(found: Column) -> str:
+    """A column's value in a row, or the number of the row's transaction."""
+    return f"({numbered(ALIAS)})" if is_numbering(found) else column(found.name)
+
+
 # --- the cursor -------------------------------------------------------------------------------------
 
 
@@ -82,7 +88,7 @@ def column_of(spec: TableSpec, name: str) -> Column:
 def effective(spec: TableSpec) -> str:
     """The cursor's value in a row: the fallback's where it is NULL."""
     cursor = cursor_of(spec)
-    own = column(cursor.column)
+    own = value_of(column_of(spec, cursor.column))
     return own if cursor.fallback is None else f"coalesce({own}, {column(cursor.fallback)})"
 
 
@@ -140,7 +146,11 @@ def of_members(spec: TableSpec, members: Sequence[int] | None, values: Values, c
 
 def _range(spec: TableSpec, name: str, window: Window, values: Values) -> str:
     ends = [(">=", window.lower), ("<", window.upper)]
-    tests = [f"{column(name)} {sign} {cursor_value(spec, end, values)}" for sign, end in ends if end is not None]
+    own = value_of(column_of(spec, name))
+    tests = [f"{own} {sign} {cursor_value(spec, end, values)}" for sign, end in ends if end is not None]
+    if cursor_of(spec).by_transaction and window.lower is not None:
+        # Of no row, so that it is asked before the first: where nothing was written since, on the whole server, the table is not looked through.
+        tests.append(f"{NEXT} > {cursor_value(spec, window.lower, values)}")
     return f"({' AND '.join(tests)})"
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from incremental_assets.adapters.databases.jdbc import Transport
-from incremental_assets.adapters.databases.postgresql.sql import column
+from incremental_assets.adapters.databases.postgresql.sql import value_of
 from incremental_assets.core.model.table import Column, Fidelity
 
 _SIMPLE = {
@@ -70,7 +70,7 @@ def transport(found: Column, alias: str, *, guarded: bool = True) -> Transport:
 
     What Spark cannot hold becomes NULL; without `guarded` it raises, for rows that are known to hold nothing of the kind.
     """
-    value = column(found.name)
+    value = value_of(found)
     select = _travel(found, value)
     bad = unholdable(found) if guarded else None
     if bad is not None:
@@ -85,7 +85,7 @@ def transport(found: Column, alias: str, *, guarded: bool = True) -> Transport:
 
 def unholdable(found: Column) -> Unholdable | None:
     """The values of a column that Spark cannot hold, None where it holds them all."""
-    value = column(found.name)
+    value = value_of(found)
     if found.spark_type.startswith("decimal"):
         return Unholdable(f"{value} = 'NaN'", f"NaN does not fit into {found.spark_type}")
     if found.spark_type == "date":

@@ -40,7 +40,7 @@ def check_unaltered(asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
     if rewritten:
         raise _altered(spec, "it was rewritten or recreated")
     found = read_catalogue(asked, spec.id.source, (spec.id.schema,), spec.id.name)
-    differences = _difference(spec.shape, found[0].without(spec.shape.left_out)) if found else "it is gone"
+    differences = _difference(spec, found[0].without(spec.shape.left_out)) if found else "it is gone"
     if differences:
         raise _altered(spec, differences)
 
@@ -55,7 +55,10 @@ def check_members(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
         raise _altered(plan.spec, "a partition or child left it")
 
 
-def _difference(planned: TableShape, found: TableShape) -> str:
+def _difference(spec: TableSpec, found: TableShape) -> str:
+    planned = spec.shape
+    if spec.cursor is not None and spec.cursor.by_transaction:
+        found = found.numbered()
     was, now = (
         {
             column.name: (column.source_type, column.nullable, column.identity, column.sequence)

@@ -25,8 +25,8 @@ from incremental_assets.adapters.databases.rowwise.sql import (
     without_cursor,
 )
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, disjoint
 

@@ -14,8 +14,8 @@ from incremental_assets.adapters.databases.row_texts import is_marked, place, ro
 from incremental_assets.adapters.databases.sqlite.rows import Row, raw, read_rows
 from incremental_assets.adapters.databases.sqlite.sql import comparable, effective, identifier, inside, without_cursor
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.measure import Measure
-from incremental_assets.core.model.state import Fingerprint
 from incremental_assets.core.model.table import NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, disjoint, merge
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
+from datetime import timedelta
 
 from incremental_assets.adapters.databases.host_clock import with_host_clock
+from incremental_assets.adapters.databases.rowwise.activity import earliest, moment, who, zone_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, Row, RowConnection
+from incremental_assets.core.model.clock_reading import HostClock
 from incremental_assets.core.model.source_identity import SourceIdentity
-from incremental_assets.core.model.state import HostClock
 from incremental_assets.core.planning.bound import Bound
 
 CLOCK = "SELECT CONVERT(varchar(27), SYSUTCDATETIME(), 126), DATEPART(TZOFFSET, SYSDATETIMEOFFSET())"
@@ -78,9 +77,9 @@ def take_bound(connection: RowConnection) -> Bound:
 
 def bound_of(answers: Answers) -> Bound:
     """The bound that the answers prove."""
-    clock, offset = _moment(answers.clock[0]), int(answers.clock[1])
+    clock, offset = moment(answers.clock[0]), int(answers.clock[1])
     database, updateability, snapshots, sees = answers.server
-    held = [(earliest(began, offset, clock), _who(*who)) for who, began in _active(answers)]
+    held = [(earliest(began, offset, clock), who(*session)) for session, began in _active(answers)]
     began, holder = min(held, default=(None, ""))
     orphans = [
         number for number, _, state, session, *_ in answers.transactions if state == _PREPARED or session is None
@@ -94,7 +93,7 @@ def bound_of(answers: Answers) -> Bound:
         zone=zone_of(offset),
         identity=_identity(answers.identity),
         newest=max((each for each, _ in held), default=None),
-        listed=None if answers.listed is None else _moment(answers.listed[0]),
+        listed=None if answers.listed is None else moment(answers.listed[0]),
         host=answers.host,
         replica=updateability == "READ_ONLY",
         started=None if answers.uptime is None else clock - timedelta(milliseconds=int(answers.uptime[0])),
@@ -114,21 +113,6 @@ def blind(database: str, updateability: str, *, snapshots: bool, sees: bool) -> 
     return ""
 
 
-def earliest(wall: str, offset: int, clock: datetime) -> datetime:
-    """A reading of the server's local clock in UTC. Its zone is not told: of all that have its offset now, the one that makes it the earliest."""
-    local = datetime.fromisoformat(wall)
-    found = [local.replace(tzinfo=zone, fold=0).astimezone(UTC) for zone in _zones() if _offset(zone, clock) == offset]
-    return min([local.replace(tzinfo=UTC) - timedelta(minutes=offset), *found])
-
-
-def zone_of(offset: int) -> str:
-    """In which the server's own functions stamp without a zone: a fixed offset; one of half an hour has no name there, and is to be named."""
-    hours, minutes = divmod(abs(offset), 60)
-    if minutes:
-        return f"{'-' if offset < 0 else '+'}{hours:02d}:{minutes:02d}"
-    return "UTC" if not hours else f"Etc/GMT{'+' if offset < 0 else '-'}{hours}"
-
-
 def _active(answers: Answers) -> list[tuple[tuple[object, ...], str]]:
     requests = [((session, *who), began) for session, began, *who in answers.requests]
     # One that is prepared shows the start of the server after a crash; it holds the watermark by itself.
@@ -138,10 +122,6 @@ def _active(answers: Answers) -> list[tuple[tuple[object, ...], str]]:
         if state != _PREPARED and session is not None
     ]
     return [*requests, *opened]
-
-
-def _who(session: object, login: object = None, program: object = None) -> str:
-    return ", ".join([f"session {session}", *(str(each) for each in (login, program) if each)])
 
 
 def _identity(row: Row | None) -> SourceIdentity | None:
@@ -154,19 +134,6 @@ def _identity(row: Row | None) -> SourceIdentity | None:
     return SourceIdentity.of(
         timeline, (parts[0] << 48) + (parts[1] << 16) + parts[2], broker=str(broker), database=str(database or broker)
     )
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text[:26]).replace(tzinfo=UTC)
-
-
-def _offset(zone: ZoneInfo, clock: datetime) -> float:
-    return (clock.astimezone(zone).utcoffset() or timedelta()).total_seconds() / 60
-
-
-@cache
-def _zones() -> tuple[ZoneInfo, ...]:
-    return tuple(ZoneInfo(name) for name in sorted(available_timezones()))
 
 
 def _row(connection: RowConnection, sql: str) -> Row:

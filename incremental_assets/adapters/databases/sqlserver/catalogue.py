@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from incremental_assets.adapters.databases.rowwise.listed import Place, by_table, keys_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row, RowConnection
 from incremental_assets.adapters.databases.sqlserver.types import declared, spark_type
 from incremental_assets.adapters.databases.sqlserver.words import text, texts
@@ -49,7 +49,6 @@ _HIDING = """
 SELECT s.name, o.name FROM sys.security_predicates AS p JOIN sys.security_policies AS y ON y.object_id = p.object_id AND y.is_enabled = 1
 JOIN sys.objects AS o ON o.object_id = p.target_object_id JOIN sys.schemas AS s ON s.schema_id = o.schema_id WHERE p.predicate_type = 0
 """
-_Place = tuple[str, str]
 
 
 def read_catalogue(
@@ -59,8 +58,8 @@ def read_catalogue(
     if not schemas:
         return ()
     wanted = {"schemas": texts(schemas), "name": text(name)}
-    columns = _by_table(connection.rows(_COLUMNS.format(**wanted)))
-    keys = _by_table(connection.rows(_KEYS.format(**wanted)))
+    columns = by_table(connection.rows(_COLUMNS.format(**wanted)))
+    keys = by_table(connection.rows(_KEYS.format(**wanted)))
     hiding = hiding_tables(connection)
     shapes = [
         _shape(TableId(source, str(schema), str(table)), tuple(rest), columns[schema, table], keys[schema, table])
@@ -76,7 +75,7 @@ def missing_schemas(connection: RowConnection, schemas: Sequence[str]) -> tuple[
     return tuple(schema for schema in schemas if schema not in there)
 
 
-def hiding_tables(connection: RowConnection) -> set[_Place]:
+def hiding_tables(connection: RowConnection) -> set[Place]:
     """Tables with a security policy that filters, as far as this user may see it."""
     return {(str(schema), str(table)) for schema, table in connection.rows(_HIDING)}
 
@@ -91,7 +90,7 @@ def _shape(table: TableId, rest: Row, declared_columns: Sequence[Row], key_colum
         return TableShape(table, (), readable=False)
     columns = tuple(_column(table, each) for each in declared_columns)
     filled = {column.name for column in columns if not column.nullable}
-    primary, unique = _keys(key_columns)
+    primary, unique = keys_of(key_columns)
     return TableShape(
         id=table,
         columns=columns,
@@ -123,15 +122,6 @@ def _column(table: TableId, row: Row) -> Column:
     )
 
 
-def _keys(rows: Sequence[Row]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    columns: dict[str, list[str]] = defaultdict(list)
-    primary = ""
-    for index, is_primary, column in rows:
-        columns[str(index)].append(str(column))
-        primary = str(index) if is_primary else primary
-    return tuple(columns.get(primary, ())), tuple(tuple(key) for index, key in columns.items() if index != primary)
-
-
 def _arrivals(kind: str, *, in_memory: bool, external: bool) -> tuple[Arrival, ...]:
     if kind == "V":
         return (Arrival.VIEW,)
@@ -139,10 +129,3 @@ def _arrivals(kind: str, *, in_memory: bool, external: bool) -> tuple[Arrival, .
         return (Arrival.FOREIGN,)
     # Its versions are not those of the snapshot.
     return (Arrival.UNTRACKED,) if in_memory else ()
-
-
-def _by_table(rows: Iterable[Row]) -> dict[_Place, list[Row]]:
-    found: dict[_Place, list[Row]] = defaultdict(list)
-    for schema, table, *rest in rows:
-        found[schema, table].append(tuple(rest))
-    return found

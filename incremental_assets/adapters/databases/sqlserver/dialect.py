@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.databases.dialect import Address, Connections, Dialect, Reader
+from incremental_assets.adapters.databases.dialect import Address, Dialect
+from incremental_assets.adapters.databases.rowwise.database import RowDatabase
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 
+if TYPE_CHECKING:
+    from incremental_assets.adapters.databases.rowwise.row_dialect import RowDialect
 
-class SQLServer:
+
+class SQLServer(RowDatabase):
     """Implements `databases.dialect.Dialect`: it opens nothing and keeps nothing."""
 
     name = "sqlserver"
-    java_package = ""
 
-    def connections(self, address: Address) -> Connections:
+    def spoken(self) -> RowDialect:
         """Through python-tds."""
-        from incremental_assets.adapters.databases.rowwise.session import Connections as Opened
         from incremental_assets.adapters.databases.sqlserver.row_dialect import TransactSql
 
-        return Opened(TransactSql(), address)
-
-    def reader(self, address: Address) -> Reader:
-        """Through files that the snapshot leaves."""
-        from incremental_assets.adapters.databases.rowwise.reader import RowReader
-        from incremental_assets.adapters.databases.sqlserver.row_dialect import TransactSql
-
-        return RowReader(TransactSql(), address)
+        return TransactSql()
 
     def missing_sql(
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()

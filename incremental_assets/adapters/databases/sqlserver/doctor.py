@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.grants import Words, table_statements
+from incremental_assets.adapters.databases.rowwise.activity import moment, zone_of
+from incremental_assets.adapters.databases.rowwise.facts import Questions, table_facts
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, RowConnection
-from incremental_assets.adapters.databases.sqlserver.bound import CLOCK, SERVER, blind, zone_of
+from incremental_assets.adapters.databases.sqlserver.bound import CLOCK, SERVER, blind
 from incremental_assets.adapters.databases.sqlserver.catalogue import hiding_tables
 from incremental_assets.adapters.databases.sqlserver.words import identifier, relation, text
-from incremental_assets.core.checks.doctor import Cures, SourceFacts, TableFacts, Wanted
+from incremental_assets.core.checks.doctor import Cures, SourceFacts, Wanted
 
 VERSION = (
     "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), ORIGINAL_LOGIN(), IS_SRVROLEMEMBER('sysadmin')"
@@ -22,10 +23,11 @@ _CURES = Cures(
     no_identity="grant VIEW SERVER STATE and VIEW ANY DEFINITION to the login",
 )
 TABLE = """
-SELECT o.type, HAS_PERMS_BY_NAME({place}, N'OBJECT', N'SELECT'),
+SELECT CASE WHEN o.type = 'U' THEN 1 ELSE 0 END, HAS_PERMS_BY_NAME({place}, N'OBJECT', N'SELECT'),
        ISNULL(HAS_PERMS_BY_NAME({place}, N'OBJECT', N'INSERT'), 0) + ISNULL(HAS_PERMS_BY_NAME({place}, N'OBJECT', N'UPDATE'), 0)
        + ISNULL(HAS_PERMS_BY_NAME({place}, N'OBJECT', N'DELETE'), 0),
-       (SELECT SUM(p.rows) FROM sys.partitions AS p WHERE p.object_id = o.object_id AND p.index_id < 2)
+       (SELECT SUM(p.rows) FROM sys.partitions AS p WHERE p.object_id = o.object_id AND p.index_id < 2),
+       (SELECT COUNT(*) FROM sys.partitions AS p WHERE p.object_id = o.object_id AND p.index_id < 2 AND p.partition_number > 1)
 FROM sys.objects AS o WHERE o.object_id = OBJECT_ID({place}) AND o.type IN ('U', 'V')
 """
 INDEXED = """
@@ -37,6 +39,7 @@ SELECT (SELECT COUNT(*) FROM sys.columns AS c WHERE c.object_id = OBJECT_ID({pla
         AND (c.default_object_id <> 0 OR c.is_identity = 1 OR c.system_type_id = 189 OR c.generated_always_type <> 0))
      + (SELECT COUNT(*) FROM sys.triggers AS t WHERE t.parent_id = OBJECT_ID({place}) AND t.is_disabled = 0)
 """
+_QUESTIONS = Questions(TABLE, INDEXED, STAMPED, lambda table: {"place": text(relation(table))}, text)
 
 
 def read_facts(connection: RowConnection, wanted: Sequence[Wanted]) -> SourceFacts:
@@ -56,8 +59,11 @@ def read_facts(connection: RowConnection, wanted: Sequence[Wanted]) -> SourceFac
         says_which=bool(sees),
         is_replica=updateability == "READ_ONLY",
         zone=zone_of(int(offset)),
-        clock=datetime.fromisoformat(str(clock)[:26]).replace(tzinfo=UTC),
-        tables=tuple(_facts(connection, each, hiding) for each in wanted),
+        clock=moment(clock),
+        tables=tuple(
+            table_facts(connection, each, _QUESTIONS, filtered=(each.table.schema, each.table.name) in hiding)
+            for each in wanted
+        ),
         cures=_CURES,
         experimental=f"the dialect sqlserver is {UNPLAYED}",
         unsettled=blind(str(database), str(updateability), snapshots=snapshots == 1, sees=True),
@@ -89,30 +95,3 @@ def _in_database(user: str, wanted: Sequence[Wanted], facts: SourceFacts | None,
     lines += [f"GRANT SELECT ON SCHEMA::{identifier(schema)} TO {user};" for schema in unknown]
     lines += table_statements(_WORDS, user, facts, wanted, unknown)
     return lines
-
-
-def _facts(connection: RowConnection, wanted: Wanted, hiding: set[tuple[str, str]]) -> TableFacts:
-    place = text(relation(wanted.table))
-    found = list(connection.rows(TABLE.format(place=place)))
-    if not found:
-        return TableFacts(wanted)
-    kind, readable, writable, rows = found[0]
-    is_table = str(kind).strip() == "U"
-    return TableFacts(
-        wanted=wanted,
-        exists=True,
-        usable=True,
-        readable=bool(readable),
-        writable=is_table and bool(writable),
-        filtered=(wanted.table.schema, wanted.table.name) in hiding,
-        unindexed=tuple(
-            column for column in wanted.cursors if is_table and not _count(connection, INDEXED, place, column)
-        ),
-        unstamped=is_table and bool(wanted.cursors) and not _count(connection, STAMPED, place, wanted.cursors[0]),
-        rows=int(rows or 0),
-    )
-
-
-def _count(connection: RowConnection, question: str, place: str, column: str) -> int:
-    ((found,),) = connection.rows(question.format(place=place, column=text(column)))
-    return int(found)

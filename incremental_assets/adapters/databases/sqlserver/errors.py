@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.rowwise.sentences import ALTERED, NO_COLUMN, busy, place_of, unreachable
 from incremental_assets.adapters.databases.sqlserver.connect import Lost
 from incremental_assets.adapters.databases.sqlserver.words import relation
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
@@ -19,9 +20,9 @@ _FULL = (10928, 10929, 17809, 40501)
 
 def explain(error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
     """One sentence for one error of the driver; None of another error."""
-    place = f"{address.user}@{address.host}:{address.port}/{address.database}"
+    place = place_of(address)
     if isinstance(error, Lost):
-        return SourceUnreachable(f"{place}: {_unreachable(_words(error), address)}")
+        return SourceUnreachable(f"{place}: {unreachable(_words(error), address)}")
     if type(error).__module__.partition(".")[0] not in ("pytds", "OpenSSL"):
         return None
     number, words = int(getattr(error, "msg_no", 0) or 0), _words(error)
@@ -49,29 +50,17 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
 
 def _refused(number: int, words: str, address: Address, table: TableId | None) -> str:
     if number == _NO_COLUMN:
-        return (
-            f"a column went away while the table was asked ({words}); run the sync again, it reads the catalogue anew"
-        )
+        return NO_COLUMN.format(words)
     if number in _ALTERED:
-        return (
-            f"the table was altered in the source while this sync was about to read it ({words}), so nothing was written; "
-            "run the sync again, it reads the catalogue anew"
-        )
+        return ALTERED.format(words)
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
         return f"the user {address.user} lacks a permission ({words}); {cure}"
     if number in _BUSY:
-        return f"another session holds a lock on it for longer than {address.socket_timeout} ({words}); run the sync again when it is free, or raise `options: {{socket_timeout: …}}`"
+        return (
+            f"{busy(address)} ({words}); run the sync again when it is free, or raise `options: {{socket_timeout: …}}`"
+        )
     return f"the source refused the question: {words or f'error {number}'}"
-
-
-def _unreachable(words: str, address: Address) -> str:
-    lower = words.lower()
-    if "name or service not known" in lower or "resolution" in lower:
-        return f"the host {address.host!r} is not known; check `host`"
-    if "timed out" in lower or "timeout" in lower:
-        return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {address.statement_timeout}"
-    return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
 
 
 def _words(error: BaseException) -> str:

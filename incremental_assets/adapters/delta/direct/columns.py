@@ -10,11 +10,10 @@ from typing import Any
 
 from incremental_assets.adapters.delta.direct.file_statistics import statistics_columns
 from incremental_assets.adapters.delta.direct.unit import Marks, Stored
+from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
-
-_PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Columns:
         """A column by its name; `exactly`: in the same spelling."""
         for field in self.fields:
             if field["name"] == name or (not exactly and field["name"].lower() == name.lower()):
-                return Stored(self._physical(field), kind, field["metadata"].get(_ID))
+                return Stored(self._physical(field), kind, field["metadata"].get(column_mapping.ID))
         raise NotDirect(f"the table has no column {name!r}")
 
     def marks(self, run_id: str, seq: int) -> Marks:
@@ -48,4 +47,4 @@ class Columns:
 
     @staticmethod
     def _physical(field: Mapping[str, Any]) -> str:
-        return str(field["metadata"].get(_PHYSICAL, field["name"]))
+        return str(field["metadata"].get(column_mapping.PHYSICAL, field["name"]))

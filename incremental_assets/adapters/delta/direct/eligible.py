@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.transaction_log import SINCE, SINCE_CURSOR
 from incremental_assets.adapters.delta.writers.choice import Way
@@ -27,10 +28,9 @@ _READER_FEATURES = frozenset({"deletionVectors", "timestampNtz", "columnMapping"
 _WRITER_FEATURES = _READER_FEATURES | {"appendOnly", "invariants"}
 """What a table may have; the last two ask nothing as long as no property and no column makes use of them, which is looked up below."""
 _VECTORS = "delta.enableDeletionVectors"
-_MAPPING = "delta.columnMapping.mode"
 _PROPERTIES = frozenset(
     {
-        _VECTORS, _MAPPING, "delta.enableTypeWidening", "delta.columnMapping.maxColumnId", "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite",
+        _VECTORS, column_mapping.MODE, "delta.enableTypeWidening", column_mapping.MOST_ID, "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite",
         "delta.checkpoint.writeStatsAsStruct", "delta.checkpointInterval", "delta.checkpointRetentionDuration", "delta.dataSkippingNumIndexedCols",
         "delta.dataSkippingStatsColumns", "delta.deletedFileRetentionDuration", "delta.enableExpiredLogCleanup", "delta.isolationLevel",
         "delta.logRetentionDuration", "delta.minReaderVersion", "delta.minWriterVersion", "delta.sampleRetentionDuration",
@@ -41,9 +41,7 @@ _PROPERTIES = frozenset(
 _SWITCHES = ("delta.appendOnly", "delta.enable")
 """Those that ask nothing while they are off begin so."""
 _TYPE_CHANGES = "delta.typeChanges"
-_OF_COLUMNS = frozenset(
-    {"comment", _TYPE_CHANGES, SINCE, SINCE_CURSOR, "delta.columnMapping.id", "delta.columnMapping.physicalName"}
-)
+_OF_COLUMNS = frozenset({"comment", _TYPE_CHANGES, SINCE, SINCE_CURSOR, column_mapping.ID, column_mapping.PHYSICAL})
 """What a column may carry; whatever else there is makes it a generated one, a padded one, one with a default or a rule."""
 
 
@@ -62,7 +60,7 @@ def refused_by_table(state: LogState) -> str:
     named = [name for name, value in properties.items() if not _is_harmless(name, value)]
     if named:
         return f"the table has {', '.join(sorted(named))}"
-    if properties.get(_VECTORS) != "true" or properties.get(_MAPPING, "none") not in ("none", "name"):
+    if properties.get(_VECTORS) != "true" or properties.get(column_mapping.MODE, "none") not in ("none", "name"):
         return "deletion vectors are off, or columns are mapped by their numbers alone"
     return _refused_by_columns(json.loads(state.metadata.get("schemaString") or '{"fields": []}')["fields"])
 
@@ -70,7 +68,7 @@ def refused_by_table(state: LogState) -> str:
 def refused_to_read(state: LogState) -> str:
     """Why rows of this table are read by Spark alone; empty where we may read them."""
     more = {*(state.protocol.get("readerFeatures") or ())} - _READER_FEATURES
-    if more or state.properties.get(_MAPPING, "none") not in ("none", "name"):
+    if more or state.properties.get(column_mapping.MODE, "none") not in ("none", "name"):
         return f"the table has {', '.join(sorted(more)) or 'columns that are mapped by their numbers alone'}"
     return "the table is partitioned" if state.metadata.get("partitionColumns") else ""
 
@@ -81,6 +79,8 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
         return "the columns change"
     if batch.in_target:
         return ""
+    if batch.new_columns:
+        return "it holds new columns alone"
     times = SHARED if way in _SHARED else 1
     if batch.rows > times * MOST_ROWS or staged > times * MOST_BYTES:
         return f"{batch.rows} rows in {staged} bytes are more than tasks take"

@@ -10,8 +10,8 @@ from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.confirmed import too_late
-from incremental_assets.adapters.delta.direct.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.checkpoint import checkpoint_if_due
+from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.core.errors import Overtaken
 from incremental_assets.core.model.table import TableSpec

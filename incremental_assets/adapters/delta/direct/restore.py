@@ -11,7 +11,7 @@ from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct import deletion_vector, eligible
 from incremental_assets.adapters.delta.direct.marked_file import removed
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
-from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.core.errors import Refused
@@ -20,7 +20,6 @@ from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import TableSpec
 
 _KEPT = ("path", "size", "modificationTime", "tags", "stats", "deletionVector")
-_MAPPED = "delta.columnMapping.maxColumnId"
 
 Action = Mapping[str, Any]
 
@@ -85,9 +84,13 @@ def _metadata(now: LogState, then: LogState) -> Iterator[Action]:
     if {**now.metadata, "createdTime": None} == {**then.metadata, "createdTime": None}:
         return
     settings = dict(then.properties)
-    numbers = [int(each.properties[_MAPPED]) for each in (now, then) if _MAPPED in each.properties]
+    numbers = [
+        int(each.properties[column_mapping.MOST_ID])
+        for each in (now, then)
+        if column_mapping.MOST_ID in each.properties
+    ]
     if numbers:
-        settings[_MAPPED] = str(max(numbers))
+        settings[column_mapping.MOST_ID] = str(max(numbers))
     yield {"metaData": {**then.metadata, "configuration": settings}}
 
 

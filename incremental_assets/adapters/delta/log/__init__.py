@@ -1,1 +1,1 @@
-"""Delta's log, read without Spark: what the versions of a table hold, and what their commits say."""
+"""Delta's log, read and written without Spark: what the versions of a table hold, what their commits say, and how one is put there."""

@@ -55,6 +55,8 @@ def way(plan: SyncPlan, batch: Batch, found: Found) -> Way:
         return Way.APPEND
     if found.leaving:
         return Way.MERGE
+    if batch.new_columns:
+        return Way.REPLACE
     whole = found.movable is not None and lands_whole(plan, found.overlap) and replaces_most(batch, found.movable)
     return Way.REWRITE if whole else Way.REPLACE
 

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from incremental_assets.adapters.delta import commit, dedup
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.completed import completed
 from incremental_assets.adapters.delta.dedup import Present, landable
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.delta.writers.choice import Found
@@ -52,6 +53,12 @@ class Landing:
 
     def rows(self, session: SparkSession) -> DataFrame:
         """Rows of the batch that can land, one per key where a key may repeat."""
+        some = self.plan.of_new_columns if self.delivery.batch.new_columns else None
+        if some is not None:
+            names = self.delivery.batch.new_columns
+            return completed(
+                session, landable(session, self.staged, some.spec, repeated=False), self.plan, self.present, names
+            )
         return landable(session, self.staged, self.plan.spec, repeated=self.delivery.batch.duplicates > 0)
 
     def note(self, rows_before: int | None = None) -> CommitMetadata:
@@ -70,7 +77,8 @@ class Landing:
 
     def warnings(self) -> tuple[str, ...]:
         """A default fills a new column at once and stamps no row, so that no cursor can tell."""
-        names = ", ".join(column.name for column in self.changes.added)
+        # Where their values are read for all rows, the run says so once that is done.
+        names = "" if self.plan.spec.fills else ", ".join(column.name for column in self.changes.added)
         sentence = (
             f"new columns ({names}) came with this sync; rows that do not change show NULL there, which is wrong if the source gave them "
             f"a value: then {differing_again(self.plan.spec)}"

@@ -90,10 +90,11 @@ SELECT CONVERT(bigint, MAX([version])) FROM [dbo].[orders] WHERE ([version] IS N
 ;
 SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), ORIGINAL_LOGIN(), IS_SRVROLEMEMBER('sysadmin')
 ;
-SELECT o.type, HAS_PERMS_BY_NAME(N'[dbo].[orders]', N'OBJECT', N'SELECT'),
+SELECT CASE WHEN o.type = 'U' THEN 1 ELSE 0 END, HAS_PERMS_BY_NAME(N'[dbo].[orders]', N'OBJECT', N'SELECT'),
        ISNULL(HAS_PERMS_BY_NAME(N'[dbo].[orders]', N'OBJECT', N'INSERT'), 0) + ISNULL(HAS_PERMS_BY_NAME(N'[dbo].[orders]', N'OBJECT', N'UPDATE'), 0)
        + ISNULL(HAS_PERMS_BY_NAME(N'[dbo].[orders]', N'OBJECT', N'DELETE'), 0),
-       (SELECT SUM(p.rows) FROM sys.partitions AS p WHERE p.object_id = o.object_id AND p.index_id < 2)
+       (SELECT SUM(p.rows) FROM sys.partitions AS p WHERE p.object_id = o.object_id AND p.index_id < 2),
+       (SELECT COUNT(*) FROM sys.partitions AS p WHERE p.object_id = o.object_id AND p.index_id < 2 AND p.partition_number > 1)
 FROM sys.objects AS o WHERE o.object_id = OBJECT_ID(N'[dbo].[orders]') AND o.type IN ('U', 'V')
 ;
 SELECT COUNT(*) FROM sys.index_columns AS k JOIN sys.indexes AS x ON x.object_id = k.object_id AND x.index_id = k.index_id

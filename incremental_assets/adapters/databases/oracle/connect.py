@@ -1,0 +1,147 @@
+"""A connection through python-oracledb: its deadlines, its TLS, and the settings of its session. The driver is loaded here alone, when it is needed."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
+from importlib import import_module
+from threading import Thread
+from typing import Any
+
+from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.rowwise.row_dialect import Row
+from incremental_assets.core.errors import SetupError
+
+_AT_ONCE = 500
+SETTINGS = (
+    # Moments with a zone are then shown in UTC, and texts are compared by their bytes.
+    "ALTER SESSION SET TIME_ZONE = '+00:00'",
+    "ALTER SESSION SET NLS_CALENDAR = 'GREGORIAN'",
+    "ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,'",
+    "ALTER SESSION SET NLS_COMP = BINARY",
+    "ALTER SESSION SET NLS_SORT = BINARY",
+)
+"""Under which a statement means the same whatever the server's defaults are."""
+
+
+class Lost(Exception):
+    """The server does not answer."""
+
+
+def driver() -> Any:
+    """The module of the driver. Raises SetupError where it is not installed."""
+    try:
+        return import_module("oracledb")
+    except ImportError:
+        raise SetupError(
+            "the driver of Oracle is not installed; install it by `pip install 'incremental-assets[oracle]'`"
+        ) from None
+
+
+class Connection:
+    """Implements `rowwise.row_dialect.RowConnection`, outside of any transaction but in `snapshot`."""
+
+    def __init__(self, address: Address) -> None:
+        self._driver = driver()
+        self._opened = _in_time(lambda: self._driver.connect(**terms(address)), address)
+        try:
+            self._opened.call_timeout = round(1000 * address.statement_timeout.total_seconds())
+            for setting in SETTINGS:
+                self.execute(setting)
+        except BaseException:
+            self.close()
+            raise
+
+    def rows(self, sql: str) -> Iterator[Row]:
+        """An answer, as it arrives."""
+        with closing(self._opened.cursor()) as cursor:
+            cursor.arraysize = _AT_ONCE
+            cursor.outputtypehandler = self._undecoded
+            cursor.execute(sql, fetch_lobs=False, fetch_decimals=True)
+            while found := cursor.fetchmany():
+                yield from found
+
+    def execute(self, sql: str) -> None:
+        """A statement without an answer."""
+        with closing(self._opened.cursor()) as cursor:
+            cursor.execute(sql)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One view of every table from here on. A table that is altered meanwhile refuses to be read in it."""
+        self.execute("SET TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            # Where the connection is lost, the transaction went with it.
+            with suppress(self._driver.Error):
+                self.execute("ROLLBACK")
+
+    def abort(self) -> None:
+        """From another thread: whatever waits for an answer fails at once."""
+        with suppress(Exception):
+            self._opened.cancel()
+
+    def close(self) -> None:
+        """With or without the server."""
+        with suppress(Exception):
+            self._opened.close()
+
+    def _undecoded(self, cursor: Any, found: Any) -> Any:
+        """A byte that is no character comes as half a surrogate, so that it spoils one value and not the answer."""
+        kinds = self._driver
+        if found.type_code in (kinds.DB_TYPE_VARCHAR, kinds.DB_TYPE_CHAR, kinds.DB_TYPE_LONG):
+            errors = "surrogateescape"
+        elif found.type_code in (kinds.DB_TYPE_NVARCHAR, kinds.DB_TYPE_NCHAR):
+            errors = "surrogatepass"
+        else:
+            return None
+        return cursor.var(found.type_code, found.internal_size, arraysize=cursor.arraysize, encoding_errors=errors)
+
+
+def terms(address: Address) -> dict[str, Any]:
+    """What the driver is told."""
+    return {
+        "user": address.user,
+        "password": address.password,
+        "host": address.host,
+        "port": address.port,
+        "service_name": address.database,
+        "tcp_connect_timeout": address.connect_timeout.total_seconds(),
+        "retry_count": 0,
+        # Minutes after which a silent line is asked whether the other side is still there.
+        "expire_time": 1,
+        "program": "incremental-assets",
+        **tls(address),
+    }
+
+
+def tls(address: Address) -> dict[str, Any]:
+    """The authorities are those of the system, or of SSL_CERT_FILE."""
+    if address.tls == "disable":
+        return {"protocol": "tcp"}
+    context = ssl.create_default_context()
+    context.check_hostname = address.tls == "verify-full"
+    if address.tls == "require":
+        context.verify_mode = ssl.CERT_NONE
+    return {"protocol": "tcps", "ssl_context": context, "ssl_server_dn_match": address.tls == "verify-full"}
+
+
+def _in_time(connect: Callable[[], Any], address: Address) -> Any:
+    """The driver waits for ever for the greeting of a server that has taken the line and says nothing: it is left to wait alone then."""
+    found: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(connect())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            found.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    try:
+        return found.result(address.connect_timeout.total_seconds())
+    except TimeoutError:
+        found.add_done_callback(lambda late: None if late.exception() else late.result().close())
+        raise Lost("timed out") from None

@@ -1,0 +1,31 @@
+"""Errors of a driver in our own words, where databases say the same."""
+
+from __future__ import annotations
+
+from incremental_assets.adapters.databases.dialect import Address
+
+ALTERED = (
+    "the table was altered in the source while this sync was about to read it ({}), so nothing was written; "
+    "run the sync again, it reads the catalogue anew"
+)
+NO_COLUMN = "a column went away while the table was asked ({}); run the sync again, it reads the catalogue anew"
+
+
+def place_of(address: Address) -> str:
+    """Who asks where."""
+    return f"{address.user}@{address.host}:{address.port}/{address.database}"
+
+
+def unreachable(words: str, address: Address) -> str:
+    """Why there is no line to the server, with the cure."""
+    lower = words.lower()
+    if "name or service not known" in lower or "resolution" in lower:
+        return f"the host {address.host!r} is not known; check `host`"
+    if "timed out" in lower or "timeout" in lower:
+        return f"there was no answer in time ({words}); check `host` and `port`, or raise `options: {{statement_timeout: …}}` above {address.statement_timeout}"
+    return f"the database does not answer ({words}); check `host` and `port`, and that it runs and may be reached from here"
+
+
+def busy(address: Address) -> str:
+    """Another one holds it."""
+    return f"another session holds a lock on it for longer than {address.socket_timeout}"

@@ -1,0 +1,124 @@
+"""An empty table as a commit of our own: the version 0 that Delta's CREATE TABLE would have written, for which Spark's SQL would have to begin."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incremental_assets.adapters.delta.log import column_mapping
+from incremental_assets.adapters.delta.log.checkpoint import LOG
+from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.delta.new_file import sync_folder
+from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.core.model.paths import is_local
+from incremental_assets.core.model.table import Column
+
+_MODE = 0o750
+"""As a JVM of ours makes its folders, see `adapters.permissions`."""
+_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+"""Types that a schema in the log calls otherwise than SQL does."""
+_ALWAYS = ("invariants", "appendOnly")
+"""Of writers; both are properties of every table that names its features, and ask nothing until a column or a property makes use of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What is made: its columns, those of a sync included."""
+
+    columns: Sequence[Column]
+    properties: Mapping[str, str]
+    comment: str = ""
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether files know its columns by other names."""
+        return self.properties.get(column_mapping.MODE) == "name"
+
+
+def create(path: str, table: NewTable) -> None:
+    """Commit version 0, unless somebody has just done so. Raises NotDirect where it is Spark's to make, or to refuse."""
+    if not is_local(path):
+        raise NotDirect("its lake is in a store")
+    if any(arrow_type(each.spark_type) is None for each in table.columns):
+        raise NotDirect("a column has a type that is not known here")
+    if len({each.name.lower() for each in table.columns}) < len(table.columns):
+        raise NotDirect("two columns have one name")
+    log = Path(path) / LOG
+    _make_folder(log)
+    if os.listdir(path) != [LOG]:  # noqa: PTH208 - names are all that is asked
+        raise NotDirect("other files are in its folder")
+    put_if_absent(path, 0, _actions(table))
+    sync_folder(Path(path).parent)
+
+
+def _make_folder(path: Path) -> None:
+    for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
+        missing.mkdir(mode=_MODE, exist_ok=True)
+
+
+def _actions(table: NewTable) -> Iterator[Mapping[str, Any]]:
+    now = time.time_ns() // 1_000_000
+    properties = dict(table.properties) | ({column_mapping.MOST_ID: str(len(table.columns))} if table.is_mapped else {})
+    yield {
+        "commitInfo": {
+            "timestamp": now,
+            "operation": "CREATE TABLE",
+            "operationParameters": {
+                "partitionBy": "[]",
+                "clusterBy": "[]",
+                "description": table.comment or None,
+                "isManaged": "false",
+                "properties": json.dumps(properties),
+            },
+            "isolationLevel": "Serializable",
+            "isBlindAppend": True,
+            "operationMetrics": {},
+            "engineInfo": ENGINE,
+            "txnId": str(uuid.uuid4()),
+        }
+    }
+    described = {"description": table.comment} if table.comment else {}
+    schema = {"type": "struct", "fields": [_field(table, number) for number in range(len(table.columns))]}
+    yield {
+        "metaData": {
+            "id": str(uuid.uuid4()),
+            **described,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps(schema, ensure_ascii=False),
+            "partitionColumns": [],
+            "configuration": properties,
+            "createdTime": now,
+        }
+    }
+    features = ["deletionVectors", *_features(table)]
+    yield {
+        "protocol": {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": features,
+            "writerFeatures": [*features, *_ALWAYS],
+        }
+    }
+
+
+def _features(table: NewTable) -> Iterator[str]:
+    if table.is_mapped:
+        yield "columnMapping"
+    if any(each.spark_type == "timestamp_ntz" for each in table.columns):
+        yield "timestampNtz"
+
+
+def _field(table: NewTable, number: int) -> Mapping[str, Any]:
+    column = table.columns[number]
+    told: dict[str, Any] = {"comment": column.comment} if column.comment else {}
+    if table.is_mapped:
+        told |= {column_mapping.ID: number + 1, column_mapping.PHYSICAL: f"col-{uuid.uuid4()}"}
+    kind = _NAMES.get(column.spark_type, column.spark_type)
+    return {"name": column.name, "type": kind, "nullable": True, "metadata": told}

@@ -1,0 +1,75 @@
+"""Wait and retry: something else works, does not answer, or ended."""
+
+from __future__ import annotations
+
+from incremental_assets.core.errors.family import IncrementalAssetsError
+
+
+class Busy(IncrementalAssetsError):
+    """Another run holds the lease of the table."""
+
+    exit_code = 4
+
+    def __init__(self, table: object, owner: str) -> None:
+        super().__init__(f"{table}: another run is syncing this table ({owner}); try again when it is done")
+
+
+class SourceBusy(Busy):
+    """A run of other tables works on the source, which serves one run at a time."""
+
+    def __init__(self, table: object, source: str, run_id: str) -> None:
+        IncrementalAssetsError.__init__(
+            self,
+            f"{table}: nothing was read, as run {run_id} of Dagster is working on the source {source!r}, which serves one run at a time; "
+            "try again when it is done",
+        )
+
+
+class SourceUnreachable(IncrementalAssetsError):
+    """The database does not answer, or refuses the connection."""
+
+
+class CheckpointsUnreachable(IncrementalAssetsError):
+    """The checkpoint database does not answer, is locked, or refuses. `where` is its address without a password."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(
+            f"the checkpoint database {where} could not be used ({reason}); what was recorded is kept, try again when it answers"
+        )
+
+
+class LeaseLost(IncrementalAssetsError):
+    """This run slept past its lease and another one took over."""
+
+    def __init__(self, table: object) -> None:
+        super().__init__(
+            f"{table}: this run lost its lease to another one and stopped; nothing of it landed after that, and the next sync resumes"
+        )
+
+
+class Interrupted(IncrementalAssetsError):
+    """The process, or its run, was interrupted."""
+
+    def __init__(self, table: object) -> None:
+        super().__init__(f"{table}: interrupted before it landed; the next sync resumes where this one stopped")
+
+
+class EngineLost(IncrementalAssetsError):
+    """The engine that a run used ended, or was stopped, during its work."""
+
+    def __init__(self, pid: int, log: str) -> None:
+        super().__init__(
+            f"the engine (pid {pid}) ended in the middle of this; a run continues in its own session, `incremental-assets engine start` starts "
+            f"another engine, and the log of this one is {log}"
+        )
+
+
+class SparkEnded(IncrementalAssetsError):
+    """The JVM of a run's own session was killed, or gave up, in the middle of something."""
+
+    def __init__(self, table: object, pid: int, status: int) -> None:
+        how = f"signal {-status}" if status < 0 else f"exit status {status}"
+        super().__init__(
+            f"{table}: Spark's JVM (pid {pid}) ended in the middle of this ({how}); the next sync resumes where this one stopped; if it was not stopped on purpose, "
+            "the machine may have run out of memory, which its system log shows: give it more, or set `parallel: {tables: 1}`"
+        )

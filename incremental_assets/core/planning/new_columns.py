@@ -1,0 +1,51 @@
+"""Columns that come after rows have landed: what is left to be read of them. Pure."""
+
+from __future__ import annotations
+
+from incremental_assets.core.model.schema_change import Change, SchemaChange
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.unfilled import Unfilled
+from incremental_assets.core.planning.plan import Mode, SyncPlan
+
+_CAME = (Change.ADDED, Change.RETURNED)
+
+
+def new_columns(spec: TableSpec, state: State) -> tuple[str, ...]:
+    """Those that the next sync brings though no row may have moved: a default fills a column at once and stamps no row."""
+    if not (spec.fills and spec.evolve and state.columns):
+        return ()
+    absent = {name.lower() for name in state.absent}
+    landed = {name.lower() for name, _ in state.columns} - absent
+    return tuple(name for name in spec.shape.names if name.lower() not in landed)
+
+
+def unfilled_after(plan: SyncPlan, changed: tuple[SchemaChange, ...]) -> Unfilled | None:
+    """What is left to be filled once a plan has landed that changed these columns."""
+    before = plan.previous.unfilled if plan.previous else None
+    if plan.overwrites or not plan.spec.fills or plan.previous is None:
+        return None
+    here = {name.lower() for name in plan.spec.shape.names}
+    if before is not None and plan.request.mode is Mode.FILL:
+        return before.after(plan.window)
+    if before is not None and not any(name.lower() in here for name in before.columns):
+        before = None
+    came = tuple(change.column for change in changed if change.change in _CAME)
+    # A window that is read again may end anywhere; what a sync reads has no end.
+    below = plan.window.lower if plan.request.mode is Mode.SYNC else None
+    if not came or (plan.request.mode is Mode.SYNC and below is None):
+        return before
+    return before.joined(came, below) if before else Unfilled(came, below)
+
+
+def filled_changes(plan: SyncPlan, rule: str) -> tuple[SchemaChange, ...]:
+    """For the ledger, of the range that was the last one."""
+    left = plan.previous.unfilled if plan.previous else None
+    if left is None or left.after(plan.window) is not None:
+        return ()
+    names = {name.lower() for name in left.columns}
+    return tuple(
+        SchemaChange(column.name, Change.FILLED, None, column.spark_type, rule)
+        for column in plan.spec.columns
+        if column.name.lower() in names
+    )
