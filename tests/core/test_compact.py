@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.model.compaction import Compacted, NotCompacted
+from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds
@@ -53,6 +54,20 @@ def test_many_small_files_become_one_and_syncs_go_on(world: World) -> None:
     assert (len(done.before.sizes), len(done.after.sizes), done.version) == (80, 1, 5)
     assert kept_up(world) == [], "a second time finds nothing worth it"
     one_more_sync_is_equal(world)
+
+
+def test_the_files_of_a_history_are_put_together_too_and_it_goes_on() -> None:
+    kept = replace(UPSERT, history=History.SCD2)
+    world = World(shop())
+    moved(world, kept)
+    copy, history = compact_all([kept], "run", world.ports(), seconds=60)
+    assert isinstance(copy, Compacted)
+    assert isinstance(history, Compacted)
+    assert (copy.table, history.table) == (ORDERS, ORDERS.history)
+    assert (len(history.before.sizes), len(history.after.sizes)) == (80, 1)
+    assert list(compact_all([kept], "run", world.ports(), seconds=60)) == []
+    moved(world, kept, times=1)
+    assert world.lake.differing_versions(kept) == FaultyKeys(0)
 
 
 def test_nothing_is_done_for_few_files() -> None:

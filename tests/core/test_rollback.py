@@ -248,3 +248,19 @@ def test_rows_of_an_hour_that_the_clock_showed_twice_since_are_read_again() -> N
     back(world, spec, first.run_id)
     world.sync(spec)
     assert held(world) == shown(world)
+
+
+def test_a_clock_that_was_put_back_behind_a_reset_is_noticed_after_the_rollback() -> None:
+    spec = orders()
+    world = World(shop())
+    order(world.database, "ada", world.database.stamp())
+    world.pass_time(3600)
+    first = world.sync(spec)
+    reset_table(spec=spec, to=None, run_id="the-reset", checkpoints=world.checkpoints)
+    world.database.clock -= timedelta(hours=1)
+    world.pass_time(60)
+    order(world.database, "of the second pass", world.database.stamp())
+    world.pass_time(3 * 3600)
+    back(world, spec, first.run_id)
+    world.sync(spec)
+    assert held(world) == shown(world)

@@ -11,12 +11,13 @@ from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.delta_table import DeltaTable
 from tests.fakes.placed import FakePlacedRows
-from tests.fakes.rows import Row, inside, is_fit, is_live, is_marked, key_of, own_columns, standing, without
+from tests.fakes.quarantine import FakeQuarantine
+from tests.fakes.rows import Row, breaks, inside, is_fit, is_live, is_marked, key_of, own_columns, standing, without
 from tests.fakes.source import measured
 
 
 @dataclass(kw_only=True)
-class FakeAuditor:
+class FakeAuditor(FakeQuarantine):
     """Implements `core.ports.LakeAuditor`, and a part of `LakeKeys`, over the tables of a lake."""
 
     tables: dict[TableId, DeltaTable] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class FakeAuditor:
             raise ValueError("this lake was given no source to compare with")
         fit = [row for row in self.database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
         here, there = (_in(spec, windows, rows) for rows in (fit, self.living(spec)))
+        here = [row for row in here if not (breaks(spec, row) and row in self.open_rows(spec))]
         missing, extra = without(here, there), without(there, here)
         return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
 

@@ -25,6 +25,7 @@ class LogEntry:
     counts: RowCounts | None = None
     changes_rows: bool = True
     rolled_back_to: int | None = None
+    overwrites: bool = False
     is_load: bool = False
     """Whether it holds a first load's rows, which have no position yet."""
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
 from tests.fakes.delta_table import DeltaTable, LogEntry
@@ -68,6 +70,7 @@ class FakeHistory:
     shown: dict[str, int] = field(default_factory=dict)
     past: dict[int, dict[Key, list[Version]]] = field(default_factory=dict)
     """The versions after each sequence."""
+    files: int = 0
 
     @property
     def current(self) -> list[Row]:
@@ -81,6 +84,8 @@ class FakeHistorian:
 
     tables: dict[TableId, DeltaTable] = field(default_factory=dict)
     histories: dict[TableId, FakeHistory] = field(default_factory=dict)
+    small_files: int = 1
+    """Files of 1,000 bytes that each commit leaves."""
     meanwhile: Callable[[str], None] = nothing
     """Is told "before history commit" and "after history commit"."""
 
@@ -113,10 +118,25 @@ class FakeHistorian:
             history.versions |= changed
             history.shown[table.table_id] = step.version
             history.past[step.seq] = dict(history.versions)
+            history.files += self.small_files
         self.meanwhile("after history commit")
         if history.shown[table.table_id] < step.version:
             raise CommitMissing(f"{spec.id}: the history does not show version {step.version}")
         return HistoryRows(len(changed), version=step.version)
+
+    def layout_of_history(self, spec: TableSpec) -> Layout:
+        """Its files."""
+        history = self.histories.get(spec.id, FakeHistory())
+        rows = sum(len(found) for found in history.versions.values())
+        return Layout((1000,) * history.files, rows, rows)
+
+    def compact_history(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        """One file of them all."""
+        history = self.histories[spec.id]
+        self.meanwhile("before history commit")
+        history.files = 1
+        self.meanwhile("after history commit")
+        return len(history.past)
 
     def differing_versions(self, spec: TableSpec) -> FaultyKeys | None:
         """Against the copy as it is."""

@@ -38,17 +38,17 @@ class FakeKeys:
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """By part."""
-        return summed(((self._places[key], _hash(_text(key))) for key in self._within(within)), shift)
+        return summed(((self._places[key], _hash(text_of(key))) for key in self._within(within)), shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
         """Of each key."""
-        found = frozenset(_text(key) for key in self._within(within))
+        found = frozenset(text_of(key) for key in self._within(within))
         self.read += len(found)
         return found
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """Those that are there."""
-        return frozenset(_text(key) for key in self.keys) & texts
+        return frozenset(text_of(key) for key in self.keys) & texts
 
     def readable(self, text: str) -> str:
         """Without Python's signs."""
@@ -56,7 +56,7 @@ class FakeKeys:
 
     def frame(self, texts: AbstractSet[str]) -> list[Row]:
         """Rows that hold nothing but their key."""
-        return [dict(zip(self.names, key, strict=True)) for key in sorted(self.keys, key=repr) if _text(key) in texts]
+        return [dict(zip(self.names, key, strict=True)) for key in sorted(self.keys, key=repr) if text_of(key) in texts]
 
     @functools.cached_property
     def _by_value(self) -> bool:
@@ -64,13 +64,14 @@ class FakeKeys:
 
     @functools.cached_property
     def _places(self) -> dict[tuple[object, ...], int]:
-        return {key: int(str(key[0])) if self._by_value else _hash(_text(key)) for key in self.keys}
+        return {key: int(str(key[0])) if self._by_value else _hash(text_of(key)) for key in self.keys}
 
     def _within(self, within: KeyParts) -> list[tuple[object, ...]]:
         return [key for key, place in self._places.items() if within.holds(place)]
 
 
-def _text(key: tuple[object, ...]) -> str:
+def text_of(key: tuple[object, ...]) -> str:
+    """The canonical text of a key."""
     return repr(key)
 
 

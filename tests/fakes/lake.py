@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken, TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
-from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
+from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Strategy, TableId, TableSpec
@@ -24,7 +22,19 @@ from tests.fakes.auditor import FakeAuditor
 from tests.fakes.delta_table import DeltaTable, LogEntry
 from tests.fakes.history import FakeHistorian
 from tests.fakes.keys import FakeKeys
-from tests.fakes.rows import Row, cursor_of, inside, is_gone, is_live, key_of, own_columns, rejected, standing, without
+from tests.fakes.rows import (
+    Row,
+    breaks,
+    cursor_of,
+    inside,
+    is_gone,
+    is_live,
+    key_of,
+    own_columns,
+    rejected,
+    standing,
+    without,
+)
 from tests.fakes.stage import FakeStage, nothing
 
 
@@ -39,8 +49,6 @@ class FakeLake(FakeAuditor, FakeHistorian):
     """Batches of which it was asked, while they were staged, what they have overtaken of what a contract holds."""
     known: dict[TableId, tuple[Column, ...]] = field(default_factory=dict)
     """Columns of a table that has not those of the source's catalogue, until a batch lands."""
-    small_files: int = 1
-    """Files of 1,000 bytes that each commit leaves."""
 
     # --- the ports -----------------------------------------------------------------------------------
 
@@ -119,8 +127,10 @@ class FakeLake(FakeAuditor, FakeHistorian):
             kept += [{**row, "_sync_seq": plan.commit_ids.seq}] if len(alike) < bad.count(row) else []
         table = self._opened(spec, plan.commit_ids)
         self.moment("before commit")
-        good = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(spec, row)]
-        good = completed(spec, batch, good, table) if batch.new_columns else good
+        there = [own_columns(row) for row in staged if not rejected(plan, row) and not is_gone(spec, row)]
+        there = completed(spec, batch, there, table) if batch.new_columns else there
+        good = [row for row in there if not breaks(spec, row)]
+        self.hold(spec, [row for row in there if breaks(spec, row)], plan.commit_ids.seq)
         table.commit(
             LogEntry(
                 table.rows,
@@ -140,27 +150,17 @@ class FakeLake(FakeAuditor, FakeHistorian):
             raise CommitMissing(
                 f"{spec.id}: the log does not hold the batch {plan.commit_ids.batch_id} of sequence {plan.commit_ids.seq}"
             )
+        self.settle(spec, staged, plan.commit_ids.seq, plan.request.resolves, overwrites=plan.overwrites)
         return commit
 
-    def held(self, spec: TableSpec) -> HeldRows | None:
-        """It plays no contract."""
-        return NOTHING_HELD
-
-    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
-        """It holds nothing."""
-        return None
-
-    def held_keys(self, spec: TableSpec) -> frozenset[str]:
-        """It holds nothing."""
-        return frozenset()
-
-    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
-        """It holds nothing."""
-
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
-        """It holds nothing, and remembers that it was asked."""
-        if (spec.id, batch_id) in self.stage.batches:
+        """Once more, of what is still staged."""
+        staged = self.stage.batches.get((spec.id, batch_id))
+        log = self.tables[spec.id].log
+        entry = next(each for each in log if each.commit_ids is not None and each.commit_ids.batch_id == batch_id)
+        if staged is not None and entry.commit_ids is not None:
             self.settled.append((spec.id, batch_id))
+            self.settle(spec, staged, entry.commit_ids.seq, Resolution.SUPERSEDED, overwrites=entry.overwrites)
 
     def rows(self, spec: TableSpec) -> int | None:
         """As the log tells them."""
@@ -243,6 +243,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
         """Without the rows that came later."""
         kept = self.quarantine.get(spec.id, [])
         kept[:] = [row for row in kept if int(str(row["_sync_seq"])) <= to_seq]
+        self.take_back_held(spec, to_seq)
 
     # --- how a batch becomes rows ---------------------------------------------------------------------
 
@@ -283,7 +284,8 @@ class FakeLake(FakeAuditor, FakeHistorian):
             deleted += marked
         counts = replace(counts, deleted=deleted)
         rows = (*kept, *({**row, **mark} for row in added))
-        return LogEntry(rows, "WRITE", ours=True, commit_ids=plan.commit_ids, state=state, counts=counts)
+        names = plan.commit_ids
+        return LogEntry(rows, "WRITE", True, names, state, counts, overwrites=plan.overwrites)
 
     def with_marks(self, plan: SyncPlan, batch: Batch, kept: list[Row], good: Sequence[Row]) -> tuple[list[Row], int]:
         """Rows that stay, those that are gone with the time at which they were found so, and how many these are."""

@@ -55,6 +55,11 @@ def is_fit(row: Row) -> bool:
     return not any(str(value).startswith("unfit") for value in row.values())
 
 
+def breaks(spec: TableSpec, row: Row) -> bool:
+    """Whether a row breaks the contract of its table: a text that begins with `broken` stands for whatever that says."""
+    return spec.contract is not None and any(str(value).startswith("broken") for value in row.values())
+
+
 def is_gone(spec: TableSpec, row: Row) -> bool:
     """Whether a row of a batch only says that the source no longer has it."""
     return row.get("_sync_op") == Operation.GONE or is_marked(spec, row)

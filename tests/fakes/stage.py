@@ -11,7 +11,7 @@ from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import GoneRows, Snapshot
-from tests.fakes.rows import Row, cursor_of, digest, is_gone, key_of, rejected
+from tests.fakes.rows import Row, breaks, cursor_of, digest, is_gone, key_of, rejected
 
 
 def nothing(moment: str) -> None:
@@ -36,15 +36,18 @@ class FakeStage:
         self.verify(plan, snapshot.rows + (gone.rows if gone else 0))
         reasons = [rejected(plan, row) for row in rows]
         fit = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
-        good = [row for row in fit if not is_gone(plan.spec, row)]
+        there = [row for row in fit if not is_gone(plan.spec, row)]
+        good = [row for row in there if not breaks(plan.spec, row)]
+        held = len(there) - len(good)
         keys = [key_of(plan.spec, row) for row in good] if plan.spec.key else []
         return Batch(
             batch_id=plan.commit_ids.batch_id,
             rows=len(self.batches[place]),
             digest=digest(self.batches[place]),
             lower=_lowest(plan.spec, good),
-            rejected=len(rows) - len(fit),
-            gone=len(fit) - len(good),
+            rejected=len(rows) - len(fit) + held,
+            held=held,
+            gone=len(fit) - len(there),
             duplicates=len(keys) - len(set(keys)),
         )
 

@@ -105,7 +105,7 @@ class CommitMetadata:
         return cls(Kind.ROLLBACK, *names, seen, state=state, rolled_back_to=back.seq)
 
     @classmethod
-    def of_maintenance(cls, commit_ids: CommitIds, run_id: str, state: State, seen: int) -> CommitMetadata:
+    def of_maintenance(cls, commit_ids: CommitIds, run_id: str, state: State | None, seen: int) -> CommitMetadata:
         """For a commit that puts files together; `commit_ids` names the last sequence, since it has none of its own."""
         return cls(Kind.MAINTENANCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, run_id, seen, state=state)
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import uuid
+
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
 from incremental_assets.core.model.paths import table_path
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.plan import CommitIds
 
 
 class LakeHistory(LakePart):
@@ -52,6 +59,24 @@ class LakeHistory(LakePart):
 
         with explained(spec.id, self._lake):
             return faults.overlapping(session, spec, self._paths(spec)[1])
+
+    def layout_of_history(self, spec: TableSpec) -> Layout:
+        """As its log tells them, without Spark."""
+        log = open_log(self._paths(spec)[1])
+        return Layout((), 0, 0) if log is None else log.layout()
+
+    def compact_history(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        """One commit, which follows nothing: what the history shows stays as it was."""
+        session = self._session()
+        from incremental_assets.adapters.delta import compaction
+
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id.history):
+            _, history = self._logs(spec)
+            if history is None:
+                raise TargetChanged(f"{spec.id}: its history is gone")
+            commit_ids = CommitIds(state.app_id, state.seq, uuid.uuid4().hex)
+            note = CommitMetadata.of_maintenance(commit_ids, run_id, None, history.version)
+            return compaction.compact(session, spec.id.history, self._paths(spec)[1], how, note)
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
         """Of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""

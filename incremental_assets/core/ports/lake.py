@@ -130,10 +130,16 @@ class LakeHistorian(Protocol):
 
 
 class LakeCompactor(Protocol):
-    """Compaction of a copy's files."""
+    """Compaction of the files of a copy and of its history."""
 
     def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         """Compact the target's files in one commit that carries the state and leaves every row as it is; returns its version."""
+
+    def layout_of_history(self, spec: TableSpec) -> Layout:
+        """The files of its history, from its log; none if there is no table."""
+
+    def compact_history(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        """The same for its history; `state` is the copy's."""
 
 
 class Lake(LakeReader, LakeWriter, LakeAuditor, LakeKeys, LakeQuarantine, LakeHistorian, LakeCompactor, Protocol):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from incremental_assets.core.errors import Busy, sentence
-from incremental_assets.core.model.compaction import Compacted, Compaction, NotCompacted, compaction
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.compaction import Compacted, How, Layout, NotCompacted, compaction
+from incremental_assets.core.model.history import History
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.foreign_changes import knows_less
 
@@ -28,31 +31,58 @@ def _compacted(
     specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float
 ) -> Iterator[Compacted | NotCompacted]:
     ends = time.monotonic() + seconds
-    urgent: list[tuple[float, TableSpec]] = []
-    for spec in specs:
+    urgent: list[tuple[float, _Files]] = []
+    for files in (each for spec in specs for each in _files(spec)):
         try:
-            found = _look(spec, ports)
+            found = compaction(files.layout(ports))
         except Exception as error:  # noqa: BLE001 - as below
-            yield _not_compacted(spec, error)
+            yield _not_compacted(files, error)
         else:
-            urgent += [(found.urgency, spec)] if found else []
-    for number, (_, spec) in enumerate(sorted(urgent, key=lambda each: each[0], reverse=True)):
+            urgent += [(found.urgency, files)] if found else []
+    for number, (_, files) in enumerate(sorted(urgent, key=lambda each: each[0], reverse=True)):
         if number and time.monotonic() >= ends:
             return
         try:
-            done = compact_table(spec, run_id, ports)
+            done = compact_table(files, run_id, ports)
         except Busy:
             continue
         except Exception as error:  # noqa: BLE001 - its sync has landed and been reported; no error here may fail it
-            yield _not_compacted(spec, error)
+            yield _not_compacted(files, error)
         else:
             if done is not None:
                 yield done
 
 
-def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | None:
-    """Compact one copy. None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
-    begun = time.monotonic()
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Those of a copy, or of the history beside it, which the lease of the copy keeps as they are too."""
+
+    spec: TableSpec
+    is_history: bool = False
+
+    @property
+    def table(self) -> TableId:
+        return self.spec.id.history if self.is_history else self.spec.id
+
+    def layout(self, ports: Ports) -> Layout:
+        return ports.compactor.layout_of_history(self.spec) if self.is_history else ports.reader.layout(self.spec)
+
+    def compact(self, how: How, run_id: str, state: State, ports: Ports) -> int:
+        compact = ports.compactor.compact_history if self.is_history else ports.compactor.compact
+        return compact(self.spec, how, run_id, state)
+
+
+def _files(spec: TableSpec) -> Iterator[_Files]:
+    """Checked without the lease. A copy that is overwritten completely has new files after its next sync anyway."""
+    if spec.is_incremental:
+        yield _Files(spec)
+    if spec.history is not History.NONE:
+        yield _Files(spec, is_history=True)
+
+
+def compact_table(files: _Files, run_id: str, ports: Ports) -> Compacted | None:
+    """None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
+    begun, spec = time.monotonic(), files.spec
     with ports.checkpoints.lease(spec.id, run_id):
         position = ports.checkpoints.position(spec.id)
         if position.open is not None or position.state is None or position.target is None:
@@ -62,22 +92,17 @@ def compact_table(spec: TableSpec, run_id: str, ports: Ports) -> Compacted | Non
             return None
         if (target.table_id, target.app_id) != (position.target[0], position.app_id):
             return None
-        before = ports.reader.layout(spec)
+        before = files.layout(ports)
         why = compaction(before)
         if why is None:
             return None
-        version = ports.compactor.compact(spec, why.how, run_id, position.state)
-        return Compacted(spec.id, why, before, ports.reader.layout(spec), version, time.monotonic() - begun)
+        version = files.compact(why.how, run_id, position.state, ports)
+        return Compacted(files.table, why, before, files.layout(ports), version, time.monotonic() - begun)
 
 
-def _look(spec: TableSpec, ports: Ports) -> Compaction | None:
-    """Checked without the lease. A copy that is overwritten completely has new files after its next sync anyway."""
-    return compaction(ports.reader.layout(spec)) if spec.is_incremental else None
-
-
-def _not_compacted(spec: TableSpec, error: Exception) -> NotCompacted:
-    _log.debug("%s: its files were not compacted", spec.id, exc_info=error)
+def _not_compacted(files: _Files, error: Exception) -> NotCompacted:
+    _log.debug("%s: its files were not compacted", files.table, exc_info=error)
     return NotCompacted(
-        spec.id,
-        f"{spec.id}: its small files were not compacted, which is tried again after the next sync: {sentence(error)}",
+        files.table,
+        f"{files.table}: its small files were not compacted, which is tried again after the next sync: {sentence(error)}",
     )

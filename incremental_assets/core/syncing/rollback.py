@@ -74,7 +74,8 @@ def rolled_back(past: State, now: State, seq: int, batch_id: str) -> State:
         seq=seq,
         batch_id=batch_id,
         identity=now.identity,
-        reading=now.reading,
+        # A reset has forgotten it.
+        reading=now.reading or past.reading,
         put_back=now.put_back,
         changed=rolled_back_changes(past, now),
         # Whatever lies above the watermark is read again.

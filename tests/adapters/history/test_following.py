@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.history import writing
 from incremental_assets.adapters.delta.history.table import Tables
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import FaultyKeys, History, HistoryRows
 from incremental_assets.core.model.table import Cursor
@@ -39,6 +41,22 @@ def assert_as_the_rule_says(desk: Chronicle) -> None:
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
     assert desk.lake.overlapping_versions(desk.spec) == FaultyKeys(0)
     assert desk.lake.behind(desk.spec) is None
+
+
+def test_its_files_are_put_together_and_it_goes_on(tmp_path: Path, spark: SparkSession) -> None:
+    desk = Chronicle(tmp_path, spark)
+    desk.sync([(1, "new", 1.5, 1, at(0.5)), (2, "new", 1.5, 1, at(0.5)), (3, "new", 1.5, 1, at(0.5))])
+    desk.sync([(1, "paid", 1.5, 2, at(1.5))])
+    before = desk.lake.layout_of_history(desk.spec)
+    assert desk.previous is not None
+    version = desk.lake.compact_history(desk.spec, How.GATHER, "run", desk.previous)
+    after, log = desk.lake.layout_of_history(desk.spec), open_log(desk.history)
+    assert len(after.sizes) < len(before.sizes)
+    assert log is not None
+    assert (log.version, log.commits(version - 1)[0].note.kind) == (version, Kind.MAINTENANCE)  # type: ignore[union-attr]
+    assert_as_the_rule_says(desk)
+    desk.sync([(1, "sent", 1.5, 3, at(2.5)), (2, "paid", 1.5, 3, at(2.5))])
+    assert_as_the_rule_says(desk)
 
 
 @pytest.mark.usefixtures("writer")

@@ -1,0 +1,85 @@
+"""What a contract holds, in memory: each row with how it came to be held no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, Resolution
+from incremental_assets.core.model.table import TableId, TableSpec
+from tests.fakes.keys import text_of
+from tests.fakes.rows import Row, breaks, cursor_of, is_fit, is_gone, key_of
+
+
+@dataclass(frozen=True)
+class Held:
+    """One row, and the sequence that brought it; `resolved`: why it is held no more."""
+
+    row: Row
+    seq: int
+    resolved: Resolution | None = None
+
+
+@dataclass(kw_only=True)
+class FakeQuarantine:
+    """Implements `core.ports.LakeQuarantine`."""
+
+    kept: dict[TableId, list[Held]] = field(default_factory=dict)
+    past: dict[TableId, list[tuple[int, list[Held]]]] = field(default_factory=dict)
+    """What was kept after each sequence that changed it."""
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """How many."""
+        rows = self.open_rows(spec)
+        return HeldRows(len(rows), (("broken", len(rows)),)) if rows else NOTHING_HELD
+
+    def held_cursors(self, spec: TableSpec) -> tuple[CursorValue, ...] | None:
+        """Each once."""
+        rows = self.open_rows(spec)
+        return tuple({found for row in rows if (found := cursor_of(spec, row)) is not None}) if rows else None
+
+    def held_keys(self, spec: TableSpec) -> frozenset[str]:
+        """Of the open ones."""
+        return frozenset(text_of(key_of(spec, row)) for row in self.open_rows(spec))
+
+    def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
+        """By their keys."""
+        self._resolve(
+            spec, [row for row in self.open_rows(spec) if text_of(key_of(spec, row)) in keys], Resolution.GONE
+        )
+
+    def open_rows(self, spec: TableSpec) -> list[Row]:
+        """Those that are held now."""
+        return [each.row for each in self.kept.get(spec.id, ()) if each.resolved is None]
+
+    def hold(self, spec: TableSpec, rows: Sequence[Row], seq: int) -> None:
+        """Rows of a batch that break the contract; one that is held just so already is no other."""
+        there = self.open_rows(spec)
+        new = [Held(row, seq) for row in rows if row not in there]
+        self.kept.setdefault(spec.id, []).extend(new)
+        self.remember(spec, seq)
+
+    def settle(self, spec: TableSpec, staged: Sequence[Row], seq: int, how: Resolution, *, overwrites: bool) -> None:
+        """What a batch has brought something after, unless it brought the very same."""
+        again = [row for row in staged if is_fit(row) and not is_gone(spec, row) and breaks(spec, row)]
+        came = {key_of(spec, row): is_gone(spec, row) and is_fit(row) for row in staged}
+        left = [row for row in self.open_rows(spec) if row not in again]
+        over = [row for row in left if overwrites or (spec.key and key_of(spec, row) in came)]
+        self._resolve(spec, [row for row in over if came.get(key_of(spec, row))], Resolution.GONE)
+        self._resolve(spec, [row for row in over if not came.get(key_of(spec, row))], how)
+        self.remember(spec, seq)
+
+    def remember(self, spec: TableSpec, seq: int) -> None:
+        """For a rollback."""
+        self.past.setdefault(spec.id, []).append((seq, list(self.kept.get(spec.id, []))))
+
+    def take_back_held(self, spec: TableSpec, to_seq: int) -> None:
+        """As it was after a sequence."""
+        of_then = [kept for seq, kept in self.past.get(spec.id, []) if seq <= to_seq]
+        self.kept[spec.id] = list(of_then[-1]) if of_then else []
+
+    def _resolve(self, spec: TableSpec, rows: Sequence[Row], how: Resolution) -> None:
+        kept = self.kept.get(spec.id, [])
+        kept[:] = [replace(each, resolved=how) if not each.resolved and each.row in rows else each for each in kept]
