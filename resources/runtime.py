@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.spark.session_provider import Session
     from incremental_assets.adapters.spark.tasks import Tasks
     from incremental_assets.core.config.load import Configuration
-    from incremental_assets.core.model.table import TableId, TableShape
+    from incremental_assets.core.model.quarantine import HeldRows
+    from incremental_assets.core.model.table import TableId, TableShape, TableSpec
     from resources.spark import SparkResource
 
 _HASHED = 3
@@ -111,6 +112,12 @@ class Runtime:
                     observer=self.observer,
                 )
             return self._ports[source]
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """Rows that a contract holds, by the lake alone: whether the source answers does not matter."""
+        from incremental_assets.adapters.delta.held import held_rows
+
+        return held_rows(self.configuration.lake, spec)
 
     def specs(self, source: str) -> Resolved:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""

@@ -102,7 +102,7 @@ def _look(
 
 def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
     """Of tables with a contract, and of those of which one that they no longer have holds rows."""
-    held = {spec: runtime.ports(spec.id.source).quarantine.held(spec) for spec in found.specs}
+    held = {spec: runtime.held(spec) for spec in found.specs}
     return {spec.id: rows for spec, rows in held.items() if spec.contract is not None or (rows and rows.rows)}
 
 

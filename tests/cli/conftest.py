@@ -18,7 +18,8 @@ from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
 from incremental_assets.core.config.load import Configuration
 from incremental_assets.core.config.resolve import Resolved, resolve_all
-from incremental_assets.core.model.table import TableId
+from incremental_assets.core.model.quarantine import HeldRows
+from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
@@ -103,6 +104,10 @@ class FakeRuntime:
         return replace(
             self._outside.world.ports(), probe=self.probe(source), checkpoints=self.checkpoints, observer=self.observer
         )
+
+    def held(self, spec: TableSpec) -> HeldRows | None:
+        """What the lake's quarantine tells."""
+        return self._outside.world.lake.held(spec)
 
     def specs(self, source: str) -> Resolved:
         """Resolved as ever."""

@@ -199,8 +199,8 @@ def _by_transaction(shape: TableShape, cursor: Cursor) -> tuple[TableShape, Curs
     """With the number of each row's transaction as a column: it lands, so that both sides tell the windows of rows by it."""
     if shape.numbering is None:
         raise SourceRefused(
-            f"{shape.id}: `cursor: {{type: xmin}}` needs a table of PostgreSQL that shows the transaction of each of its rows, and this one does not "
-            "(no other database has it, nor a view or a foreign table, nor a table of which only some columns are granted); grant SELECT on the whole table, "
+            f"{shape.id}: `cursor: {{type: xmin}}` needs a table that shows the transaction of each of its rows, and this one does not "
+            "(a view or a foreign table does not, nor a table of which only some columns are granted, nor most databases); grant SELECT on the whole table, "
             "or choose another cursor, `strategy: upsert` with `compare: {every: 1h}`, or `strategy: full_refresh`"
         )
     return shape.numbered(), replace(cursor, column=shape.numbering.name)
