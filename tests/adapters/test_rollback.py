@@ -11,6 +11,8 @@ import pytest
 
 from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.core.errors import CommitMissing, Refused
+from incremental_assets.core.model.contract import ColumnRules, Contract
+from incremental_assets.core.model.quarantine import NOTHING_HELD
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import CommitIds, RollBack
 from incremental_assets.core.planning.report import RowCounts
@@ -65,6 +67,19 @@ def test_rows_come_back_as_they_were_and_what_lands_after_it_goes_on_from_there(
     assert again.rows == RowCounts(read=2, updated=2)
     back(desk, ORDERS, first)
     assert desk.rows(ORDERS) == FIRST
+
+
+def test_what_was_resolved_after_a_run_is_held_again_and_what_was_before_stays_resolved(desk: Desk) -> None:
+    held = replace(ORDERS, contract=Contract(rules=(ColumnRules("note", nullable=False),), file="sources.yaml", line=7))
+    desk.land(held, [(1, "a", 10), (2, None, 20), (3, None, 30)])
+    second = desk.land(held, [(2, "b", 40)])
+    desk.land(held, [(3, "c", 50)])
+    assert desk.lake.held(held) == NOTHING_HELD
+    back(desk, held, second)
+    still = desk.lake.held(held)
+    assert (still.rows, desk.rows(held)) == (1, [(1, "a", 10), (2, "b", 40)])
+    desk.land(held, [(3, "c", 50)])
+    assert (desk.lake.held(held), desk.rows(held)) == (NOTHING_HELD, [(1, "a", 10), (2, "b", 40), (3, "c", 50)])
 
 
 def test_an_own_commit_writes_nothing_but_the_log(desk: Desk) -> None:

@@ -216,6 +216,15 @@ def test_the_column_in_which_the_source_marks_its_rows_is_there_and_can_be_compa
         resolve(soft("deleted"), marked)
     with pytest.raises(SourceRefused, match=r"compares 'price', a numeric\(15,2\), with `is: 1`"):
         resolve(soft("price", "1"), marked)
+    padded = replace(
+        marked,
+        columns=tuple(
+            replace(each, source_type="character(3)") if each.name == "state" else each for each in marked.columns
+        ),
+    )
+    with pytest.raises(SourceRefused, match="padded with blanks.*write the mark with its blanks, as 3 characters"):
+        resolve(soft("state", "Y"), padded)
+    assert resolve(soft("state", "Y  "), padded).deletes.value == "Y  "
 
 
 KEPT = config(strategy=Strategy.UPSERT, cursor=Cursor("id", CursorType.INTEGER), history=History.SCD2)

@@ -50,7 +50,7 @@ class LakeQuarantine(LakePart):
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             contents = settling.keys(session, path, spec)
             gone = [content for text in keys for content in contents.get(text, ())]
-            settling.resolve(session, path, gone, Resolution.GONE)
+            settling.resolve(session, self._lake, spec, gone, Resolution.GONE)
 
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
         """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""

@@ -92,4 +92,4 @@ def _quarantine_version(log: TableLog, app_id: str, to_seq: int) -> int | None:
     newest = later[0]
     if newest.note is not None and newest.note.rolled_back_to == to_seq and newest.version == log.version:
         return None
-    return max((commit.version for commit in ours if commit not in later), default=0)
+    return later[-1].version - 1

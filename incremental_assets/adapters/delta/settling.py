@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import spark_row_hash, spark_row_text
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.quarantine import content
 from incremental_assets.adapters.delta.staging import as_text, from_text
@@ -25,10 +27,12 @@ from incremental_assets.adapters.spark.own_names import (
     RESOLVED_AT,
     own,
 )
+from incremental_assets.adapters.spark.session import second_session
 from incremental_assets.adapters.spark.staged import read_staged
+from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.batch import Operation
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.paths import quarantine_path
+from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.table import TableSpec
 
@@ -69,8 +73,8 @@ def settle(session: SparkSession, lake: str, came: Came, staged: str) -> None:
         goes = (column(OPERATION) == Operation.GONE.value) & column(REJECT_REASON).isNull()
         left = left.join(batch.groupBy(*(column(name) for name in keys)).agg(sf.bool_and(goes).alias(_GONE)), on=keys)
     found = left.select(CONTENT, _GONE).collect()
-    resolve(session, path, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
-    resolve(session, path, [row[CONTENT] for row in found if not row[_GONE]], came.resolves)
+    resolve(session, lake, spec, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
+    resolve(session, lake, spec, [row[CONTENT] for row in found if not row[_GONE]], came.resolves)
 
 
 def open_rows(session: SparkSession, path: str, spec: TableSpec) -> DataFrame | None:
@@ -129,12 +133,29 @@ def keys(session: SparkSession, path: str, spec: TableSpec) -> dict[str, list[st
     return found
 
 
-def resolve(session: SparkSession, path: str, contents: Sequence[str], how: Resolution) -> None:
+def resolve(session: SparkSession, lake: str, spec: TableSpec, contents: Sequence[str], how: Resolution) -> None:
     """Say of these rows, which are held, that they are no more, and how that came."""
-    distinct = sorted(set(contents))
-    for first in range(0, len(distinct), _AT_ONCE):
-        listed = ", ".join(f"'{each}'" for each in distinct[first : first + _AT_ONCE])
-        session.sql(
-            f"UPDATE delta.{quoted(path)} SET {RESOLVED_AT} = timestamp '{datetime.now(UTC).isoformat()}', {RESOLUTION} = '{how}' "  # noqa: S608 - hashes, and our own names
-            f"WHERE {OPEN} AND {CONTENT} IN ({listed})"
-        ).collect()
+    path, distinct = quarantine_path(lake, spec.id), sorted(set(contents))
+    if not distinct:
+        return
+    with second_session(session) as own_session:
+        # `${env:NAME}` in a setting is replaced by what that variable holds.
+        note = _note(lake, spec).to_json().replace("$", "\\u0024")
+        own_session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note)
+        for first in range(0, len(distinct), _AT_ONCE):
+            listed = ", ".join(f"'{each}'" for each in distinct[first : first + _AT_ONCE])
+            own_session.sql(
+                f"UPDATE delta.{quoted(path)} SET {RESOLVED_AT} = timestamp '{datetime.now(UTC).isoformat()}', {RESOLUTION} = '{how}' "  # noqa: S608 - hashes, and our own names
+                f"WHERE {OPEN} AND {CONTENT} IN ({listed})"
+            ).collect()
+
+
+def _note(lake: str, spec: TableSpec) -> CommitMetadata:
+    """After which sequence of the copy rows were resolved: a rollback finds by it what was so then."""
+    copy, held = open_log(table_path(lake, spec.id)), open_log(quarantine_path(lake, spec.id))
+    if copy is None or held is None:
+        raise TargetChanged(
+            f"{spec.id}: the copy, or its quarantine, was removed while a run wrote to it; run the sync again"
+        )
+    seq = copy.last_sequence(copy.app_id)
+    return CommitMetadata(Kind.QUARANTINE, held.app_id, seq, uuid.uuid4().hex, "", held.version)

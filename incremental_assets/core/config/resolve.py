@@ -33,6 +33,8 @@ from incremental_assets.core.strategies import traits_of
 
 _FITS = {"date": CursorType.DATE, "timestamp_ntz": CursorType.DATETIME, "timestamp": CursorType.TIMESTAMP}
 _COMPARED = ("boolean", "tinyint", "smallint", "int", "bigint", "string")
+_PADDED = re.compile(r"character\((\d+)\)")
+"""A type whose texts all have one length."""
 _WHOLE = re.compile(r"smallint|int|bigint|decimal\(\d+,0\)")
 
 
@@ -236,6 +238,12 @@ def _check_mark(shape: TableShape, deletes: Deletes) -> None:
         raise SourceRefused(
             f"{shape.id}: `deletes` compares {column.name!r}, a {column.source_type}, with `is: {deletes.value}`, which it can of a boolean, a whole number "
             "or a text; without `is`, any value in it marks a row"
+        )
+    width = _PADDED.fullmatch(column.source_type)
+    if deletes.value is not None and width and len(deletes.value) != int(width[1]):
+        raise SourceRefused(
+            f"{shape.id}: `deletes` compares {column.name!r}, a {column.source_type}, whose texts are padded with blanks, with `is: {deletes.value}`, which none "
+            f"of them is; write the mark with its blanks, as {width[1]} characters in quotes"
         )
 
 
