@@ -222,7 +222,7 @@ def test_the_column_in_which_the_source_marks_its_rows_is_there_and_can_be_compa
             replace(each, source_type="character(3)") if each.name == "state" else each for each in marked.columns
         ),
     )
-    with pytest.raises(SourceRefused, match="padded with blanks.*write the mark with its blanks, as 3 characters"):
+    with pytest.raises(SourceRefused, match=r"padded with blanks.*write the mark with its blanks, as 3 characters"):
         resolve(soft("state", "Y"), padded)
     assert resolve(soft("state", "Y  "), padded).deletes.value == "Y  "
 
