@@ -31,7 +31,7 @@ QUICKLY = "options: {connect_timeout: 10s, socket_timeout: 10s, statement_timeou
 TABLES = """
 - "public.orders:updated_at:timestamp!upsert"
 - "public.visits:at:timestamp!append"
-- {table: public.prices, strategy: full_refresh, refresh_every: 1s}
+- {table: public.prices, strategy: full_refresh, refresh_every: 0s}
 """
 NAMES = ("orders", "visits", "prices")
 

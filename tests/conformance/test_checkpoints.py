@@ -23,7 +23,7 @@ TABLES = """
 - "public.orders:at:timestamp!upsert"
 - "public.readings:at:timestamp!append"
 - "public.visits:at:timestamp!append"
-- {table: public.countries, strategy: full_refresh, refresh_every: 1s}
+- {table: public.countries, strategy: full_refresh, refresh_every: 0s}
 """
 SCHEMA = (
     "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now())",

@@ -98,7 +98,7 @@ def test_names_that_are_taken(stand: OpenStand) -> None:
         - "public.seq:at:timestamp!append"
         - "public.cases:at:timestamp!append"
         - "public.added:at:timestamp!append"
-        - {table: public.read_whole, strategy: full_refresh, refresh_every: 1s}
+        - {table: public.read_whole, strategy: full_refresh, refresh_every: 0s}
         """,
         *(
             f'CREATE TABLE {name} (id int PRIMARY KEY, {columns}, at timestamptz DEFAULT now())'

@@ -30,7 +30,7 @@ NAMES = ("orders", "readings", "countries")
 TABLES = """
 - "public.orders:at:timestamp!upsert"
 - "public.readings:id:integer!append"
-- {table: public.countries, strategy: full_refresh, refresh_every: 1s}
+- {table: public.countries, strategy: full_refresh, refresh_every: 0s}
 """
 SCHEMA = (
     "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now())",

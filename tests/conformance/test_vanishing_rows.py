@@ -23,7 +23,7 @@ def test_a_whole_table_shrinks_to_nothing(stand: OpenStand) -> None:
         "CREATE TABLE rates (code text PRIMARY KEY)",
         "INSERT INTO countries VALUES ('FR'), ('DE'), ('GB')",
         "INSERT INTO rates VALUES ('EUR')",
-        options="refresh_every: 1s\n",
+        options="refresh_every: 0s\n",
     )
     desk.land()
     before, versions = desk.copy("countries"), desk.versions("countries")

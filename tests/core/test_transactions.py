@@ -139,7 +139,7 @@ def test_its_column_is_what_the_source_shows_and_it_lands(tmp_path: Path) -> Non
 
 
 def test_a_table_that_does_not_show_it_is_refused_with_other_ways(tmp_path: Path) -> None:
-    with pytest.raises(SourceRefused, match=r"type: xmin.*PostgreSQL.*`compare: \{every: 1h\}`"):
+    with pytest.raises(SourceRefused, match=r"type: xmin.*shows the transaction.*`compare: \{every: 1h\}`"):
         resolve(table(tmp_path, UPSERT), orders().shape)
 
 
