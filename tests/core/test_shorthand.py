@@ -1,11 +1,14 @@
 """The LakeXpress shorthand, whole: every example of its page, awkward names, and a cure for each slip."""
 
 import contextlib
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from incremental_assets.core.config.scalars import ShorthandText
 from incremental_assets.core.config.shorthand import Direction, Shorthand, parse, render
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Strategy
@@ -126,3 +129,13 @@ def test_whatever_is_rendered_is_read_back(shorthand: Shorthand) -> None:
 def test_any_text_is_read_or_refused_and_never_breaks(text: str) -> None:
     with contextlib.suppress(ValueError):
         assert parse(render(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_an_editor_takes_the_strategies_that_are_read(strategy: Strategy) -> None:
+    text = f"a.b:c:date!{strategy}"
+    read = None
+    with contextlib.suppress(ValueError):
+        read = parse(text)
+    pattern = TypeAdapter(ShorthandText).json_schema()["pattern"]
+    assert bool(re.fullmatch(pattern, text)) is (read is not None)

@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 import incremental_assets
+from incremental_assets.core import strategies
 from incremental_assets.core.strategies import Strategy, traits_of
 from tests.scenario import orders
 
 ROOT = Path(incremental_assets.__file__).parent
-MAY_COMPARE = ("core/strategies/", "core/config/", "adapters/delta/writers/")
+MAY_COMPARE = ("core/strategies/", "core/config/")
 WORDS = {word.value for word in Strategy}
+OBJECTS = [traits_of(word) for word in Strategy]
+NAMES = {type(found).__name__ for found in OBJECTS} | {
+    name for name, value in vars(strategies).items() if any(value is found for found in OBJECTS)
+}
+"""Of the objects, as the registry imports them, and of their classes."""
 
 
 @pytest.mark.parametrize(
@@ -105,7 +111,7 @@ def _names_one(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return isinstance(node.value, ast.Name) and node.value.id == "Strategy"
     if isinstance(node, ast.Name):
-        return node.id in {"APPEND", "UPSERT", "FULL_REFRESH", "Append", "Upsert", "FullRefresh"}
+        return node.id in NAMES
     return isinstance(node, ast.Constant) and node.value in WORDS
 
 

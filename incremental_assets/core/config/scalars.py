@@ -224,7 +224,7 @@ ShorthandText = Annotated[
     _schema(
         "string",
         description=shorthand.FORM,
-        pattern=rf"^{_NAME}\.{_NAME}:{_NAME}:(date|datetime|timestamp|integer)(:[ie])?(@[^!]+)?(!(append|upsert))?$",
+        pattern=rf"^{_NAME}\.{_NAME}:{_NAME}:(date|datetime|timestamp|integer)(:[ie])?(@[^!]+)?(!({'|'.join(shorthand.STRATEGIES)}))?$",
         examples=["public.orders:updated_at:timestamp!upsert"],
     ),
 ]

@@ -9,13 +9,14 @@ from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.identifiers import quote, render_table, scan_name, scan_table
-from incremental_assets.core.strategies import Strategy
+from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.core.words import with_article
 
 FORM = "schema.table:column:type[:direction][@start][!strategy]"
 
 _TAIL = re.compile(r"(?P<type>[^:@!]*)(?P<direction>:[^@!]*)?(?P<start>@[^!]*)?(?P<strategy>!.*)?", re.DOTALL)
-_STRATEGIES = (Strategy.APPEND, Strategy.UPSERT)
+STRATEGIES = tuple(each for each in Strategy if not traits_of(each).overwrites)
+"""What may stand after the `!`: those that read by a cursor."""
 
 
 class Direction(StrEnum):
@@ -38,9 +39,9 @@ class Shorthand:
     strategy: Strategy = Strategy.APPEND
 
     def __post_init__(self) -> None:
-        if self.strategy not in _STRATEGIES:
+        if self.strategy not in STRATEGIES:
             raise ValueError(
-                "a shorthand is `append` or `upsert`; for a table read whole write `table:` and `strategy: full_refresh`, or leave it out"
+                f"a shorthand is {' or '.join(f'`{each}`' for each in STRATEGIES)}; for a table read whole write `table:` and `strategy: full_refresh`, or leave it out"
             )
         if self.start is not None and (self.start.type is not self.type or not self.start.is_finite):
             raise ValueError(f"{with_article(self.type)} cursor starts at a finite {self.type}")
@@ -61,7 +62,7 @@ def parse(text: str) -> Shorthand:
     kind = _choice("type", tail["type"], [*CursorType], slips)
     direction = _choice("direction", _after_mark(tail["direction"], "i"), [*Direction], slips)
     start = _start(CursorType(kind), tail["start"][1:], slips) if kind and tail["start"] is not None else None
-    strategy = _choice("strategy", _after_mark(tail["strategy"], "append"), [*_STRATEGIES], slips)
+    strategy = _choice("strategy", _after_mark(tail["strategy"], "append"), [*STRATEGIES], slips)
     if slips:
         raise ValueError(f"{'; '.join(slips)}; write {FORM}")
     return Shorthand(schema, name, column.name, CursorType(kind), Direction(direction), start, Strategy(strategy))
@@ -85,7 +86,7 @@ def _choice(part: str, text: str, choices: list[str], slips: list[str]) -> str:
     text = text.strip()
     if text in choices:
         return text
-    if part == "strategy" and text == Strategy.FULL_REFRESH:
+    if part == "strategy" and text in [*Strategy]:
         return text  # refused by the value itself, which knows why
     near = difflib.get_close_matches(text, choices, n=1)
     hint = f"did you mean `{near[0]}`? " if near else ""

@@ -1,4 +1,4 @@
-"""The strategies, one object each: they are asked for their traits, and compared only here, in `config` and in the lake's writers."""
+"""The strategies, one object each: they are asked for their traits, and compared only here and in `config`."""
 
 from __future__ import annotations
 

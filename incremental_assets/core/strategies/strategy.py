@@ -15,7 +15,7 @@ class Strategy(StrEnum):
 
 
 class Traits(Protocol):
-    """The traits of a strategy. Code asks for these instead of comparing strategies, so that a new one is a file here and a writer."""
+    """The traits of a strategy. Code asks for these instead of comparing strategies; docs/architecture.md has what a new one takes."""
 
     @property
     def overwrites(self) -> bool:
