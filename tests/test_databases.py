@@ -1,17 +1,19 @@
-"""No module but those of its own folder knows a database by name."""
+"""No module but those of its own folder knows a database by name. The dialects come from the configuration; WORDS has the modules that may name one."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
+from incremental_assets.adapters.databases.registry import folder_of
+from incremental_assets.core.config.dialects import BUILT_IN, kind_of
+
 ROOT = Path(__file__).parents[1]
+DATABASES = "incremental_assets.adapters.databases"
+FOLDERS = {f"{DATABASES}.{folder_of(name)}" for name in BUILT_IN}
 OWN = {
-    "incremental_assets/adapters/databases/postgresql",
-    "incremental_assets/adapters/databases/sqlite",
-    "incremental_assets/adapters/databases/mysql",
-    "incremental_assets/adapters/databases/sqlserver",
-    "incremental_assets/adapters/databases/oracle",
+    *(f"{folder.replace('.', '/')}/" for folder in FOLDERS),
     # The demo's source is a PostgreSQL, and the checkpoints lie in either of the two.
     "incremental_assets/demo",
     "incremental_assets/adapters/checkpoints",
@@ -27,7 +29,8 @@ WORDS = {
     "incremental_assets/cli/preloaded.py": "Dagster's own event log, and the driver of its files",
     "incremental_assets/adapters/databases/registry.py": "the folder that a dialect shares",
 }
-NAMES = re.compile(r"postgres|psycopg|\bpg_|sqlite|mysql|mariadb|oracle|sqlserver|mssql|pytds", re.IGNORECASE)
+NAMES = re.compile("|".join({*BUILT_IN, *map(kind_of, BUILT_IN), "psycopg", r"\bpg_", "pytds"}), re.IGNORECASE)
+"""Of dialects, as we and Dagster name them, and of drivers that are called otherwise."""
 
 
 def code(text: str) -> str:
@@ -44,3 +47,18 @@ def test_no_module_outside_its_folder_names_a_database() -> None:
         and not any(str(path.relative_to(ROOT)).startswith(own) for own in OWN)
     }
     assert named == set(WORDS)
+
+
+def test_import_linter_keeps_every_folder_apart_from_the_others_and_from_what_they_share() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    known, apart = (
+        next(each for each in config["tool"]["importlinter"]["contracts"] if each["name"].startswith(begin))
+        for begin in ("A database is known", "One database knows")
+    )
+    beside = {
+        f"{DATABASES}.{path.stem}"
+        for path in (ROOT / DATABASES.replace(".", "/")).glob("[!_]*")
+        if (path / "__init__.py").exists() or path.suffix == ".py"
+    }
+    assert set(known["forbidden_modules"]) == set(apart["modules"]) == FOLDERS
+    assert {name for name in known["source_modules"] if name.startswith(f"{DATABASES}.")} == beside - FOLDERS

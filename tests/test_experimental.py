@@ -11,7 +11,7 @@ from incremental_assets.core.config.dialects import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTAL = {"sqlserver": "SQL Server", "oracle": "Oracle"}
-PLAYED = {"postgresql", "sqlite", "mariadb", "mysql"}
+PLAYED = set(BUILT_IN) - set(EXPERIMENTAL)
 """By the contract, against a real source, in this very suite."""
 
 
@@ -34,7 +34,7 @@ def test_a_page_that_names_it_says_in_the_same_paragraph_that_no_server_has_play
 
 
 def test_every_dialect_is_played_or_said_not_to_be() -> None:
-    assert set(BUILT_IN) == PLAYED | set(EXPERIMENTAL)
+    assert set(EXPERIMENTAL) < set(BUILT_IN)
     for name in PLAYED:
         assert (ROOT / "tests" / "adapters" / "databases" / f"test_{name}.py").read_text(encoding="utf-8").count(
             "contract import *"

@@ -20,8 +20,8 @@ _SHARED = {"mariadb": ("mysql", "MARIADB")}
 def dialect_of(name: str) -> Dialect:
     """The dialect of that name. SetupError where no installed package has one."""
     if name in BUILT_IN:
-        folder, constant = _SHARED.get(name, (name, "DIALECT"))
-        found: Dialect = getattr(import_module(f"{__package__}.{folder}.dialect"), constant)
+        _, constant = _SHARED.get(name, (name, "DIALECT"))
+        found: Dialect = getattr(import_module(f"{__package__}.{folder_of(name)}.dialect"), constant)
         return found
     for entry in entry_points(group=GROUP, name=name):
         loaded: Dialect = entry.load()
@@ -29,6 +29,12 @@ def dialect_of(name: str) -> Dialect:
     raise SetupError(
         f"no installed package has a dialect {name!r}; there are {', '.join(BUILT_IN)}, and those of the entry points {GROUP!r}"
     )
+
+
+def folder_of(name: str) -> str:
+    """Where a dialect of ours lies, beside this file."""
+    folder, _ = _SHARED.get(name, (name, "DIALECT"))
+    return folder
 
 
 def java_packages() -> Iterator[str]:
