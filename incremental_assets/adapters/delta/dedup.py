@@ -1,4 +1,4 @@
-"""Deduplication: which staged rows are written, as one query. Equal rows and repeated keys are dropped inside it, without an extra job."""
+"""Deduplication: which staged rows are written, as one query. Inside it, without an extra job, those are dropped that the copy holds already, and where keys repeat within a batch all but one row of each."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Freshness, duplicates, reconciliation, schema: the queries and the verdicts."""
+"""Freshness, duplicates, reconciliation, schema, contract, history: the queries and the verdicts."""

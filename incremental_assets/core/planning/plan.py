@@ -62,7 +62,7 @@ class CommitIds:
     seq: int
     batch_id: str
     load_seq: int | None = None
-    """Below `seq`, for the rows of a first load, which may go to the target before their position does; see `core.first_load`."""
+    """Below `seq`, for the rows of a first load, which may go to the target before their position does; see `core.syncing.first_load`."""
 
 
 @dataclass(frozen=True, slots=True)
