@@ -30,7 +30,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.syncing import compact as maintain
-from incremental_assets.core.syncing import decide, differing, gone, reset, rollback, sync
+from incremental_assets.core.syncing import decide, differing, gone, reading, reset, rollback, sync
 from incremental_assets.core.syncing import recovery as recover
 from tests.core import stories
 from tests.fakes import database, lake, rows, source, stage, world
@@ -168,7 +168,7 @@ MUTANTS = [
     Mutant(
         "the watermark is the largest cursor of the rows seen",
         "loses what commits late",
-        instead(sync, "landed_state", _watermark_of_the_rows_seen),
+        instead(reading, "landed_state", _watermark_of_the_rows_seen),
     ),
     Mutant(
         "the watermark is the clock",

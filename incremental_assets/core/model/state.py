@@ -111,6 +111,11 @@ class State:
         """Nothing is known of what landed up to `seq`: the next sync reads from `start`, and an append looks through the whole table."""
         return replace(self.rewound(self.terms, None), seq=seq, batch_id="", position=UNREAD, identity=self.identity)
 
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Columns whose values rows that landed before still lack."""
+        return self.unfilled.columns if self.unfilled else ()
+
     def to_json(self) -> str:
         """One line of JSON, stable in its order."""
         document = {

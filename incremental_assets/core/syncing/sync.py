@@ -5,24 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from incremental_assets.core.interruption import this_process
-from incremental_assets.core.model.batch import Batch
-from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.landed_state import landed_state
 from incremental_assets.core.planning.plan import NothingToDo, Request, SyncPlan
-from incremental_assets.core.planning.preflight import check_nulls, check_same_columns, check_shrink
+from incremental_assets.core.planning.preflight import check_same_columns, check_shrink
 from incremental_assets.core.planning.report import RowCounts, SyncReport
-from incremental_assets.core.planning.schema_changes import schema_changes
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Lease, Ports
-from incremental_assets.core.syncing.comparing import narrowed, shown, snapshot_of
 from incremental_assets.core.syncing.decide import decide
 from incremental_assets.core.syncing.failure import discarded_on_failure, recorded_on_failure
 from incremental_assets.core.syncing.following import follow, follow_commit, together
-from incremental_assets.core.syncing.gone import find_gone
 from incremental_assets.core.syncing.idle import finish_under_lease
 from incremental_assets.core.syncing.phases import Phases
+from incremental_assets.core.syncing.reading import read
 from incremental_assets.core.syncing.recovery import check_untouched, recover, unreported
 
 
@@ -41,15 +36,10 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
         if isinstance(decision, NothingToDo):
             idle = finish_under_lease(spec, request, decision, lease, phases)
             found = unreported(request, position)
-            left = names_unfilled(position.state)
+            left = position.state.lacking if position.state else ()
             return replace(found.instead_of(idle) if found else idle, history=caught_up, unfilled=left)
         report = _land(decision, target, lease, ports, phases)
         return replace(report, history=together(caught_up, report.history))
-
-
-def names_unfilled(state: State | None) -> tuple[str, ...]:
-    """Columns whose values rows that landed before still lack."""
-    return state.unfilled.columns if state and state.unfilled else ()
 
 
 def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, phases: Phases) -> SyncReport:
@@ -61,7 +51,7 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     lease.record(replace(intent, state=plan.noticed))
     phases.enter("read")
     with discarded_on_failure(plan, ports.stage):
-        batch, state = _read(plan, target, ports)
+        batch, state = read(plan, target, ports)
         check_shrink(plan, batch.rows)
         check_untouched(spec, plan.request, target, ports.reader.inspect(spec, target.version) if target else None)
         lease.record(replace(intent, kind=EventKind.STAGED, detail=batch.digest))
@@ -73,33 +63,10 @@ def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, pha
     history = follow_commit(plan, ports.historian, phases) if commit else None
     rows, version = commit.rows if commit else RowCounts(), at.version if at else None
     report = SyncReport.landed(plan, state.position.watermark, rows, version, warnings)
-    report = replace(
-        phases.timed(report), history=history, schema_changes=state.changed, unfilled=names_unfilled(state)
-    )
+    report = replace(phases.timed(report), history=history, schema_changes=state.changed, unfilled=state.lacking)
     # Discarded first: once the sequence is closed, nobody would look for its batch again.
     ports.stage.discard(spec.id, commit_ids.batch_id)
     landed = replace(intent, kind=EventKind.LANDED, state=state, report=report)
     lease.record(replace(landed, target=(at.table_id, at.version) if at else None))
     phases.enter("landed")
     return report
-
-
-def _read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
-    """Everything from one snapshot: the rows, and the state that they leave."""
-    some = plan.of_new_columns
-    if some is not None and plan.previous and plan.previous.unfilled:
-        with ports.source.snapshot(some) as snapshot:
-            check_nulls(plan, snapshot.nulls)
-            batch = ports.stage.write(some, snapshot)
-            state = landed_state(plan, shown(snapshot, None, schema_changes(plan, ())))
-        if not batch.rejected:
-            return replace(batch, new_columns=plan.previous.unfilled.columns), state
-        # A row that cannot land goes to quarantine as a whole.
-    with snapshot_of(plan, ports) as snapshot:
-        plan = narrowed(plan, snapshot)
-        check_nulls(plan, snapshot.nulls)
-        gone = find_gone(plan, snapshot, ports.by_key)
-        is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
-        batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
-        changed = schema_changes(plan, target.columns if target is not None and target.landed else ())
-        return batch, landed_state(plan, shown(snapshot, gone.compared if gone else None, changed))

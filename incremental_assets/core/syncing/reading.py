@@ -1,0 +1,44 @@
+"""What a plan reads: everything from one snapshot, staged or loaded, and the state that it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from incremental_assets.core.model.batch import Batch
+from incremental_assets.core.model.state import State
+from incremental_assets.core.planning.landed_state import landed_state
+from incremental_assets.core.planning.plan import SyncPlan
+from incremental_assets.core.planning.preflight import check_nulls
+from incremental_assets.core.planning.schema_changes import schema_changes
+from incremental_assets.core.planning.target import Target
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.comparing import narrowed, shown, snapshot_of
+from incremental_assets.core.syncing.gone import find_gone
+
+
+def read(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
+    """The rows, and the state. What has been staged when this fails, the caller discards."""
+    return _new_columns(plan, ports) or _rows(plan, target, ports)
+
+
+def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:
+    """Of a plan that fills new columns these alone; None for any other, and where a row cannot land: whole, it goes to quarantine."""
+    some, columns = plan.of_new_columns, plan.previous.lacking if plan.previous else ()
+    if some is None or not columns:
+        return None
+    with ports.source.snapshot(some) as snapshot:
+        check_nulls(plan, snapshot.nulls)
+        batch = ports.stage.write(some, snapshot)
+        state = landed_state(plan, shown(snapshot, None, schema_changes(plan, ())))
+    return None if batch.rejected else (replace(batch, new_columns=columns), state)
+
+
+def _rows(plan: SyncPlan, target: Target | None, ports: Ports) -> tuple[Batch, State]:
+    with snapshot_of(plan, ports) as snapshot:
+        plan = narrowed(plan, snapshot)
+        check_nulls(plan, snapshot.nulls)
+        gone = find_gone(plan, snapshot, ports.by_key)
+        is_load = plan.commit_ids.load_seq is not None and snapshot.rejected == 0
+        batch = ports.writer.load(plan, snapshot) if is_load else ports.stage.write(plan, snapshot, gone)
+        changed = schema_changes(plan, target.columns if target is not None and target.landed else ())
+        return batch, landed_state(plan, shown(snapshot, gone.compared if gone else None, changed))
