@@ -1,0 +1,21 @@
+"""Known-bad variants of the protocol. Each has lost or doubled rows somewhere; the suite must notice every one of them.
+
+Most are the code itself with one thought left out: a piece of its source is replaced, and a piece that is no longer there fails loudly.
+"""
+
+from __future__ import annotations
+
+from tests.model.mutants import bound, clocks, deletes, first_loads, reads, repairs, runs
+from tests.model.mutants.variant import Mutant
+
+__all__ = ["MUTANTS", "Mutant"]
+
+MUTANTS = [
+    *bound.MUTANTS,
+    *clocks.MUTANTS,
+    *runs.MUTANTS,
+    *first_loads.MUTANTS,
+    *reads.MUTANTS,
+    *deletes.MUTANTS,
+    *repairs.MUTANTS,
+]
