@@ -9,30 +9,28 @@ are put together in between; partitions that come and go; rows that change to wh
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from incremental_assets.core.errors import Busy, CommitMissing, IncrementalAssetsError, SourceRefused, StageBroken
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes
-from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.events import EventKind
 from incremental_assets.core.planning.plan import Mode, Request
-from incremental_assets.core.planning.settled_bound import Guarantee, settle
 from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.core.syncing.first_load import WORTH_IT
 from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync import sync_table
-from tests.fakes import Killed, Locked, Process, Sleeper, Statement, Transaction, World, ordered
+from tests.fakes import Killed, Process, Sleeper, ordered
 from tests.fakes.rows import is_fit
+from tests.model.invariants import Invariants
 from tests.scenario import MONDAY, ORDERS, ORDERS_SHAPE, orders
 
 TERMS = {
@@ -52,8 +50,6 @@ TERMS = {
     "append by a stamp, loaded directly": orders(Strategy.APPEND, size=WORTH_IT),
 }
 
-PUT_BACK = timedelta(seconds=1)
-"""How far the clock may be behind its highest reading without a word; the guard bears two seconds. What is more is noticed."""
 
 NAMED = [
     "before observe", "after observe", "before snapshot", "after snapshot", "staging", "before staged", "after staged",
@@ -64,28 +60,15 @@ BEFORE_IT_LANDS = ["before snapshot", "after snapshot", "staging", "before stage
 """Of a run that has looked, and whose commit is not on its way."""
 
 moments = st.sampled_from(NAMED) | st.integers(0, 32)
-spans = st.sampled_from([0.001, 1.0, 1.0, 2.0, 5.0, 30.0, 90.0, 3600.0])
 
 
-class Protocol(RuleBasedStateMachine):
-    """One table and all that can happen to it."""
+class Protocol(Invariants):
+    """One table and all that can happen to it: in its source, and to its syncs."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World.of(ORDERS_SHAPE)
-        self.world.database.clock = self.latest = MONDAY
-        self.spec = TERMS["upsert by a stamp"]
-        self.drawn: dict[Transaction, list[int]] = {}
-        self.numbers = itertools.count(1)
         self.sleepers: list[Sleeper] = []
         self.saved: list[int] = []
-        self.committed: list[dict[str, object]] = []
-        self.lost_seconds = 0.0
-        """By how much the clock was put back in all: what is held back waits for it to come there again."""
-        self.put_back_at = 0.0
-        """When the clock was last put back by more than the guard bears, in seconds since the beginning."""
-        self.put_forward_after = 0
-        """Events of the checkpoint table when the clock was last put forward again."""
         self.woke = self.forgot = False
         """Whether the checkpoint table was lost or put back, so that nobody can know of batches that were being staged."""
 
@@ -93,152 +76,7 @@ class Protocol(RuleBasedStateMachine):
     def choose(self, terms: str) -> None:
         self.spec = TERMS[terms]
 
-    # --- the source --------------------------------------------------------------------------------
-
-    @property
-    def by_stamp(self) -> bool:
-        return self.spec.cursor is not None and self.spec.cursor.type is CursorType.TIMESTAMP
-
-    @property
-    def open(self) -> list[Transaction]:
-        return [each for each in self.world.database.open if not each.prepared]
-
-    @precondition(lambda self: len(self.world.database.open) < 4)
-    @rule(shown=st.booleans())
-    def begin(self, shown: bool) -> None:
-        self.drawn[self.world.database.begin(shown=shown)] = []
-
-    @precondition(lambda self: len(self.world.database.open) < 4)
-    @rule(idle=st.sampled_from([0.0, 1.0, 60.0]), span=spans)
-    def a_session_stands_still_with_a_stamp_that_nothing_shows(self, idle: float, span: float) -> None:
-        transaction = self.world.database.begin()
-        self.drawn[transaction] = []
-        transaction.stand_still(idle)
-        self.time_passes(span)
-
-    @precondition(lambda self: len(self.world.database.statements) < 2)
-    @rule()
-    def a_statement_of_several_transactions_begins(self) -> None:
-        self.world.database.run()
-
-    @precondition(lambda self: self.open)
-    @rule(which=st.integers(0, 3))
-    def a_transaction_sets_a_savepoint(self, which: int) -> None:
-        self.pick(which).savepoint()
-
-    @property
-    def between(self) -> list[Statement]:
-        """Those that have no transaction open at this moment."""
-        busy = [each.statement for each in self.world.database.open]
-        return [each for each in self.world.database.statements if each not in busy]
-
-    @precondition(lambda self: self.between and len(self.world.database.open) < 4)
-    @rule()
-    def a_statement_begins_its_next_transaction(self) -> None:
-        statement = self.between[0]
-        self.drawn[self.world.database.begin(statement=statement)] = statement.drawn
-
-    @precondition(lambda self: self.between)
-    @rule()
-    def a_statement_ends(self) -> None:
-        self.world.database.statements.remove(self.between[0])
-
-    @precondition(lambda self: self.spec.cursor is not None and len(self.world.database.open) < 4)
-    @rule(span=spans)
-    def a_transaction_hides_its_start_while_it_is_looked_for(self, span: float) -> None:
-        """A run could lose its rows, so it must not say that it is settled."""
-        hiding = self.world.database.begin(private=True)
-        self.drawn[hiding] = []
-        self.time_passes(span)
-        assert self.spec.cursor is not None
-        settled = settle(self.spec, self.spec.cursor, self.world.database.bound(), None, self.state)
-        assert settled.guarantee is not Guarantee.SETTLED
-        hiding.private = False
-
-    @precondition(lambda self: self.open)
-    @rule(which=st.integers(0, 3))
-    def draw(self, which: int) -> None:
-        """A number is drawn, the row comes later."""
-        transaction = self.pick(which)
-        self.drawn[transaction].append(self.world.database.nextval())
-
-    @precondition(lambda self: self.open)
-    @rule(which=st.integers(0, 3), early=st.booleans())
-    def insert(self, which: int, early: bool) -> None:
-        """Stamped at the transaction's begin, or by the clock at this moment."""
-        transaction = self.pick(which)
-        drawn = self.drawn[transaction]
-        number = drawn.pop(0) if drawn else self.world.database.nextval()
-        transaction.insert(ORDERS, id=number, status=self.version(), updated_at=self.stamp(transaction, early))
-
-    @precondition(lambda self: self.open and self.by_stamp)
-    @rule(
-        which=st.integers(0, 3), row=st.integers(0, 20), early=st.booleans(), fit=st.sampled_from([True, True, False])
-    )
-    def update(self, which: int, row: int, early: bool, fit: bool) -> None:
-        rows = self.world.database.rows(ORDERS)
-        if rows:
-            transaction = self.pick(which)
-            changes = {
-                "status": f"{'' if fit else 'unfit '}{self.version()}",
-                "updated_at": self.stamp(transaction, early),
-            }
-            with contextlib.suppress(Locked):
-                transaction.update(ORDERS, {"id": rows[row % len(rows)]["id"]}, **changes)
-
-    @precondition(lambda self: self.open and self.spec.deletes.compares)
-    @rule(which=st.integers(0, 3), row=st.integers(0, 20))
-    def delete(self, which: int, row: int) -> None:
-        rows = self.world.database.rows(ORDERS)
-        if rows:
-            with contextlib.suppress(Locked):
-                self.pick(which).delete(ORDERS, {"id": rows[row % len(rows)]["id"]})
-
-    @precondition(lambda self: self.open)
-    @rule(which=st.integers(0, 3))
-    def commit(self, which: int) -> None:
-        self.finish(self.pick(which))
-
-    @precondition(lambda self: self.open)
-    @rule(which=st.integers(0, 3))
-    def abort(self, which: int) -> None:
-        self.pick(which).abort()
-
-    @precondition(lambda self: self.open)
-    @rule(which=st.integers(0, 3))
-    def prepare(self, which: int) -> None:
-        self.pick(which).prepare("gx")
-
-    @precondition(lambda self: any(each.prepared for each in self.world.database.open))
-    @rule()
-    def commit_prepared(self) -> None:
-        self.finish(next(each for each in self.world.database.open if each.prepared))
-
-    @rule(span=spans)
-    def time_passes(self, span: float) -> None:
-        self.moments_pass()
-        self.world.pass_time(span)
-        self.latest = max(self.latest, self.world.database.clock)
-
-    @rule(span=st.sampled_from([0.25, 1.0]))
-    def clock_is_put_back(self, span: float) -> None:
-        self.moments_pass()
-        self.world.database.clock = max(self.world.database.clock - timedelta(seconds=span), self.latest - PUT_BACK)
-
-    @rule(span=st.sampled_from([3.0, 60.0, 3600.0]))
-    def clock_is_put_back_far(self, span: float) -> None:
-        database = self.world.database
-        self.moments_pass()
-        self.world.pass_time(0.001)
-        self.put_back_at = database.elapsed
-        self.lost_seconds += span
-        database.clock = self.latest = database.clock - timedelta(seconds=span)
-
-    @precondition(lambda self: self.lost_seconds and self.put_back_is_known)
-    @rule()
-    def clock_is_put_forward_again(self) -> None:
-        """Once a run has looked: a clock that goes back and forward between two looks leaves no trace."""
-        self._put_forward()
+    # --- a clock that goes back and forward ---------------------------------------------------------
 
     @precondition(lambda self: not self.lost_seconds)
     @rule(moment=st.sampled_from(BEFORE_IT_LANDS), how=st.sampled_from(["kill", "err"]))
@@ -250,15 +88,6 @@ class Protocol(RuleBasedStateMachine):
         if any(event.kind is EventKind.INTENT for event in self.world.memory.events[before:]):
             self._put_forward()
 
-    def _put_forward(self) -> None:
-        for transaction in self.world.database.open:
-            transaction.show()
-        self.world.pass_time(0.001)
-        self.world.database.clock += timedelta(seconds=self.lost_seconds)
-        self.latest = self.world.database.clock
-        self.lost_seconds = 0.0
-        self.put_forward_after = len(self.world.memory.events)
-
     @property
     def the_lake_knows(self) -> bool:
         """Until a run has landed since, that the clock was put back stands in the checkpoint table alone: none of its copies may be lost then."""
@@ -266,46 +95,6 @@ class Protocol(RuleBasedStateMachine):
         return not self.put_forward_after or any(
             event.kind is EventKind.LANDED and event.report and event.report.rows.read for event in since
         )
-
-    @property
-    def put_back_is_known(self) -> bool:
-        host = self.state.reading.host if self.state and self.state.reading else None
-        return host is not None and host.uptime >= self.put_back_at
-
-    @precondition(lambda self: self.spec.repeats and not self.by_stamp and self.open)
-    @rule(which=st.integers(0, 3))
-    def the_highest_number_comes_again(self, which: int) -> None:
-        numbers = [row["id"] for row in self.world.database.rows(ORDERS)]
-        if numbers:
-            self.pick(which).insert(ORDERS, id=max(numbers), status=self.version())  # type: ignore[type-var]
-
-    # --- its partitions ----------------------------------------------------------------------------
-
-    @rule(member=st.integers(1, 2))
-    def a_partition_that_is_not_attached_is_filled(self, member: int) -> None:
-        table = self.world.database.tables[ORDERS]
-        if member not in table.members:
-            row = {
-                "id": self.world.database.nextval(),
-                "status": self.version(),
-                "updated_at": self.world.database.stamp(),
-            }
-            self.world.database.fill(ORDERS, member, **row)
-            self.committed.append({name: row.get(name) for name in table.shape.names})
-
-    @rule(member=st.integers(1, 2))
-    def a_partition_is_attached(self, member: int) -> None:
-        self.world.database.attach(ORDERS, member)
-
-    @rule(member=st.integers(1, 2))
-    def a_partition_is_detached(self, member: int) -> None:
-        """It waits for all who write to it."""
-        table = self.world.database.tables[ORDERS]
-        held = {identity for identity, stored in table.rows.items() if stored.member == member}
-        if member in table.members and not any(
-            (ORDERS, each) in other.pending for other in self.world.database.open for each in held
-        ):
-            self.world.database.detach(ORDERS, member)
 
     # --- syncs -------------------------------------------------------------------------------------
 
@@ -418,56 +207,7 @@ class Protocol(RuleBasedStateMachine):
         self.world.memory.events.clear()
         self.world.memory.leases.clear()
 
-    # --- what must hold ----------------------------------------------------------------------------
-
-    @invariant()
-    def the_watermark_is_below_all_that_can_still_commit(self) -> None:
-        state = self.state
-        if state is None or state.position.watermark is None or self.spec.cursor is None:
-            return
-        if self.by_stamp:
-            if not self.put_back_is_known:
-                return  # decided before the clock was put back: the next sync has to notice
-            stamps = [row["updated_at"] for each in self.world.database.open for row in each.pending.values() if row]
-            pending = [CursorValue(CursorType.TIMESTAMP, str(stamp)) for stamp in stamps]
-            pending += [CursorValue.of(CursorType.TIMESTAMP, each.since) for each in self.world.database.statements]
-            pending.append(CursorValue.of(CursorType.TIMESTAMP, self.world.database.clock))
-        else:
-            numbers = [number for each in self.world.database.open for number in self.drawn[each]]
-            numbers += [number for each in self.world.database.statements for number in each.drawn]
-            numbers += [row["id"] for each in self.world.database.open for row in each.pending.values() if row]  # type: ignore[misc]
-            pending = [CursorValue(CursorType.INTEGER, str(number)) for number in numbers]
-        assert all(state.position.watermark <= value for value in pending), (
-            f"the watermark is at {state.position.watermark}"
-        )
-
-    @invariant()
-    def the_watermark_only_grows(self) -> None:
-        """But for a reset, a full refresh, a clock that was put back, and what is told of a run or a checkpoint table that was lost."""
-        before = None
-        for event in self.world.memory.events[-12:]:
-            if event.state is None:
-                continue
-            after = event.state.position.watermark
-            if (
-                event.kind in (EventKind.LANDED, EventKind.IDLE)
-                and event.report
-                and event.report.mode is not Mode.FULL_REFRESH
-            ):
-                told_later = bool(event.kind is EventKind.LANDED and event.report.reason) or event.state.put_back
-                assert told_later or before is None or (after is not None and before <= after)
-            # What a reset says is not held against the source's clock before the next run.
-            before = None if event.kind is EventKind.RESET else after
-
-    @invariant()
-    def nothing_is_held_twice(self) -> None:
-        held = [str(row["status"]) for row in self.world.rows(ORDERS)]
-        assert len(held) == len(set(held)), "a version landed twice"
-
-    @invariant()
-    def sequences_only_grow(self) -> None:
-        sequences = self.world.lake.sequences(ORDERS)
-        assert sequences == sorted(set(sequences))
+    # --- the end -----------------------------------------------------------------------------------
 
     def teardown(self) -> None:
         """Everybody comes to an end; one more sync then makes the copy true, with nothing left over."""
@@ -505,10 +245,6 @@ class Protocol(RuleBasedStateMachine):
 
     # --- how ----------------------------------------------------------------------------------------
 
-    @property
-    def state(self) -> State | None:
-        return next((event.state for event in reversed(self.world.memory.events) if event.state), None)
-
     def run(self, process: Process, request: Request | None = None, *, quiet: bool = False) -> None:
         # What was deleted may be all that there was.
         asked = request or self.world.request(Mode.SYNC, allow_shrink=self.spec.deletes.compares)
@@ -539,35 +275,6 @@ class Protocol(RuleBasedStateMachine):
     def wake(self, sleeper: Sleeper) -> None:
         self.woke = True
         sleeper.wake()
-
-    def moments_pass(self) -> None:
-        """What was about to be shown is; what stands still goes on when it is picked."""
-        for transaction in self.world.database.open:
-            if transaction.idle_since is None:
-                transaction.show()
-
-    def pick(self, which: int) -> Transaction:
-        transaction = self.open[which % len(self.open)]
-        transaction.show()
-        return transaction
-
-    def finish(self, transaction: Transaction) -> None:
-        self.committed += [dict(row) for row in transaction.pending.values() if row is not None]
-        transaction.commit()
-
-    def write_at_once(self) -> None:
-        transaction = self.world.database.begin()
-        self.drawn[transaction] = []
-        number = self.world.database.nextval()
-        transaction.insert(ORDERS, id=number, status=self.version(), updated_at=transaction.stamp())
-        self.finish(transaction)
-
-    def version(self) -> str:
-        """Every version of every row is told apart by its status."""
-        return f"v{next(self.numbers)}"
-
-    def stamp(self, transaction: Transaction, early: bool) -> str:
-        return transaction.stamp() if early else self.world.database.stamp()
 
     def value(self, number: int) -> CursorValue:
         if self.by_stamp:
