@@ -76,7 +76,7 @@ class Protocol(Invariants):
     def choose(self, terms: str) -> None:
         self.spec = TERMS[terms]
 
-    # --- a clock that goes back and forward ---------------------------------------------------------
+    # --- a clock that goes back and forward --------------------------------------------------------
 
     @precondition(lambda self: not self.lost_seconds)
     @rule(moment=st.sampled_from(BEFORE_IT_LANDS), how=st.sampled_from(["kill", "err"]))
