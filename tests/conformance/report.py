@@ -1,12 +1,13 @@
 """The fault report: what was done, what must hold, and whether it did. Loaded by `make conformance`, which names the file.
 
-`--engine` plays the same through an engine, and writes that section of the report. A part that is played (`-k clock`) renews its own rows, and
+`--engine` plays the same through an engine, and writes that section of the report. A part that is played (`-k clock`, or some files) renews its own rows, and
 the others stay as they were played last. `python -m pytest tests/conformance tests/model/test_mutants.py -p tests.conformance.report --report docs/conformance.md`, in one process
 or, with `-n 2`, in two.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -24,6 +25,8 @@ import pytest
 from tests.conformance.played import WORST, Case, Played, Row, now_played
 
 _MARK = "scenario"
+_ALL = {"tests/conformance", "tests/model/test_mutants.py"}
+"""What `make conformance` names."""
 
 
 class Report:
@@ -148,12 +151,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--report", metavar="FILE", help="run every scenario and write the fault report here")
 
 
+def plays_all(arguments: Sequence[str], options: argparse.Namespace) -> bool:
+    """Whether no scenario and no variant is left out, so that what is not played is there no more."""
+    return set(arguments) >= _ALL and not (options.keyword or options.markexpr or options.deselect)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to listen, but for workers, whose results come to whoever began them."""
     path = config.getoption("--report")
     if path is not None and not hasattr(config, "workerinput"):
         through_engine = bool(config.getoption("--engine", default=False))
-        report = Report(Path(path), is_whole=not config.getoption("keyword"), through_engine=through_engine)
+        report = Report(Path(path), is_whole=plays_all(config.args, config.option), through_engine=through_engine)
         config.pluginmanager.register(report, "fault-report")
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
 from tests.conformance.played import Case, Played, Row
-from tests.conformance.report import renew_engine, renew_soak
+from tests.conformance.report import plays_all, renew_engine, renew_soak
 from tests.conformance.soak.result import Result, Told
 
 REPORT = "# Fault report\n\n## Scenarios\n\n| late | holds |\n\n## Bugs we do not have\n\n| none |\n"
@@ -86,3 +89,20 @@ def _first() -> None:
 
 def _second() -> None:
     """Stands for a scenario."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "all_of_it"),
+    [
+        (["tests/conformance", "tests/model/test_mutants.py"], {}, True),
+        (["tests/conformance", "tests/model/test_mutants.py"], {"keyword": "clock"}, False),
+        (["tests/conformance", "tests/model/test_mutants.py"], {"markexpr": "not slow"}, False),
+        (["tests/conformance/test_clock.py", "tests/model/test_mutants.py"], {}, False),
+        (["tests/conformance"], {}, False),
+    ],
+)
+def test_some_files_or_some_tests_of_them_leave_the_other_rows_as_they_were(
+    arguments: list[str], options: dict[str, str], all_of_it: bool
+) -> None:
+    given = Namespace(**{"keyword": "", "markexpr": "", "deselect": None, **options})
+    assert plays_all(arguments, given) is all_of_it
