@@ -28,6 +28,7 @@ MODULES = (
     "incremental_assets.cli.progress",
     "incremental_assets.cli.render",
     "incremental_assets.adapters.checkpoints.store",
+    "incremental_assets.adapters.contracts.judge",
     "incremental_assets.adapters.databases.probe",
     "incremental_assets.adapters.delta.land",
     "incremental_assets.adapters.delta.lake",
