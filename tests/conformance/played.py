@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-WORST = ("failed", "not run", "limit", "holds")
+_NOT_RUN = "not run"
+WORST = ("failed", _NOT_RUN, "limit", "holds")
 _ROOT = Path(__file__).parents[2]
 
 
@@ -21,7 +22,7 @@ _ROOT = Path(__file__).parents[2]
 class Case:
     """One test, whole: its set-up and clean-up as well."""
 
-    outcome: str = "not run"
+    outcome: str = _NOT_RUN
     why: str = ""
     seconds: float = 0.0
     properties: dict[str, str] = field(default_factory=dict)
@@ -35,7 +36,7 @@ class Case:
         elif phase.when == "call" and phase.passed:
             self.outcome = "holds"
         elif phase.skipped:
-            self.outcome = "limit" if hasattr(phase, "wasxfail") else "not run"
+            self.outcome = "limit" if hasattr(phase, "wasxfail") else _NOT_RUN
             self.why = getattr(phase, "wasxfail", "") or _reason(phase)
 
 
@@ -93,7 +94,9 @@ class Played:
         """Take what was played now in place of what was; of the rest, what is still a test stays, unless all was played."""
         if is_whole:
             self.rows, self.mutants = {}, {}
-        self.rows = {test: row for test, row in self.rows.items() if _is_there(test)} | dict(rows)
+        self.rows = {test: row for test, row in self.rows.items() if _is_there(test)}
+        # A test that the end of its run cut short says nothing against what it said before.
+        self.rows |= {test: row for test, row in rows.items() if row.outcome != _NOT_RUN or test not in self.rows}
         self.mutants = self.mutants | dict(mutants)
 
     def save(self, report: Path) -> None:

@@ -75,6 +75,8 @@ def test_a_part_that_is_played_again_renews_its_rows_and_what_is_no_test_any_mor
         one: ("failed", "day 1"),
         other: ("holds", "day 2"),
     }
+    after.renew({other: _row("not run", "day 3")}, {}, is_whole=False)
+    assert after.rows[other].played == "day 2"
     after.renew({other: _row("holds", "day 3")}, {}, is_whole=True)
     assert list(after.rows) == [other]
 
