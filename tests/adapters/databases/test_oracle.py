@@ -93,7 +93,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
         ),
     ]
     connection.tables.executemany("INSERT INTO SHOP.ORDERS VALUES (?, ?, ?, ?, ?, ?)", rows)
-    monkeypatch.setattr(row_dialect, "Connection", lambda address: connection)
+    monkeypatch.setattr(row_dialect, "ORACLE", replace(row_dialect.ORACLE, connect=lambda _: connection))
     return connection
 
 

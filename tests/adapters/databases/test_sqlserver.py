@@ -97,7 +97,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
         (3, None, "3.25", "2024-05-01T09:59:59", 103),
     ]
     connection.tables.executemany("INSERT INTO dbo.orders VALUES (?, ?, ?, ?, ?)", rows)
-    monkeypatch.setattr(row_dialect, "Connection", lambda address: connection)
+    monkeypatch.setattr(row_dialect, "SQL_SERVER", replace(row_dialect.SQL_SERVER, connect=lambda _: connection))
     return connection
 
 

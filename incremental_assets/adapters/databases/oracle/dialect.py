@@ -20,9 +20,9 @@ class Oracle(RowDatabase):
 
     def spoken(self) -> RowDialect:
         """Through python-oracledb."""
-        from incremental_assets.adapters.databases.oracle.row_dialect import OracleSql
+        from incremental_assets.adapters.databases.oracle.row_dialect import ORACLE
 
-        return OracleSql()
+        return ORACLE
 
     def missing_sql(
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()

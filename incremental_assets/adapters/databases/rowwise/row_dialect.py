@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from incremental_assets.adapters.databases.dialect import Address
@@ -17,6 +18,10 @@ Row = tuple[Any, ...]
 
 UNPLAYED = "experimental, not played against a server"
 """Of a database whose code has met recorded answers alone: what every run, plan and finding says of it."""
+
+
+def _untold(_: Column) -> str:
+    return ""
 
 
 class Unfit(ValueError):
@@ -39,47 +44,34 @@ class RowConnection(Protocol):
         """End it."""
 
 
-class RowDialect(Protocol):
-    """One database."""
+@dataclass(frozen=True, slots=True)
+class RowDialect:
+    """One database, by the functions of its folder."""
 
     name: str
     note: str
     """What every run, plan and finding says of it; empty where there is nothing to say."""
-
-    def connect(self, address: Address) -> RowConnection:
-        """Open a connection. Raises SetupError where its driver is not installed."""
-
-    def explain(self, error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
-        """One sentence for an error of the driver; None of another error."""
-
-    def identifier(self, name: str) -> str:
-        """A name in the database's quotes."""
-
-    def shown(self, column: Column, sql: str) -> str:
-        """A value of the column, in the form that is selected. Raises SourceRefused of a type that has none."""
-
-    def converter(self, column: Column) -> Callable[[Any], Any]:
-        """Gives what Spark is to hold, from what the driver brings. Raises Unfit."""
-
-    def beyond(self, column: Column, sql: str, sign: str, value: CursorValue) -> str:
-        """A condition: the column's value compared with a finite cursor."""
-
-    def catalogue(
-        self, connection: RowConnection, source: str, schemas: Sequence[str], name: str = ""
-    ) -> tuple[TableShape, ...]:
-        """Every table and view of the schemas, or those of one name."""
-
-    def missing_schemas(self, connection: RowConnection, schemas: Sequence[str]) -> tuple[str, ...]:
-        """Those of the schemas that are not there."""
-
-    def hidden(self, connection: RowConnection, tables: Sequence[TableId]) -> set[TableId]:
-        """Those of the tables that do not show this user every row."""
-
-    def bound(self, connection: RowConnection) -> Bound:
-        """How far the source has settled."""
-
-    def settled_rows(self, column: Column) -> str:
-        """A condition on rows whose number cannot be followed by a smaller one any more; empty where the database does not tell."""
-
-    def facts(self, connection: RowConnection, wanted: Sequence[Wanted]) -> SourceFacts:
-        """What `doctor` must know."""
+    connect: Callable[[Address], RowConnection]
+    """Open a connection. Raises SetupError where its driver is not installed."""
+    explain: Callable[[BaseException, Address, TableId | None], IncrementalAssetsError | None]
+    """One sentence for an error of the driver; None of another error."""
+    identifier: Callable[[str], str]
+    """A name in the database's quotes."""
+    shown: Callable[[Column, str], str]
+    """A value of the column, given as SQL, in the form that is selected. Raises SourceRefused of a type that has none."""
+    converter: Callable[[Column], Callable[[Any], Any]]
+    """Gives what Spark is to hold, from what the driver brings. Raises Unfit."""
+    beyond: Callable[[Column, str, str, CursorValue], str]
+    """A condition: the column's value, given as SQL, compared by a sign with a finite cursor."""
+    catalogue: Callable[[RowConnection, str, Sequence[str], str], tuple[TableShape, ...]]
+    """Of a source: every table and view of the schemas, or those of one name."""
+    missing_schemas: Callable[[RowConnection, Sequence[str]], tuple[str, ...]]
+    """Those of the schemas that are not there."""
+    hiding: Callable[[RowConnection], set[tuple[str, str]]]
+    """Tables, by schema and name, that do not show this user every row."""
+    bound: Callable[[RowConnection], Bound]
+    """How far the source has settled."""
+    facts: Callable[[RowConnection, Sequence[Wanted]], SourceFacts]
+    """What `doctor` must know."""
+    settled_rows: Callable[[Column], str] = _untold
+    """A condition on rows whose number cannot be followed by a smaller one any more; empty where the database does not tell."""

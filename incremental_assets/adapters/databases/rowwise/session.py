@@ -35,7 +35,7 @@ class Session:
 
     def catalogue(self, source: str, schemas: Sequence[str]) -> tuple[TableShape, ...]:
         """Every table and view that this user may read."""
-        return self._dialect.catalogue(self._connection, source, schemas)
+        return self._dialect.catalogue(self._connection, source, schemas, "")
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Those that are not there, or not shown."""
@@ -43,7 +43,8 @@ class Session:
 
     def hidden(self, tables: Sequence[TableId]) -> set[TableId]:
         """As far as this user may see what hides them."""
-        return self._dialect.hidden(self._connection, tables)
+        hiding = self._dialect.hiding(self._connection)
+        return {table for table in tables if (table.schema, table.name) in hiding}
 
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
         """The clock, and since when somebody may be writing."""

@@ -20,9 +20,9 @@ class SQLServer(RowDatabase):
 
     def spoken(self) -> RowDialect:
         """Through python-tds."""
-        from incremental_assets.adapters.databases.sqlserver.row_dialect import TransactSql
+        from incremental_assets.adapters.databases.sqlserver.row_dialect import SQL_SERVER
 
-        return TransactSql()
+        return SQL_SERVER
 
     def missing_sql(
         self, address: Address, wanted: Sequence[Wanted], facts: SourceFacts | None, whole: Sequence[str] = ()

@@ -2,74 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, RowConnection
+from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, RowDialect
 from incremental_assets.adapters.databases.sqlserver import bound, catalogue, doctor, errors, types, words
 from incremental_assets.adapters.databases.sqlserver.connect import Connection
-from incremental_assets.core.checks.doctor import SourceFacts, Wanted
-from incremental_assets.core.errors import IncrementalAssetsError
-from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.table import Column, TableId, TableShape
-from incremental_assets.core.planning.bound import Bound
+from incremental_assets.core.model.table import Column
 
 
-class TransactSql:
-    """Implements `rowwise.row_dialect.RowDialect`."""
+def _settled_rows(column: Column) -> str:
+    """Below the smallest version that an open transaction holds, every one is committed."""
+    name = words.identifier(column.name)
+    return f"{name} < MIN_ACTIVE_ROWVERSION()" if column.source_type == "rowversion" else ""
 
-    name = "sqlserver"
-    note = UNPLAYED
 
-    def connect(self, address: Address) -> RowConnection:
-        """A connection of its own."""
-        return Connection(address)
-
-    def explain(self, error: BaseException, address: Address, table: TableId | None) -> IncrementalAssetsError | None:
-        """By the number of the error."""
-        return errors.explain(error, address, table)
-
-    def identifier(self, name: str) -> str:
-        """In brackets."""
-        return words.identifier(name)
-
-    def shown(self, column: Column, sql: str) -> str:
-        """By the type table."""
-        return types.shown(column, sql)
-
-    def converter(self, column: Column) -> Callable[[Any], Any]:
-        """By the type table."""
-        return types.converter(column)
-
-    def beyond(self, column: Column, sql: str, sign: str, value: CursorValue) -> str:
-        """In the column's own type."""
-        return types.beyond(column, sql, sign, value)
-
-    def catalogue(
-        self, connection: RowConnection, source: str, schemas: Sequence[str], name: str = ""
-    ) -> tuple[TableShape, ...]:
-        """By the views of `sys`."""
-        return catalogue.read_catalogue(connection, source, schemas, name)
-
-    def missing_schemas(self, connection: RowConnection, schemas: Sequence[str]) -> tuple[str, ...]:
-        """By the views of `sys`."""
-        return catalogue.missing_schemas(connection, schemas)
-
-    def hidden(self, connection: RowConnection, tables: Sequence[TableId]) -> set[TableId]:
-        """By the security policies that this user may see."""
-        hiding = catalogue.hiding_tables(connection)
-        return {table for table in tables if (table.schema, table.name) in hiding}
-
-    def bound(self, connection: RowConnection) -> Bound:
-        """By requests and transactions."""
-        return bound.take_bound(connection)
-
-    def settled_rows(self, column: Column) -> str:
-        """Below the smallest version that an open transaction holds, every one is committed."""
-        name = words.identifier(column.name)
-        return f"{name} < MIN_ACTIVE_ROWVERSION()" if column.source_type == "rowversion" else ""
-
-    def facts(self, connection: RowConnection, wanted: Sequence[Wanted]) -> SourceFacts:
-        """By the views of `sys`."""
-        return doctor.read_facts(connection, wanted)
+SQL_SERVER = RowDialect(
+    name="sqlserver",
+    note=UNPLAYED,
+    connect=Connection,
+    explain=errors.explain,
+    identifier=words.identifier,
+    shown=types.shown,
+    converter=types.converter,
+    beyond=types.beyond,
+    catalogue=catalogue.read_catalogue,
+    missing_schemas=catalogue.missing_schemas,
+    hiding=catalogue.hiding_tables,
+    bound=bound.take_bound,
+    facts=doctor.read_facts,
+    settled_rows=_settled_rows,
+)
