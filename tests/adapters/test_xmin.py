@@ -228,7 +228,7 @@ def test_a_table_is_not_looked_through_while_nothing_is_written_in_the_whole_ser
         before = "\n".join(str(line) for (line,) in connection.execute(explain).fetchall())  # type: ignore[arg-type]
     assert "One-Time Filter" in before
     assert "Scan" in before
-    assert "never executed" in before or "Seq Scan" not in before
+    assert "never executed" in before
     (estimate,) = _foreseen(source, decision)
     assert (estimate.scans, estimate.indexes) == (True, ())
 

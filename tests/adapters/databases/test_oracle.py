@@ -268,6 +268,16 @@ def test_the_sql_for_a_new_user_names_every_grant_and_no_password() -> None:
     ]
 
 
+def test_nobody_is_told_to_take_a_user_s_rights_on_its_own_table(server: Recorded) -> None:
+    probe, wanted = SqlProbe(ADDRESS, "shop"), (Wanted(ORDERS, ("UPDATED_AT",)),)
+    facts = probe.facts(wanted)
+    able = replace(facts, tables=tuple(replace(each, writable=True) for each in facts.tables))
+    of_others = dialect_of("oracle").missing_sql(ADDRESS, wanted, able)
+    assert of_others == f'REVOKE INSERT, UPDATE, DELETE ON "SHOP"."ORDERS" FROM "{facts.user}";'
+    of_its_own = dialect_of("oracle").missing_sql(ADDRESS, wanted, replace(able, user="SHOP"))
+    assert of_its_own == '-- "SHOP"."ORDERS" belongs to "SHOP": read it as another user'
+
+
 def test_nothing_is_missing_where_all_is_granted_and_a_view_is_missed_by_name(server: Recorded) -> None:
     probe, wanted = SqlProbe(ADDRESS, "shop"), (Wanted(ORDERS, ("UPDATED_AT",)),)
     assert dialect_of("oracle").missing_sql(ADDRESS, wanted, probe.facts(wanted)) == ""

@@ -136,6 +136,8 @@ def test_the_driver_itself_refuses_a_certificate_that_the_mode_does_not_trust(
         (refusal(1555), SourceRefused, "UNDO_RETENTION"),
         (refusal(54), SourceRefused, "holds a lock"),
         (refusal(1), SourceRefused, "refused the question"),
+        (refusal(904, '"LOSSLESS": invalid identifier'), SourceRefused, "a column went away"),
+        (refusal(942, 'table or view "SHOP"."CERTIFICATES" does not exist'), TableMissing, "SHOP.ORDERS"),
     ],
 )
 def test_a_refusal_of_the_server_is_a_sentence_with_its_cure(

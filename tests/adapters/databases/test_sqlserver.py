@@ -378,6 +378,13 @@ def test_a_refusal_of_the_server_is_a_sentence_with_its_cure(number: int, kind: 
     assert said in str(found)
 
 
+@pytest.mark.parametrize("name", ["certificates", "encryption_keys"])
+def test_a_table_may_be_called_as_what_a_line_is_secured_by(name: str) -> None:
+    error = pytds.tds_base.OperationalError(f"Invalid object name 'dbo.{name}'.")
+    error.msg_no = 208
+    assert isinstance(explain(error, ADDRESS, TableId("shop", "dbo", name)), TableMissing)
+
+
 def test_an_error_that_is_not_the_drivers_stays_what_it_is() -> None:
     assert explain(ValueError("ours"), ADDRESS, None) is None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.grants import Words, table_statements
@@ -90,5 +91,11 @@ def missing_sql(
     if unknown:
         lines.append("-- before 23ai there is no grant on a schema: grant each of its tables")
     lines += [f"GRANT SELECT ANY TABLE ON SCHEMA {identifier(schema)} TO {user};" for schema in unknown]
+    owned = [each for each in facts.tables if each.writable and each.wanted.table.schema == facts.user] if facts else []
+    if facts and owned:
+        # Of what is its own, nobody can take a right from a user.
+        lines += [f"-- {relation(each.wanted.table)} belongs to {user}: read it as another user" for each in owned]
+        others = tuple(replace(each, writable=each.writable and each not in owned) for each in facts.tables)
+        facts = replace(facts, tables=others)
     lines += table_statements(_WORDS, user, facts, wanted, unknown)
     return "\n".join(lines)

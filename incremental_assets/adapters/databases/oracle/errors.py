@@ -32,7 +32,9 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
         return None
     place, number, words = place_of(address), number_of(error), _words(error)
     kinds = set(_DRIVERS.findall(str(error)))
-    if "certificate" in words.lower() or "ssl" in words.lower() or kinds & _NOT_TRUSTED:
+    # The server's own errors quote names of tables and columns, which may be called anything.
+    of_tls = "certificate" in words.lower() or "ssl" in words.lower()
+    if kinds & _NOT_TRUSTED or (kinds and of_tls):
         return SourceUnreachable(
             f"{place}: no connection under `tls: {address.tls}` ({words}); have the server listen by TCPS on this port, and name its authority in SSL_CERT_FILE; "
             "a source on this machine may have `tls: disable`"

@@ -172,7 +172,7 @@ def _text(value: Any) -> str:
 def _is_finer(source_type: str) -> bool:
     """Whether it has more digits of a second than Spark's moments."""
     found = _FRACTION.match(source_type)
-    return bool(found) and int(found[1]) > 6 if found else False
+    return found is not None and int(found[1]) > 6
 
 
 def _name(source_type: str) -> str:

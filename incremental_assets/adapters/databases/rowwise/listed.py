@@ -11,9 +11,9 @@ Place = tuple[str, str]
 """Schema and name of a table."""
 
 
-def by_table(rows: Iterable[Row]) -> dict[Place, list[Row]]:
+def by_table(rows: Iterable[Row]) -> defaultdict[Place, list[Row]]:
     """What follows schema and name, by these."""
-    found: dict[Place, list[Row]] = defaultdict(list)
+    found: defaultdict[Place, list[Row]] = defaultdict(list)
     for schema, table, *rest in rows:
         found[str(schema), str(table)].append(tuple(rest))
     return found

@@ -26,7 +26,9 @@ def explain(error: BaseException, address: Address, table: TableId | None) -> In
     if type(error).__module__.partition(".")[0] not in ("pytds", "OpenSSL"):
         return None
     number, words = int(getattr(error, "msg_no", 0) or 0), _words(error)
-    if type(error).__module__.startswith("OpenSSL") or "certificate" in words.lower() or "encryption" in words.lower():
+    # The server's own errors quote names of tables and columns, which may be called anything.
+    of_tls = "certificate" in words.lower() or "encryption" in words.lower()
+    if type(error).__module__.startswith("OpenSSL") or (not number and of_tls):
         return SourceUnreachable(
             f"{place}: no connection under `tls: {address.tls}` ({words}); switch TLS on in the server, and name its authority in SSL_CERT_FILE; "
             "a source on this machine may have `tls: disable`"
