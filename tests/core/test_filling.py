@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.errors import SourceUnreachable
+from incremental_assets.core.errors import Interrupted, SourceUnreachable
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -147,6 +147,49 @@ def test_the_source_that_goes_away_between_two_ranges_leaves_what_has_landed() -
     assert "could not be read for all rows that landed before" in report.warnings[-1]
     filled(world, UPSERT)
     assert_equal(world)
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_a_range_that_has_landed_is_told_though_the_next_one_fails() -> None:
+    world, process = altered(), Process("running")
+    snapshots = itertools.count()
+
+    def gone_at_the_second_range() -> None:
+        # The first is that of the sync, the second that of the first range.
+        if next(snapshots) == 2:
+            raise SourceUnreachable("shop: it does not answer")
+        process.at["before snapshot"] = gone_at_the_second_range
+
+    process.at["before snapshot"] = gone_at_the_second_range
+    report = filled(world, UPSERT, process)
+    assert (report.status, report.rows.updated, report.unfilled) == (Status.LANDED, 1, ("status",))
+    assert report.seq == world.checkpoints.position(ORDERS).state.seq  # type: ignore[union-attr]
+    assert "could not be read for all rows that landed before" in report.warnings[-1]
+    filled(world, UPSERT)
+    assert_equal(world)
+
+
+def test_who_ends_a_run_between_two_ranges_ends_it() -> None:
+    world, process = altered(), Process("running")
+
+    def ended() -> None:
+        raise Interrupted(ORDERS)
+
+    process.at["after snapshot"] = lambda: process.at.update({"before snapshot": ended})
+    with pytest.raises(Interrupted):
+        filled(world, UPSERT, process)
+    filled(world, UPSERT)
+    assert_equal(world)
+
+
+def test_rows_from_before_the_start_of_a_table_are_not_read_for_their_new_columns() -> None:
+    first = CursorValue(CursorType.TIMESTAMP, "2024-01-29T10:30:00Z")
+    late = replace(UPSERT, start=first)
+    world = altered(late)
+    assert len(world.rows(ORDERS)) < len(world.database.rows(ORDERS))
+    report = filled(world, late)
+    assert (report.rows.read, report.rows.updated, report.unfilled) == (len(world.rows(ORDERS)),) * 2 + ((),)
+    assert {row["status"] for row in world.rows(ORDERS)} == {"new"}
 
 
 def test_an_append_keeps_each_version_as_it_was_read() -> None:

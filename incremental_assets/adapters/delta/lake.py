@@ -161,7 +161,8 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
     def _settle(self, session: SparkSession, plan: SyncPlan, batch: Batch) -> None:
         """What is held and has a later version now, which is not looked for where nothing is held."""
         staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
-        if batch.in_target or not concerned(self._lake, plan, staged):
+        # A batch of new columns brings no later version of any row.
+        if batch.in_target or batch.new_columns or not concerned(self._lake, plan, staged):
             return
         from incremental_assets.adapters.delta import settling
 

@@ -28,10 +28,10 @@ class Unfilled:
         done = read.upper is None or (self.below is not None and self.below <= read.upper)
         return None if done else replace(self, reached=read.upper)
 
-    def joined(self, columns: tuple[str, ...], below: CursorValue | None) -> Unfilled:
-        """With more columns, of which no row below has anything: the ranges begin anew."""
+    def joined(self, columns: tuple[str, ...], below: CursorValue | None, lowest: CursorValue | None) -> Unfilled:
+        """With more columns, of which no row below has anything: the ranges begin anew, at the lowest."""
         ends = None if None in (self.below, below) else max(end for end in (self.below, below) if end is not None)
-        return Unfilled(tuple(dict.fromkeys((*self.columns, *columns))), ends)
+        return Unfilled(tuple(dict.fromkeys((*self.columns, *columns))), ends, lowest)
 
     def to_json(self) -> dict[str, Any]:
         """A document."""

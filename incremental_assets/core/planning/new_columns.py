@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -35,7 +36,14 @@ def unfilled_after(plan: SyncPlan, changed: tuple[SchemaChange, ...]) -> Unfille
     below = plan.window.lower if plan.request.mode is Mode.SYNC else None
     if not came or (plan.request.mode is Mode.SYNC and below is None):
         return before
-    return before.joined(came, below) if before else Unfilled(came, below)
+    lowest = _lowest(plan.spec, plan.previous)
+    return before.joined(came, below, lowest) if before else Unfilled(came, below, lowest)
+
+
+def _lowest(spec: TableSpec, state: State) -> CursorValue | None:
+    """Below it the copy has no row, and the source's are not read; None where it may have any."""
+    lowers = [window.lower for window in state.coverage]
+    return None if spec.start is None or None in lowers else min([spec.start, *filter(None, lowers)])
 
 
 def filled_changes(plan: SyncPlan, rule: str) -> tuple[SchemaChange, ...]:

@@ -13,11 +13,15 @@ from incremental_assets.core.syncing import following
 
 def together(reports: Sequence[SyncReport]) -> SyncReport:
     """It has failed if the last of them has."""
-    last, counts = reports[-1], [report.rows for report in reports]
-    first, final = reports[0].window, last.window
+    whole, first, final = summed(reports), reports[0].window, reports[-1].window
+    return replace(whole, window=Window(first.lower, final.upper)) if first and final else whole
+
+
+def summed(reports: Sequence[SyncReport]) -> SyncReport:
+    """The last one, with the rows, the seconds and the versions of all."""
+    counts = [report.rows for report in reports]
     return replace(
-        last,
-        window=Window(first.lower, final.upper) if first and final else last.window,
+        reports[-1],
         rows=RowCounts(*(sum(values) for values in zip(*(astuple(rows) for rows in counts), strict=True))),
         seconds=sum(report.seconds for report in reports),
         history=reduce(following.together, (report.history for report in reports)),
