@@ -109,6 +109,10 @@ class CommitMetadata:
         """For a commit that puts files together; `commit_ids` names the last sequence, since it has none of its own."""
         return cls(Kind.MAINTENANCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, run_id, seen, state=state)
 
+    def as_setting(self) -> dict[str, str]:
+        """By which a session gives its commits this metadata. `${env:NAME}` in a setting is replaced by what that variable holds, and a column may be called anything."""
+        return {"spark.databricks.delta.commitInfo.userMetadata": self.to_json().replace("$", "\\u0024")}
+
     def to_json(self) -> str:
         """One line."""
         document = {

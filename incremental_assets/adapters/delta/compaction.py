@@ -25,8 +25,7 @@ _STATEMENTS = {How.GATHER: "OPTIMIZE {}", How.PURGE: "REORG TABLE {} APPLY (PURG
 def compact(session: SparkSession, table: TableId, path: str, how: How, note: CommitMetadata) -> int:
     """One commit, confirmed from the log; its version. Raises CommitMissing where Delta found nothing to do."""
     settings = {
-        # `${env:NAME}` in a setting is replaced by what that variable holds, and a column of a key may be called anything.
-        "spark.databricks.delta.commitInfo.userMetadata": note.to_json().replace("$", "\\u0024"),
+        **note.as_setting(),
         "spark.databricks.delta.optimize.minFileSize": str(SMALL),
         "spark.databricks.delta.optimize.maxFileSize": str(TARGET),
         # Else large files are taken as well, for a twentieth of their rows: what goes for them is decided for all together.

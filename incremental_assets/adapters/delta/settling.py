@@ -139,9 +139,8 @@ def resolve(session: SparkSession, lake: str, spec: TableSpec, contents: Sequenc
     if not distinct:
         return
     with second_session(session) as own_session:
-        # `${env:NAME}` in a setting is replaced by what that variable holds.
-        note = _note(lake, spec).to_json().replace("$", "\\u0024")
-        own_session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note)
+        for name, value in _note(lake, spec).as_setting().items():
+            own_session.conf.set(name, value)
         for first in range(0, len(distinct), _AT_ONCE):
             listed = ", ".join(f"'{each}'" for each in distinct[first : first + _AT_ONCE])
             own_session.sql(

@@ -55,12 +55,12 @@ def create(path: str, table: NewTable) -> None:
     if os.listdir(path) != [LOG]:  # noqa: PTH208 - names are all that is asked
         raise NotDirect("other files are in its folder")
     put_if_absent(path, 0, _actions(table))
-    sync_folder(Path(path).parent)
 
 
 def _make_folder(path: Path) -> None:
     for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
         missing.mkdir(mode=_MODE, exist_ok=True)
+        sync_folder(missing.parent)
 
 
 def _actions(table: NewTable) -> Iterator[Mapping[str, Any]]:

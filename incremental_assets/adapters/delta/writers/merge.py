@@ -44,11 +44,11 @@ def _merge(session: SparkSession, spec: TableSpec, rows: DataFrame, leaving: Dat
     gone = gone.unionByName(leaving).distinct().withColumn(_LANDS, sf.lit("false").cast("boolean"))
     landing = rows.withColumn(_LANDS, sf.lit("true").cast("boolean"))
     landing.unionByName(gone, allowMissingColumns=True).createOrReplaceTempView(BATCH)
-    # `${env:NAME}` is replaced by what that variable holds, in settings and in statements, and a column may be called anything.
     settings = {
-        "spark.databricks.delta.commitInfo.userMetadata": to.note.to_json().replace("$", "\\u0024"),
+        **to.note.as_setting(),
         "spark.databricks.delta.write.txnAppId": to.note.app_id,
         "spark.databricks.delta.write.txnVersion": str(to.note.seq),
+        # As in settings, in statements.
         "spark.sql.variable.substitute": "false",
     }
     for name, value in settings.items():
