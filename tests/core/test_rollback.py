@@ -152,7 +152,7 @@ def test_what_has_no_version_to_go_back_to_is_refused_in_a_sentence() -> None:
         back(world, spec, "nobody")
     world.database.insert(COUNTRIES, code="ch", name="Switzerland")
     first = world.sync(countries())
-    with pytest.raises(SelectionError, match="is read whole, and its next refresh would bring"):
+    with pytest.raises(SelectionError, match="is read whole, and its next sync would bring"):
         back(world, countries(), first.run_id)
     with pytest.raises(Refused, match="was synced by another cursor, key or strategy"):
         back(world, replace(spec, key=("id", "customer")), done[1].run_id)

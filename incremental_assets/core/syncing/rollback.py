@@ -102,7 +102,7 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
     """The state that the run left, and the version of the copy. Raises SelectionError, Refused, TargetChanged."""
     if not spec.is_incremental:
         raise SelectionError(
-            f"{spec.id}: this table is read whole, and its next refresh would bring the rows of the source again, so it is not rolled back"
+            f"{spec.id}: this table is {spec.read_without_cursor}, and its next sync would bring the rows of the source again, so it is not rolled back"
         )
     if position is None:
         raise SelectionError(
