@@ -111,7 +111,7 @@ class Tasks:
 
 def begin_workers(session: SparkSession) -> None:
     """Start the Python workers of this machine by an empty job: they take a second to import what tasks need, for which the first job would wait."""
-    if is_remote(session) or not session.sparkContext.master.startswith("local"):
+    if is_remote(session) or not str(session.sparkContext.master).startswith("local"):
         return
     workers = session.sparkContext.defaultParallelism
     session.sparkContext.parallelize(range(workers), workers).foreachPartition(_nothing)
