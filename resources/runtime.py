@@ -145,8 +145,9 @@ class Runtime:
         self._foreseen.update(whole)
 
     def begin_session(self) -> None:
-        """Open the session beside whatever else is done until it is needed. If that fails, whoever needs it meets the error."""
+        """Open the session, and start its workers, beside whatever else is done until they are needed. If that fails, whoever needs them meets the error."""
         from incremental_assets.adapters.spark.session import SparkSettings
+        from incremental_assets.adapters.spark.tasks import begin_workers
 
         if self._spark is not None:
             return  # somebody else's, who knows when to open it
@@ -154,7 +155,7 @@ class Runtime:
         own = not self.configuration.shares_engine
         begun = session_of(SparkSettings(spark.remote, spark.master), own=own)
         self._begun = begun
-        in_background(lambda: begun(self._work()))
+        in_background(lambda: begin_workers(begun(self._work())))
 
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""
