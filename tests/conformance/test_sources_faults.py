@@ -41,9 +41,9 @@ def mart(world: World, open_world: OpenWorld) -> Stand[World]:
     ]
     return open_world(
         TABLES,
-        f"CREATE TABLE orders (id int PRIMARY KEY, note varchar(400), updated_at {world.words.stamp})",
+        f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(400), updated_at {world.words.stamp})",
         f"CREATE TABLE visits (who int, what varchar(400), at {world.words.stamp})",
-        "CREATE TABLE prices (sku int PRIMARY KEY, info varchar(400), price decimal(8,2))",
+        "CREATE TABLE prices (sku int NOT NULL PRIMARY KEY, info varchar(400), price decimal(8,2))",
         f"INSERT INTO orders (id, note) SELECT n, {text} FROM {numbers}",
         f"INSERT INTO visits (who, what) SELECT n, {text} FROM {numbers}",
         f"INSERT INTO prices (sku, info, price) SELECT n, {text}, 1 FROM {numbers}",

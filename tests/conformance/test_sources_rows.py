@@ -33,7 +33,10 @@ def test_rows_without_a_cursor_on_each_database(world: World, open_world: OpenWo
             f"- {{table: {{s}}.{name}, cursor: {{column: at, type: {{c}}, nulls: {name}}}, strategy: upsert}}"
             for name in names
         ),
-        *(f"CREATE TABLE {name} (id int PRIMARY KEY, note varchar(9), at {world.words.bare} NULL)" for name in names),
+        *(
+            f"CREATE TABLE {name} (id int NOT NULL PRIMARY KEY, note varchar(9), at {world.words.bare} NULL)"
+            for name in names
+        ),
         *(
             f"INSERT INTO {name} VALUES (1, 'new', NULL), (2, 'new', NULL), (3, 'stamped', {world.words.now})"
             for name in names
@@ -116,7 +119,7 @@ def test_a_declared_key_that_repeats_on_each_database(world: World, open_world: 
 def test_a_column_comes_and_one_goes_on_each_database(world: World, open_world: OpenWorld) -> None:
     desk = open_world(
         f"- {{table: {{s}}.orders, {UPSERT}}}",
-        f"CREATE TABLE orders (id int PRIMARY KEY, note varchar(40), extra int, updated_at {world.words.stamp})",
+        f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(40), extra int, updated_at {world.words.stamp})",
         "INSERT INTO orders (id, note, extra) VALUES (1, 'one', 10), (2, 'two', 20)",
     )
     desk.land()
@@ -161,7 +164,7 @@ def test_values_that_cannot_land_on_each_database(world: World, open_world: Open
     day, value, text = FIT[world.title]
     desk = open_world(
         f"- {{table: {{s}}.orders, {UPSERT}}}",
-        f"CREATE TABLE orders (id int PRIMARY KEY, {columns}, updated_at {world.words.stamp})",
+        f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, {columns}, updated_at {world.words.stamp})",
         *(f"INSERT INTO orders (id, day, price) VALUES ({n}, {a}, {b})" for n, (a, b) in enumerate(unfit, 1)),
         f"INSERT INTO orders (id, day, price) VALUES (3, {day}, {value})",
     )
@@ -231,7 +234,7 @@ def test_an_idle_sync_costs_nothing_on_each_database(world: World, open_world: O
 )
 def test_a_table_is_made_anew_on_each_database(world: World, open_world: OpenWorld) -> None:
     orders, _ = tables(world)
-    events = "CREATE TABLE events (id bigint PRIMARY KEY, what varchar(9))"
+    events = "CREATE TABLE events (id bigint NOT NULL PRIMARY KEY, what varchar(9))"
     desk = open_world(
         '- "{s}.orders:updated_at:{c}!upsert"\n- "{s}.events:id:integer!append"',
         orders,
@@ -325,7 +328,7 @@ def test_rows_later_on_the_same_day_on_each_database(world: World, open_world: O
     desk = open_world(
         '- "{s}.sales:day:date!append"\n- "{s}.stock:day:date!upsert"',
         "CREATE TABLE sales (what varchar(9), pieces int, day date NOT NULL)",
-        "CREATE TABLE stock (what varchar(9) PRIMARY KEY, pieces int, day date NOT NULL)",
+        "CREATE TABLE stock (what varchar(9) NOT NULL PRIMARY KEY, pieces int, day date NOT NULL)",
         *(f"INSERT INTO {name} VALUES ('tea', 1, CURRENT_DATE)" for name in ("sales", "stock")),
     )
     desk.land()

@@ -25,7 +25,7 @@ def make(world: World) -> tuple[str, ...]:
     """2,000 orders to change, and three tables that grow."""
     words = world.words
     return (
-        f"CREATE TABLE orders (id int PRIMARY KEY, version int NOT NULL, updated_at {words.stamp})",
+        f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, version int NOT NULL, updated_at {words.stamp})",
         "CREATE INDEX by_update ON orders (updated_at)",
         f"CREATE TABLE visits (who varchar(20), at {words.stamp})",
         "CREATE INDEX by_visit ON visits (at)",
