@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from bench import drift
 from bench.environments import Environments
 from bench.figures import Results
 from bench.machine import machine, tools
@@ -55,12 +56,19 @@ def main() -> None:
 def _play(options: argparse.Namespace, workloads: Workloads, environments: Environments, file: Path) -> None:
     begun, sizes = time.monotonic(), QUICK if options.quick else FULL
     made = workloads.all()
-    chosen = options.only.split(",") if options.only else list(made)
-    unknown = [name for name in chosen if name not in made]
+    known = [*made, drift.NAME]
+    chosen = options.only.split(",") if options.only else known
+    unknown = [name for name in chosen if name not in known]
     if unknown:
-        sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join(made)}")
+        sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join(known)}")
     # What is played alone takes its place beside what was played before: ratios are within one workload.
     results = Results.read(file) if options.only else Results()
+    if drift.NAME in chosen:
+        results = replace(results, quick=options.quick, drift=drift.play(sizes.drift))
+        results.write(file)
+    chosen = [name for name in chosen if name != drift.NAME]
+    if not chosen:
+        return
     source = Source(QUICK_SERVER if options.quick else SERVER)
     try:
         say("PostgreSQL, with TPC-H at scale " + str(sizes.scale))

@@ -93,6 +93,8 @@ class Results:
     minutes: float = 0.0
     workloads: tuple[Result, ...] = ()
     profiles: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    drift: Mapping[str, Any] = field(default_factory=dict)
+    """As `bench.drift` tells it; empty where it was not played."""
 
     def of(self, workload: str) -> Result | None:
         """The workload by its name."""

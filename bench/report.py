@@ -21,13 +21,15 @@ def document(results: Results, picture: Path) -> str:
     parts = [_head(results), _targets(results), f"![Median seconds of each contender, workload by workload]({picture})"]
     parts.append("## The workloads")
     parts += [_workload(result) for name in ORDER if (result := results.of(name))]
-    parts += [part for part in (_thousand(), _growth(results), _profiles(results)) if part]
+    parts += [part for part in (_thousand(), _growth(results), _drift(results), _profiles(results)) if part]
     parts += [TRIED, HOW]
     return "\n\n".join(parts) + "\n"
 
 
 def _head(results: Results) -> str:
     machine, tools = results.machine, results.tools
+    if not machine:
+        return "# Benchmarks\n\nGenerated from `benchmarks.json`; not written by hand. No other tool was played."
     where = (
         f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB of memory, {machine['system']}, "
         f"PostgreSQL {machine['postgresql']}, Java {machine['java']}, Python {machine['python']}"
@@ -149,6 +151,39 @@ def _row_of_ticks(result: Result) -> str:
     return f"Each tick of the row of {len(ticks)}, every {every}th shown:\n\n" + _table(
         ("tick", *(number for number, _ in shown)), [("seconds", *(seconds for _, seconds in shown))], 1
     )
+
+
+def _drift(results: Results) -> str:
+    told = results.drift
+    if not told:
+        return ""
+    rows = [
+        (
+            step["told"],
+            f"{step['seconds']:.1f}",
+            f"{step['cpu']:.1f}",
+            *(_count(step[name]) for name in ("lines", "read")),
+        )
+        for step in told["steps"]
+    ]
+    before, after = told["load"]
+    lines = [
+        f"### D: drift and deletes in a table of {told['rows']:,} rows",
+        f"Played once, the first four in a session that is open and the last in one that begins with it; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
+        "Processor seconds are those of our processes and of the source's.",
+        _table(("", "seconds", "processor s", "lines that the source sent to be compared", "rows read"), rows, 1),
+    ]
+    lines += [
+        f"The source counted {_count(step['key_index_scans'])} scans of the key's index during the last one, of which each key that is looked for by itself is one, "
+        f"and {_count(step['table_scans'])} of the whole table."
+        for step in told["steps"]
+        if "key_index_scans" in step
+    ]
+    return "\n\n".join(lines)
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
 
 
 def _profiles(results: Results) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.core.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
+from incremental_assets.core.model.paths import is_local, quarantine_path
+from incremental_assets.core.model.quarantine import NOTHING_HELD
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
@@ -115,9 +118,13 @@ class Runtime:
 
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that a contract holds, by the lake alone: whether the source answers does not matter."""
+        lake = self.configuration.lake
+        if is_local(lake) and not Path(quarantine_path(lake, spec.id)).exists():
+            return NOTHING_HELD
+        # Inside the function: Arrow takes longer to import than most tables take to be asked.
         from incremental_assets.adapters.delta.held import held_rows
 
-        return held_rows(self.configuration.lake, spec)
+        return held_rows(lake, spec)
 
     def specs(self, source: str) -> Resolved:
         """Every table of a source as it is to be synced, resolved against the catalogue of now, which is remembered for the next look."""
@@ -138,8 +145,9 @@ class Runtime:
         self._foreseen.update(whole)
 
     def begin_session(self) -> None:
-        """Open the session beside whatever else is done until it is needed. If that fails, whoever needs it meets the error."""
+        """Open the session, and start its workers, beside whatever else is done until they are needed. If that fails, whoever needs them meets the error."""
         from incremental_assets.adapters.spark.session import SparkSettings
+        from incremental_assets.adapters.spark.tasks import begin_workers
 
         if self._spark is not None:
             return  # somebody else's, who knows when to open it
@@ -147,7 +155,7 @@ class Runtime:
         own = not self.configuration.shares_engine
         begun = session_of(SparkSettings(spark.remote, spark.master), own=own)
         self._begun = begun
-        in_background(lambda: begun(self._work()))
+        in_background(lambda: begin_workers(begun(self._work())))
 
     def close(self) -> None:
         """Close what was opened; the Spark session ends with it."""

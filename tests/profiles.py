@@ -6,9 +6,19 @@ from hypothesis import HealthCheck, settings
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
-settings.register_profile("quick", max_examples=50, derandomize=True, deadline=None, print_blob=True)
+STEPS = 40
+"""Of one walk of the model."""
+
 settings.register_profile(
-    "thorough", max_examples=3000, stateful_step_count=80, deadline=None, print_blob=True, suppress_health_check=_SLOW
+    "quick", max_examples=50, stateful_step_count=STEPS, derandomize=True, deadline=None, print_blob=True
+)
+settings.register_profile(
+    "thorough",
+    max_examples=3000,
+    stateful_step_count=STEPS,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_SLOW,
 )
 
 

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance import planes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,45 +43,28 @@ MAKE_THREE = (
 """One table of each strategy, configured and filled."""
 
 
-@dataclass(frozen=True)
-class Shop:
-    """Where everything of one test lies."""
+class Place:
+    """A folder with a configuration, and the product's own command line against it; a database adds what it is asked with."""
 
-    postgres: EmbeddedPostgres
-    database: str
     folder: Path
 
-    @classmethod
-    def open(cls, postgres: EmbeddedPostgres, database: str, folder: Path, tables: str, *, options: str = "") -> Shop:
-        """`tables` is the YAML list under `tables:`; `options` are more keys of the source."""
-        shop = cls(postgres, database, folder)
-        with shop.connect() as connection:
-            connection.execute(
-                "DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
-            )
-            connection.execute(f"ALTER ROLE reader PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
-            connection.execute("GRANT pg_read_all_stats TO reader")
-            connection.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader")
-        shop.configure(tables, options)
-        return shop
+    @property
+    def schema(self) -> str:
+        """In which the tables are that scenarios name."""
+        return "public"
 
-    def configure(self, tables: str, options: str = "") -> None:
-        """Write the configuration again."""
-        text = textwrap.dedent(f"""\
-            lake: ./lake
-            checkpoints: sqlite:///checkpoints.db
-            sources:
-              shop:
-                dialect: postgresql
-                host: 127.0.0.1
-                port: {self.postgres.port}
-                database: {self.database}
-                user: reader
-                password: {{env: SHOP_PASSWORD}}
-            """)
-        text += textwrap.indent(textwrap.dedent(options).strip() + "\n", "    ") if options else ""
-        text += "    tables:\n" + textwrap.indent(textwrap.dedent(tables).strip() + "\n", "      ")
-        self.config.write_text(text)
+    @property
+    def port(self) -> int:
+        """Of the server that the configuration names."""
+        raise NotImplementedError
+
+    def execute(self, *statements: str) -> None:
+        """Each in a transaction of its own."""
+        raise NotImplementedError
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """What the source answers to one who may do everything; stamps as moments of UTC."""
+        raise NotImplementedError
 
     @property
     def config(self) -> Path:
@@ -102,18 +87,10 @@ class Shop:
             "DAGSTER_DISABLE_TELEMETRY": "1",
         }
 
-    def connect(self) -> psycopg.Connection:
-        """As the superuser, committing at the end of a `with` block."""
-        return psycopg.connect(self.postgres.dsn(self.database))
-
-    def execute(self, *statements: str) -> None:
-        """Each in a transaction of its own."""
-        for statement in statements:
-            with self.connect() as connection:
-                connection.execute(statement)  # type: ignore[arg-type]
-
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         """The command line in a process group of its own; `variables` are more of its environment."""
+        if planes.is_by_spark():
+            pytest.skip(planes.COMMANDS_ALONE)
         command = [str(Path(sys.executable).with_name("incremental-assets")), *arguments]
         return subprocess.Popen(
             command,
@@ -152,13 +129,73 @@ class Shop:
             return []
 
     def lake(self, table: str) -> Path:
-        return self.folder / "lake" / "shop" / "public" / table
+        return self.folder / "lake" / "shop" / self.schema / table
+
+
+@dataclass(frozen=True)
+class Shop(Place):
+    """Where everything of one test lies."""
+
+    postgres: EmbeddedPostgres
+    database: str
+    folder: Path
+
+    @classmethod
+    def open(cls, postgres: EmbeddedPostgres, database: str, folder: Path, tables: str, *, options: str = "") -> Shop:
+        """`tables` is the YAML list under `tables:`; `options` are more keys of the source."""
+        shop = cls(postgres, database, folder)
+        with shop.connect() as connection:
+            connection.execute(
+                "DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+            )
+            connection.execute(f"ALTER ROLE reader PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
+            connection.execute("GRANT pg_read_all_stats TO reader")
+            connection.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader")
+        shop.configure(tables, options)
+        return shop
+
+    def configure(self, tables: str, options: str = "") -> None:
+        """Write the configuration again."""
+        text = textwrap.dedent(f"""\
+            lake: ./lake
+            checkpoints: sqlite:///checkpoints.db
+            sources:
+              shop:
+                dialect: postgresql
+                host: 127.0.0.1
+                port: {self.postgres.port}
+                database: {self.database}
+                user: reader
+                password: {{env: SHOP_PASSWORD}}
+            """)
+        text += textwrap.indent(textwrap.dedent(options).strip() + "\n", "    ") if options else ""
+        text += "    tables:\n" + textwrap.indent(textwrap.dedent(tables).strip() + "\n", "      ")
+        self.config.write_text(text)
+
+    def connect(self) -> psycopg.Connection:
+        """As the superuser, committing at the end of a `with` block."""
+        return psycopg.connect(self.postgres.dsn(self.database))
+
+    def execute(self, *statements: str) -> None:
+        """Each in a transaction of its own."""
+        for statement in statements:
+            with self.connect() as connection:
+                connection.execute(statement)  # type: ignore[arg-type]
 
     def landed(self, spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
         """The copy's rows, sorted, without the columns that a sync adds."""
         frame = spark.read.format("delta").load(str(self.lake(table)))
         names = [name for name in frame.columns if not name.startswith("_sync_")]
         return sorted((tuple(row) for row in frame.select(*[f"`{name}`" for name in names]).collect()), key=repr)
+
+    @property
+    def port(self) -> int:
+        return self.postgres.port
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with self.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            return connection.execute(query).fetchall()  # type: ignore[arg-type]
 
     def truth(self, query: str) -> list[tuple[Any, ...]]:
         """The source's rows, sorted the same way."""

@@ -244,6 +244,11 @@ def test_every_kind_of_error_is_looked_up_somewhere() -> None:
     assert not missing
 
 
+def test_the_drawn_tree_has_every_kind_of_error() -> None:
+    drawn = (errors.__doc__ or "").partition("├")[2]
+    assert [kind for kind in FAMILY if not re.search(rf"\b{kind}\b", drawn) and kind != "IncrementalAssetsError"] == []
+
+
 # --- what is linked -------------------------------------------------------------------------------
 
 

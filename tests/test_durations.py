@@ -39,3 +39,10 @@ def test_the_page_names_the_slowest_first_and_sums_by_folder() -> None:
         "| 90.0 | acceptance | `tests/e2e/test_demo.py::test_b` |",
         "| 0.2 | test | `tests/core/test_plan.py::test_a` |",
     ]
+
+
+def test_each_test_on_the_page_is_there() -> None:
+    named = re.findall(r"`(tests/\S+?\.py)::(\w+)", (ROOT / "docs" / "durations.md").read_text(encoding="utf-8"))
+    there = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    assert named
+    assert [each for each in named if not (ROOT / each[0]).exists() or f"def {each[1]}(" not in there] == []

@@ -130,7 +130,7 @@ def of_table(spec: TableSpec, facts: TableFacts, source: SourceFacts, *, landed:
     if spec.cursor is not None and spec.is_incremental:
         yield from _of_cursor(spec, spec.cursor, facts, source)
     else:
-        yield Finding(name, "read whole", Health.OK, "every time that it is due: it has no cursor")
+        yield Finding(name, spec.read_without_cursor, Health.OK, "every time that it is due: it has no cursor")
 
 
 def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: SourceFacts) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ tag reads their windows again.
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from dagster import (
@@ -32,6 +33,7 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.pending import later_keys
+from incremental_assets.core.syncing.replay import left_behind
 from incremental_assets.core.syncing.sync_many import as_they_land, listening
 from incremental_assets.core.words import counted
 from incremental_assets.defs import metadata
@@ -158,7 +160,11 @@ def _results(
     """A result for a table that landed; an idle one announces nothing."""
     if report.status is Status.LANDED:
         context.log.info(_line(report))
-        entries = metadata.of_report(report, spec, rows=ports.reader.rows(spec), held=ports.quarantine.held(spec))
+        held = ports.quarantine.held(spec)
+        if sentence := left_behind(spec, held):
+            report = replace(report, warnings=(*report.warnings, sentence))
+            context.log.warning("%s: %s", report.table, sentence)
+        entries = metadata.of_report(report, spec, rows=ports.reader.rows(spec), held=held)
         yield from _told(context, asset_key(report.table), entries)
     elif report.status is Status.IDLE:
         context.log.info("%s: %s", report.table, report.reason)

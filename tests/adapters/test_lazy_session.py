@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,3 +54,19 @@ def test_one_that_never_began_sql_stops_its_context() -> None:
     context: Any = Context()
     LazySession(context, {}).stop()
     assert context.stopped == 1
+
+
+def test_the_end_of_a_session_does_not_wait_for_the_thread_that_took_its_counts() -> None:
+    ended, context = threading.Event(), Context()
+
+    class Counters:
+        def shutdown(self) -> None:
+            assert ended.wait(10)
+            context.stopped += 10
+
+    context._accumulatorServer = Counters()  # type: ignore[attr-defined]
+    LazySession(cast("Any", context), {}).stop()
+    assert context.stopped == 1
+    ended.set()
+    while context.stopped < 11:
+        time.sleep(0.01)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from incremental_assets.adapters.spark import tasks
-from incremental_assets.adapters.spark.tasks import TaskFailed, Tasks, TasksUnavailable, packed
+from incremental_assets.adapters.spark.tasks import TaskFailed, Tasks, TasksUnavailable, begin_workers, packed
 from incremental_assets.core.errors import CursorIsNull, SourceRefused
+from tests.conformance.test_idle import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +49,22 @@ def test_a_large_unit_has_a_task_of_its_own_and_small_ones_share_two() -> None:
     mixed = packed([200 * MIB, 10, 10, 200 * MIB, 10])
     assert sorted(len(task) for task in mixed) == [1, 1, 1, 1, 1] or {0} in map(set, mixed)
     assert all(len(task) == 1 for task in mixed if 0 in task or 3 in task)
+
+
+class ClusterSession:
+    """Only its master may be asked for."""
+
+    class sparkContext:  # noqa: N801 - as Spark names it
+        master = "spark://cluster:7077"
+
+
+def test_workers_are_begun_on_this_machine_by_an_empty_job_and_those_of_a_cluster_are_left_alone(
+    spark: SparkSession,
+) -> None:
+    before = jobs(spark)
+    begin_workers(spark)
+    begin_workers(cast("SparkSession", ClusterSession()))
+    assert jobs(spark) - before == 1
 
 
 def test_each_thread_gets_its_own_answer_and_what_a_unit_raises_is_raised_for_it_alone(spark: SparkSession) -> None:

@@ -8,8 +8,15 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from incremental_assets.adapters.spark.worker_daemon import take_the_installed_pyspark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PROGRAM = """
 from pyspark.daemon import manager
@@ -48,3 +55,33 @@ print(sorted(set(MODULES) - set(sys.modules)), "pandas" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[] False"
+
+
+def test_spark_itself_is_imported_from_where_it_is_installed_and_not_from_an_archive_of_sources(
+    spark: SparkSession,
+) -> None:
+    def found(_: Iterator[int]) -> Iterator[str]:
+        import py4j
+        import pyspark
+
+        yield from (str(pyspark.__file__), str(py4j.__file__))
+
+    places = spark.sparkContext.parallelize([0], 1).mapPartitions(found).collect()
+    assert [place for place in places if ".zip" in place] == []
+
+
+def test_archives_of_a_spark_that_is_not_the_installed_package_stay(tmp_path: Path) -> None:
+    package, elsewhere = tmp_path / "site" / "pyspark", tmp_path / "spark" / "python"
+    for folder in (package, package / "python" / "lib", elsewhere / "pyspark", elsewhere / "lib"):
+        folder.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (elsewhere / "pyspark" / "__init__.py").touch()
+    own, other = package / "python" / "lib" / "pyspark.zip", elsewhere / "lib" / "pyspark.zip"
+    own.touch()
+    other.touch()
+    path = [str(own), str(other), str(tmp_path / "site")]
+    take_the_installed_pyspark(path)
+    assert path == [str(other), str(tmp_path / "site")]
+    lonely = [str(own)]
+    take_the_installed_pyspark(lonely)
+    assert lonely == [str(own)]

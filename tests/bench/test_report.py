@@ -125,3 +125,21 @@ def test_a_workload_played_again_takes_its_old_place() -> None:
     again = both.with_workload(result("F1", Played(OURS, rounds(5.0))))
     assert [each.name for each in again.workloads] == ["F1", "F3"]
     assert again.median("F1", OURS, "wall") == 5.0
+
+
+def test_what_drift_costs_is_told_where_it_was_played_and_only_there() -> None:
+    step = {"told": "`sync`: 100 rows are gone", "seconds": 4.2, "cpu": 6.0, "lines": 4310, "read": 0}
+    played = {
+        "rows": 10_000_000,
+        "commit": "abc1234",
+        "at": "2026-11-25 06:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [{**step, "key_index_scans": 3, "table_scans": 0}],
+    }
+    told = document(replace(LOADED, drift=played), PICTURE)
+    assert "### D: drift and deletes in a table of 10,000,000 rows" in told
+    assert "| `sync`: 100 rows are gone | 4.2 | 6.0 | 4,310 | 0 |" in told
+    assert "counted 3 scans of the key's index" in told
+    assert "and 0 of the whole table" in told
+    assert "### D:" not in document(LOADED, PICTURE)
+    assert "### D:" in document(Results(drift=played), PICTURE), "and alone"

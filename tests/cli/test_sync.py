@@ -19,7 +19,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.events import EventKind
 from tests.cli.conftest import CONFIG, Call, Outside, Probe
 from tests.fakes import FakeLake
-from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order
+from tests.scenario import COUNTRIES, COUNTRIES_SHAPE, ORDERS, monday, order, orders
 
 ENTRY = {
     "source", "table", "strategy", "mode", "status", "guarantee", "guarantee_reason", "window", "previous_watermark", "new_watermark",
@@ -362,3 +362,17 @@ def test_an_idle_table_costs_no_lease_and_all_of_them_one_transaction(
 
     assert {entry["status"] for entry in said.tables.values()} == {"idle"}
     assert writes.count(True) == 2, "one for the catalogue, one for all tables"
+
+
+def test_rows_of_a_contract_that_is_configured_no_more_are_told_whether_rows_move_or_not(
+    call: Call, outside: Outside
+) -> None:
+    monday(outside.world.database)
+    outside.world.lake.hold(orders(), [{"id": 7, "status": None}], 0)
+    for status in ("landed", "idle"):
+        said = call("sync", "--json").tables["public.orders"]
+        assert said["status"] == status
+        assert said["warnings"][-1] == (
+            "1 row is held in quarantine: broken (1); the contract is no longer configured: "
+            "`incremental-assets replay --select shop.public.orders` reads again what it holds"
+        )

@@ -6,16 +6,18 @@ Without it those marked `long` are left out, so that `make test` stays short.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance import planes
 from tests.conformance.clock import ClockedPostgres, ClockMissing
 from tests.conformance.mart import Marts
 from tests.conformance.stand import Stand
+from tests.conformance.worlds import ALL, World, made
 from tests.shop import PASSWORD, Shop
 
 if TYPE_CHECKING:
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--engine`."""
+    """`--engine` and `--plane`."""
     parser.addoption("--engine", action="store_true", help="play every scenario through an engine of this run's own")
+    parser.addoption(
+        "--plane", choices=("tasks", "spark"), default="tasks", help="who reads, matches and writes wherever tasks may"
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -43,6 +48,14 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     server.stop(folder)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def plane(request: pytest.FixtureRequest) -> None:
+    """Under `--plane=spark` no task lands anything, here and in processes that a scenario starts."""
+    if request.config.getoption("--plane", default="tasks") == "spark":
+        os.environ[planes.VARIABLE] = "spark"
+        planes.play_by_spark()
+
+
 class OpenStand(Protocol):
     """Opens the test's stand: YAML of its tables, SQL that makes them, more keys of the source."""
 
@@ -57,6 +70,32 @@ def stand(postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: Spar
         shop = Shop.open(postgres, database, tmp_path, tables, options="unlisted: ignore\n" + options)
         shop.execute(*statements)
         return Stand(shop, spark)
+
+    return open_one
+
+
+class OpenWorld(Protocol):
+    """The same on the database of the case."""
+
+    def __call__(self, tables: str, *statements: str, options: str = "") -> Stand[World]: ...
+
+
+@pytest.fixture(params=ALL)
+def world(request: pytest.FixtureRequest, tmp_path: Path, record_property: Callable[[str, object], None]) -> World:
+    """One database of each kind in turn; `played_on` names those that a scenario is for."""
+    found = made(request.param, request, tmp_path)
+    record_property("server", f"{found.title} {found.version}")
+    return found
+
+
+@pytest.fixture
+def open_world(world: World, spark: SparkSession) -> OpenWorld:
+    """Tables that are not named in the configuration are not synced."""
+
+    def open_one(tables: str, *statements: str, options: str = "") -> Stand[World]:
+        world.configure(tables, options)
+        world.execute(*statements)
+        return Stand(world, spark)
 
     return open_one
 
@@ -86,7 +125,11 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long scenarios belong to the report."""
+    """Long scenarios belong to the report, and those of commands to the plane that these have."""
+    if config.getoption("--plane", default="tasks") == "spark":
+        for item in items:
+            if item.path.stem in planes.BY_COMMANDS:
+                item.add_marker(pytest.mark.skip(reason=planes.COMMANDS_ALONE))
     if config.getoption("--report", default=None) is not None:
         return
     long = [item for item in items if (mark := item.get_closest_marker("scenario")) and mark.kwargs["long"]]

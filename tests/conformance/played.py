@@ -14,7 +14,12 @@ from typing import Any
 import pytest
 
 _NOT_RUN = "not run"
-WORST = ("failed", _NOT_RUN, "limit", "holds")
+NOT_HERE = "does not apply: "
+"""How the reason of a scenario begins that a database gives no occasion for."""
+WORST = ("failed", _NOT_RUN, "limit", "holds", NOT_HERE)
+_WORDS = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", _NOT_RUN: "not run", NOT_HERE: "–"}
+MAIN = "PostgreSQL"
+"""What a scenario is played on that names no database."""
 _ROOT = Path(__file__).parents[2]
 
 
@@ -38,16 +43,19 @@ class Case:
         elif phase.skipped:
             self.outcome = "limit" if hasattr(phase, "wasxfail") else _NOT_RUN
             self.why = getattr(phase, "wasxfail", "") or _reason(phase)
+            if self.why.startswith(NOT_HERE):
+                self.outcome, self.why = NOT_HERE, self.why.removeprefix(NOT_HERE)
 
 
 @dataclass
 class Row:
-    """A scenario with all of its cases."""
+    """A scenario with all of its cases on one database."""
 
     mark: Mapping[str, Any]
     played: str = ""
     """The day, and the commit that was played."""
     cases: list[Case] = field(default_factory=list)
+    database: str = MAIN
 
     @property
     def seconds(self) -> float:
@@ -65,7 +73,7 @@ class Row:
         good = sum(case.outcome == "holds" for case in self.cases)
         whys = "; ".join(sorted({case.why for case in self.cases if case.why}))
         counted = f" ({good} of {len(self.cases)} cases)" if len(self.cases) > 1 else ""
-        word = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", "not run": "not run"}[self.outcome]
+        word = _WORDS[self.outcome]
         measured = "; ".join(case.properties["measured"] for case in self.cases if "measured" in case.properties)
         return f"{word}{counted}" + "".join(f": {more}" for more in (whys, measured) if more)
 
@@ -85,7 +93,9 @@ class Played:
             return cls()
         kept = json.loads(file.read_text(encoding="utf-8"))
         rows = {
-            test: Row(each["mark"], each["played"], [Case(**case) for case in each["cases"]])
+            test: Row(
+                each["mark"], each["played"], [Case(**case) for case in each["cases"]], each.get("database", MAIN)
+            )
             for test, each in kept["rows"].items()
         }
         return cls(rows, {test: Case(**case) for test, case in kept["mutants"].items()})
@@ -119,7 +129,7 @@ def now_played() -> str:
 
 
 def _is_there(test: str) -> bool:
-    file, _, name = test.partition("::")
+    file, _, name = test.partition(" on ")[0].partition("::")
     path = _ROOT / file
     return path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
 

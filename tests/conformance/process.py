@@ -31,6 +31,7 @@ from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.core.syncing.rollback import roll_back
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
+from tests.conformance import planes
 from tests.conformance.mart import FILL, MAINTENANCE, MODES, REPAIR, ROLLBACK, takes_part, window
 from tests.conformance.points import Beside, Held, Place, Point, Upkeep, at_passing, at_points, once
 
@@ -43,6 +44,8 @@ def main(config: str, point: str, table: str, running: str) -> int:
     """Exit status 1: the point was never passed."""
     if running == UNSTAGED:
         first_load.WORTH_IT, running = 0, "first load"
+    if planes.is_by_spark():
+        planes.play_by_spark()
     runtime = Runtime(load(Path(config)))
     if running == MAINTENANCE:
         return _maintain(runtime, Upkeep(point), table)
@@ -117,7 +120,7 @@ def _roll_back(runtime: Runtime, point: Point, table: str) -> int:
 
 def _maintain(runtime: Runtime, point: Upkeep, table: str) -> int:
     (spec,) = (spec for spec in runtime.specs("shop").specs if spec.id.name == table)
-    folder = Path(runtime.configuration.lake, "shop", "public", table)
+    folder = Path(runtime.configuration.lake, spec.id.source, spec.id.schema, table)
     fault = kill if point is Upkeep.DONE else partial(_when_written, folder, {*folder.glob("*.parquet")})
     ports = at_points(runtime.ports("shop"), once(point, table, fault))
     # Else it would take as many syncs as a table moves in a morning before this pays.

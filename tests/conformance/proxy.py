@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.conformance.stand import Stand
+from tests.conformance.stand import P, Stand
 
 _CHUNK = 4096
 
@@ -85,11 +85,11 @@ def proxy(target: int) -> Iterator[Proxy]:
 
 
 @contextmanager
-def behind_a_proxy(desk: Stand) -> Iterator[Proxy]:
+def behind_a_proxy(desk: Stand[P]) -> Iterator[Proxy]:
     """The product now reaches its source through a proxy."""
-    with proxy(desk.shop.postgres.port) as between:
+    with proxy(desk.shop.port) as between:
         text = desk.shop.config.read_text()
-        desk.shop.config.write_text(text.replace(f"port: {desk.shop.postgres.port}", f"port: {between.port}"))
+        desk.shop.config.write_text(text.replace(f"port: {desk.shop.port}", f"port: {between.port}"))
         try:
             yield between
         finally:

@@ -19,3 +19,12 @@ def scenario(
         return pytest.mark.scenario(number=number, done=done, holds=holds, bugs=tuple(bugs), long=long)(test)
 
     return mark
+
+
+def played_on(*databases: str) -> Callable[[Test], Test]:
+    """Those of `worlds.ALL` that a scenario is for: the report's columns say the rest."""
+
+    def mark(test: Test) -> Test:
+        return pytest.mark.parametrize("world", databases, indirect=True)(test)
+
+    return mark

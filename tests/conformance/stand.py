@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
 
 from incremental_assets import load
 from incremental_assets.core.checks.reconcile import reconcile
@@ -34,7 +36,7 @@ from incremental_assets.core.syncing.reset import reset_table
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
 from tests.fakes.recorder import Recorder
-from tests.shop import Shop
+from tests.shop import Place, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from resources.spark import SparkResource
 
 _DIGITS = Context(prec=1000)
+
+P = TypeVar("P", bound=Place, default=Shop)
 
 Through = Callable[[Ports], Ports]
 """What a scenario puts between the sync and its ports: faults, pauses."""
@@ -62,10 +66,10 @@ class Given:
 
 
 @dataclass
-class Stand:
+class Stand(Generic[P]):
     """One database, one configuration, one lake."""
 
-    shop: Shop
+    shop: P
     spark: SparkSession
     told: Recorder = field(default_factory=Recorder)
     """Of every sync so far."""
@@ -150,16 +154,19 @@ class Stand:
     def settled_at(self, name: str) -> CursorValue | None:
         """The watermark, as the checkpoint table has it."""
         with self.runtime() as runtime:
-            state = runtime.checkpoints.position(TableId("shop", "public", name)).state
+            state = runtime.checkpoints.position(self._id(name)).state
         return state.position.watermark if state else None
 
     def verified(self, name: str) -> Verified:
         """What is known of the copy's equality."""
         with self.runtime() as runtime:
-            return runtime.checkpoints.verified()[TableId("shop", "public", name)]
+            return runtime.checkpoints.verified()[self._id(name)]
+
+    def _id(self, name: str) -> TableId:
+        return TableId("shop", self.shop.schema, name)
 
     def _grid(self, name: str) -> Grid | None:
-        return terms_of(load(self.shop.config).source("shop"), TableId("shop", "public", name)).partitions
+        return terms_of(load(self.shop.config).source("shop"), self._id(name)).partitions
 
     def spec(self, name: str) -> TableSpec:
         """The table as it would be synced now."""
@@ -177,14 +184,13 @@ class Stand:
 
     def source(self, query: str) -> list[tuple[Any, ...]]:
         """Rows of the source, ordered; stamps with a zone as the moment in UTC without one, as the lake shows them."""
-        with self.shop.connect() as connection:
-            connection.execute("SET TimeZone = 'UTC'")
-            rows = connection.execute(query).fetchall()  # type: ignore[arg-type]
-        return sorted((tuple(plain(value) for value in row) for row in rows), key=repr)
+        return sorted((tuple(plain(value) for value in row) for row in self.shop.rows(query)), key=repr)
 
-    def copy(self, name: str, *columns: str, schema: str = "public") -> list[tuple[Any, ...]]:
+    def copy(self, name: str, *columns: str, schema: str = "") -> list[tuple[Any, ...]]:
         """Rows of the copy, ordered, without the columns that a sync adds."""
-        frame = self.spark.read.format("delta").load(str(self.shop.folder / "lake" / "shop" / schema / name))
+        frame = self.spark.read.format("delta").load(
+            str(self.shop.folder / "lake" / "shop" / (schema or self.shop.schema) / name)
+        )
         chosen = columns or tuple(column for column in frame.columns if not column.startswith("_sync_"))
         rows = frame.select(*(f"`{column.replace('`', '``')}`" for column in chosen)).collect()
         return sorted((tuple(plain(value) for value in row) for row in rows), key=repr)
@@ -200,7 +206,7 @@ class Stand:
     def events(self, name: str) -> list[Event]:
         """The checkpoint table's history of one table."""
         with self.runtime() as runtime:
-            return [kept.event for kept in runtime.checkpoints.history(TableId("shop", "public", name), 10_000)]
+            return [kept.event for kept in runtime.checkpoints.history(self._id(name), 10_000)]
 
     def kinds(self, name: str) -> list[str]:
         """The same, as the bare story."""
@@ -208,7 +214,7 @@ class Stand:
 
     def quarantined(self, name: str) -> list[dict[str, Any]]:
         """Rows of the table's quarantine; none where there is no such table."""
-        path = Path(quarantine_path(str(self.lake), TableId("shop", "public", name)))
+        path = Path(quarantine_path(str(self.lake), self._id(name)))
         if not path.exists():
             return []
         return [row.asDict() for row in self.spark.read.format("delta").load(str(path)).collect()]
@@ -221,7 +227,7 @@ class Stand:
         """Nothing is left over: no staged batch, no lease, no sequence that nobody closed; and sequences only grew."""
         with self.runtime() as runtime:
             for name in names:
-                table = TableId("shop", "public", name)
+                table = self._id(name)
                 batches = Path(staging_path(str(self.lake), table))
                 assert not batches.exists() or list(batches.iterdir()) == [], f"{name}: staged batches are left over"
                 beat = runtime.checkpoints.heartbeats().get(table)

@@ -12,10 +12,13 @@ from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.sync_many import sync_many
 from resources.runtime import Runtime
+from tests.conformance import planes
 
 
 def main(config: str) -> None:
     """Until the end of its process."""
+    if planes.is_by_spark():
+        planes.play_by_spark()
     runtime = Runtime(load(Path(config)))
     runtime.observer = Observers(Errors())
     ports = runtime.ports("shop")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.played import Case, Played, Row
-from tests.conformance.report import plays_all, renew_engine, renew_soak
+from tests.conformance.played import MAIN, NOT_HERE, Case, Played, Row
+from tests.conformance.report import by_database, plays_all
+from tests.conformance.sections import WAYS, Way, renew_soak, renew_way
 from tests.conformance.soak.result import Result, Told
 
 REPORT = "# Fault report\n\n## Scenarios\n\n| late | holds |\n\n## Bugs we do not have\n\n| none |\n"
@@ -40,25 +41,55 @@ def test_a_soak_takes_the_place_of_the_one_before_and_leaves_the_rest_as_it_is(t
         assert f"**Lost under `settled`: {len(faults)}; doubled: 0;" in told
 
 
-def test_what_was_played_through_an_engine_takes_the_place_of_the_section_before_it_and_leaves_the_soak(
-    tmp_path: Path,
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_what_was_played_in_another_way_takes_the_place_of_the_section_before_it_and_leaves_the_rest(
+    tmp_path: Path, way: Way
 ) -> None:
-    report, played = tmp_path / "conformance.md", tmp_path / "conformance-engine.json"
+    report = tmp_path / "conformance.md"
     report.write_text(REPORT)
     (tmp_path / "soak.json").write_text(json.dumps(asdict(Result(minutes=30.0, kills=7))))
     renew_soak(report)
-    with_soak = report.read_text()
+    for other in WAYS:
+        if other is not way:
+            _play(report, other, "holds")
+    without = report.read_text()
     for held, result in ((0, "**FAILS**"), (1, "holds")):
-        row = ["T10", "killed", "all equal", result, "7"]
-        kept = {"date": "2024-01-01", "minutes": 3, "is_whole": False, "held": held, "rows": [row]}
-        played.write_text(json.dumps(kept))
-        renew_engine(report)
-        before, _, after = report.read_text().partition("## Through an engine\n")
-        told, soak, rest = after.partition("## Soak")
-        assert before + soak + rest == with_soak
+        _play(report, way, result)
+        before, _, after = report.read_text().partition(f"{way.heading}\n")
+        told, heading, rest = after.partition("\n## ")
+        assert before + heading[1:] + rest == without
         assert f"| T10 | killed | all equal | {result} | 7 |" in told
         assert f"**{held} of 1 hold**" in told
         assert "**a part** of the scenarios" in told
+
+
+def _play(report: Path, way: Way, result: str) -> None:
+    row = ["T10", "killed", "all equal", result, "7"]
+    kept = {"date": "2024-01-01", "minutes": 3, "is_whole": False, "held": int(result == "holds"), "rows": [row]}
+    way.file(report).write_text(json.dumps(kept))
+    renew_way(report, way)
+
+
+def test_each_database_has_its_column_of_what_was_played_on_it() -> None:
+    held, spared = _row("holds", ""), Row({"number": "T2"}, "", [Case(NOT_HERE, "one writer")], "SQLite")
+    late = Row({"number": "T1"}, "", [Case("failed"), Case("holds")], "MariaDB")
+    assert list(by_database([held, held, late, spared]))[2:] == [
+        "| T1 | 2 hold | 0 of 1 hold |  |  |",
+        "| T2 |  |  |  | –: one writer |",
+    ]
+
+
+def test_what_is_played_again_on_one_database_renews_its_own_row(tmp_path: Path) -> None:
+    here = "tests/conformance/test_report.py::_first"
+    report = tmp_path / "conformance.md"
+    elsewhere = f"{here} on MariaDB"
+    Played({here: _row("holds", "day 1"), elsewhere: _row("failed", "day 1", "MariaDB")}).save(report)
+    after = Played.of(report)
+    after.renew({elsewhere: _row("holds", "day 2", "MariaDB")}, {}, is_whole=False)
+    assert [(row.database, row.outcome, row.played) for row in after.rows.values()] == [
+        ("PostgreSQL", "holds", "day 1"),
+        ("MariaDB", "holds", "day 2"),
+    ]
 
 
 def test_a_part_that_is_played_again_renews_its_rows_and_what_is_no_test_any_more_is_left_out(tmp_path: Path) -> None:
@@ -81,8 +112,8 @@ def test_a_part_that_is_played_again_renews_its_rows_and_what_is_no_test_any_mor
     assert list(after.rows) == [other]
 
 
-def _row(outcome: str, played: str) -> Row:
-    return Row({"number": "T1"}, played, [Case(outcome)])
+def _row(outcome: str, played: str, database: str = MAIN) -> Row:
+    return Row({"number": "T1"}, played, [Case(outcome)], database)
 
 
 def _first() -> None:

@@ -7,18 +7,19 @@ from dataclasses import replace
 import pytest
 
 from incremental_assets.core.errors import Interrupted, SourceUnreachable
+from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.schema_change import Change
 from incremental_assets.core.model.state import State
-from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.fill_ranges import MOST_RANGES, ranges, slices
 from incremental_assets.core.planning.plan import Mode, Request, SyncPlan
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.ports import Seek, Snapshot, Source
+from incremental_assets.core.ports import GoneRows, Seek, Snapshot, Source, Stage
 from incremental_assets.core.syncing import filling
 from incremental_assets.core.syncing.filling import sync_and_fill
 from incremental_assets.core.syncing.pending import look_over
@@ -116,6 +117,33 @@ def test_whatever_moment_it_dies_at_the_next_sync_goes_on_and_nothing_lands_twic
         assert world.checkpoints.position(ORDERS).open is None
         assert world.checkpoints.position(ORDERS).state.unfilled is None  # type: ignore[union-attr]
     assert number > 100
+
+
+class Writing:
+    """A stage that keeps how many columns each batch had."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage, self.columns = stage, list[int]()
+
+    def write(self, plan: SyncPlan, snapshot: Snapshot, gone: GoneRows | None = None) -> Batch:
+        """One batch."""
+        self.columns.append(len(plan.spec.columns))
+        return self._stage.write(plan, snapshot, gone)
+
+    def discard(self, table: TableId, batch_id: str) -> None:
+        """Likewise."""
+        self._stage.discard(table, batch_id)
+
+
+def test_a_range_with_a_row_that_cannot_land_is_read_once_and_whole() -> None:
+    world = altered()
+    world.database.update(ORDERS, {"customer": "grace"}, status="unfit")
+    ports = world.ports()
+    stage = Writing(ports.stage)
+    sync_and_fill(UPSERT, world.request(Mode.SYNC), replace(ports, stage=stage))
+    assert stage.columns[-1] == len(UPSERT.columns)
+    assert len(stage.columns) == 2
+    assert [row["customer"] for row in world.lake.quarantine[ORDERS]] == ["grace"]
 
 
 def test_a_row_that_moves_before_its_range_is_read_is_left_to_the_next_sync_and_never_shown_by_half() -> None:

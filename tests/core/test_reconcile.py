@@ -13,6 +13,7 @@ import pytest
 
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.errors import SourceUnreachable, TargetChanged
+from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableSpec
@@ -322,6 +323,31 @@ def test_a_table_read_whole_is_compared_as_a_whole() -> None:
     assert reconcile(countries(), None, world.ports()).detail == "1 row is equal"
     del world.lake.tables[COUNTRIES]
     assert reconcile(countries(), None, world.ports()).detail == "the table is gone from the lake"
+
+
+def test_what_a_comparison_has_still_to_bring_is_told_by_its_name_and_what_a_contract_holds_is_no_part_of_it() -> None:
+    whole = replace(orders(), cursor=None, contract=Contract())
+    for spec, rest in (
+        (
+            replace(whole, compares=True),
+            "it was compared as a whole at 2024-01-29 09:00Z, which the next comparison brings",
+        ),
+        (
+            replace(whole, strategy=Strategy.FULL_REFRESH),
+            "it was read whole at 2024-01-29 09:00Z, which the next refresh brings",
+        ),
+    ):
+        world = World(shop())
+        order(world.database, "ada", world.database.stamp())
+        world.database.insert(ORDERS, id=90, customer="bo", status="broken", updated_at=world.database.stamp())
+        world.sync(spec)
+        equal = reconcile(spec, None, world.ports())
+        assert equal.detail == "every row of the source is in the lake as it is; 1 row is held in quarantine"
+        assert equal.through is not None
+        order(world.database, "alan", world.database.stamp())
+        changed = reconcile(spec, None, world.ports())
+        assert changed.detail == f"the source has changed in 1 row since {rest}; 1 row is held in quarantine"
+        assert (changed.rows, changed.through) == (0, None)
 
 
 def test_a_version_in_the_copy_that_the_source_has_changed_to_what_cannot_land_is_drift() -> None:

@@ -273,6 +273,14 @@ def test_a_table_that_is_read_whole_is_refused_with_what_to_do() -> None:
         repair_table(countries(), None, "the-repair", world.ports())
 
 
+def test_a_table_that_is_compared_is_not_said_to_be_read_whole() -> None:
+    spec = replace(orders(), cursor=None, compares=True)
+    with pytest.raises(
+        SelectionError, match="is compared as a whole and has no windows to repair; read it again with `incre"
+    ):
+        repair_table(spec, None, "the-repair", World(shop()).ports())
+
+
 def test_while_a_sync_holds_the_lease_a_repair_waits_for_another_day() -> None:
     spec = orders()
     world = settled(spec)

@@ -152,7 +152,7 @@ def test_what_has_no_version_to_go_back_to_is_refused_in_a_sentence() -> None:
         back(world, spec, "nobody")
     world.database.insert(COUNTRIES, code="ch", name="Switzerland")
     first = world.sync(countries())
-    with pytest.raises(SelectionError, match="is read whole, and its next refresh would bring"):
+    with pytest.raises(SelectionError, match="is read whole, and its next sync would bring"):
         back(world, countries(), first.run_id)
     with pytest.raises(Refused, match="was synced by another cursor, key or strategy"):
         back(world, replace(spec, key=("id", "customer")), done[1].run_id)
@@ -262,5 +262,21 @@ def test_a_clock_that_was_put_back_behind_a_reset_is_noticed_after_the_rollback(
     order(world.database, "of the second pass", world.database.stamp())
     world.pass_time(3 * 3600)
     back(world, spec, first.run_id)
+    world.sync(spec)
+    assert held(world) == shown(world)
+
+
+def test_where_a_run_since_could_settle_nothing_the_rollback_settles_nothing_either() -> None:
+    spec = orders()
+    world = World(shop())
+    first = world.sync(spec)
+    assert first.new_watermark is not None
+    world.database.begin()
+    world.pass_time(0.001)
+    world.database.clock -= timedelta(seconds=3)
+    reset_table(spec=spec, to=None, run_id="the-reset", checkpoints=world.checkpoints)
+    assert world.sync(spec).new_watermark is None, "a transaction is open that began later than now"
+    back(world, spec, first.run_id)
+    order(world.database, "stamped below the watermark of then", world.database.stamp())
     world.sync(spec)
     assert held(world) == shown(world)

@@ -17,7 +17,7 @@ from incremental_assets.core.planning.report import Status
 from incremental_assets.core.planning.target import Commit
 from tests.defs.studio import TERMS, Studio, opened
 from tests.fakes import FakeLake
-from tests.scenario import COUNTRIES, ORDERS, monday, order, tuesday
+from tests.scenario import COUNTRIES, ORDERS, monday, order, orders, tuesday
 
 
 def told(result: ExecuteInProcessResult, table: TableId = ORDERS) -> dict[str, Any]:
@@ -241,6 +241,12 @@ def test_everything_that_a_run_knows_is_in_its_metadata(studio: Studio) -> None:
     assert "transaction 102" in metadata["guarantee_reason"]
     assert metadata["dagster/row_count"] == 4
     assert metadata["lag_seconds"] == 11 * 60 + 2
+
+
+def test_rows_of_a_contract_that_is_configured_no_more_are_told_in_its_metadata(studio: Studio) -> None:
+    monday(studio.world.database)
+    studio.world.lake.hold(orders(), [{"id": 7, "status": None}], 0)
+    assert "the contract is no longer configured" in told(studio.run("2024-01-01", mode="sync"))["warnings"]
 
 
 def test_assets_lie_downstream_of_the_tables_in_the_database_and_say_what_they_are(studio: Studio) -> None:

@@ -156,7 +156,6 @@ class Keeping(Protocol):
         with contextlib.suppress(Killed):
             self.bear(lambda: list(replay_table(self.spec, "replay", self.world.ports(process))))
 
-    @precondition(lambda self: self.spec.contract is None)
     @rule(moment=st.none() | moments, back=st.integers(0, 6))
     def rollback(self, moment: int | str | None, back: int) -> None:
         process = self.world.process()
@@ -165,7 +164,7 @@ class Keeping(Protocol):
         with contextlib.suppress(Killed):
             self.bear(lambda: self.rolled_back(back, process))
 
-    @precondition(lambda self: self.spec.contract is None and len(self.sleepers) < 2)
+    @precondition(lambda self: len(self.sleepers) < 2)
     @rule(moment=moments, back=st.integers(0, 6))
     def rollback_falls_asleep(self, moment: int | str, back: int) -> None:
         process = self.world.process()

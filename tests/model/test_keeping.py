@@ -5,4 +5,4 @@ from hypothesis import settings
 from tests.model.keeping import Keeping
 
 TestKeeping = Keeping.TestCase
-TestKeeping.settings = settings(settings(), stateful_step_count=40)
+TestKeeping.settings = settings()

@@ -8,4 +8,4 @@ from hypothesis import settings
 from tests.model.protocol import Protocol
 
 TestProtocol = Protocol.TestCase
-TestProtocol.settings = settings(settings(), stateful_step_count=40)
+TestProtocol.settings = settings()

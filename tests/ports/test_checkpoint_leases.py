@@ -13,12 +13,15 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import psycopg
 import pytest
+from sqlalchemy import select, update
 
+from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import Pace, SqlCheckpoints
+from incremental_assets.adapters.checkpoints.tables import heartbeats
 from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.ports.stories import ORDERS, TWIN, intent, sync
@@ -115,13 +118,13 @@ def test_a_process_that_was_stopped_is_alive_and_keeps_its_lease(writer: Writer,
 
 
 def test_a_sleeper_past_its_expiry_loses_the_table_and_learns_it_when_it_records(url: str) -> None:
-    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(seconds=0.3)))
+    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(hours=1)))
     other = SqlCheckpoints(url)
     with sleeper.lease(ORDERS, "sleeper") as slept:
         slept.record(intent(0))
         with pytest.raises(Busy):
             other.lease(ORDERS, "other").__enter__()
-        time.sleep(0.4)
+        _expire(url)
         with other.lease(ORDERS, "other") as lease:
             lease.record(intent(1))
             with pytest.raises(LeaseLost):
@@ -135,11 +138,11 @@ def test_a_sleeper_past_its_expiry_loses_the_table_and_learns_it_when_it_records
 
 
 def test_the_sleeper_lets_go_of_nothing_that_is_not_its_own(url: str) -> None:
-    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(seconds=0.2)))
+    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(hours=1)))
     other, third = SqlCheckpoints(url), SqlCheckpoints(url)
     with ExitStack() as held:
         with sleeper.lease(ORDERS, "sleeper"):
-            time.sleep(0.3)
+            _expire(url)
             lease = held.enter_context(other.lease(ORDERS, "other"))
         with pytest.raises(Busy):
             third.lease(ORDERS, "third").__enter__()
@@ -149,9 +152,9 @@ def test_the_sleeper_lets_go_of_nothing_that_is_not_its_own(url: str) -> None:
 
 
 def test_recording_late_but_before_anybody_took_over_is_in_time(url: str) -> None:
-    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(seconds=0.2)))
+    sleeper = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(hours=1), expiry=timedelta(hours=1)))
     with sleeper.lease(ORDERS, "sleeper") as lease:
-        time.sleep(0.3)
+        _expire(url)
         lease.record(intent(0))
         with pytest.raises(Busy):
             SqlCheckpoints(url).lease(ORDERS, "other").__enter__()
@@ -159,20 +162,20 @@ def test_recording_late_but_before_anybody_took_over_is_in_time(url: str) -> Non
 
 
 def test_one_thread_keeps_every_lease_of_a_process_alive(url: str) -> None:
-    owner = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(seconds=0.1), expiry=timedelta(seconds=0.5)))
-    other = SqlCheckpoints(url)
+    # Nothing expires while a busy machine lets the thread wait: what is seen is that each lease is renewed.
+    owner = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(seconds=0.05), expiry=timedelta(hours=1)))
     before = _heartbeat_threads()
     with owner.lease(ORDERS, "owner"), owner.lease(TWIN, "owner"):
-        assert len(_heartbeat_threads() - before) == 1
-        time.sleep(0.9)
-        for table in (ORDERS, TWIN):
-            with pytest.raises(Busy):
-                other.lease(table, "other").__enter__()
-    for thread in _heartbeat_threads() - before:
-        thread.join(timeout=2)
-    assert _heartbeat_threads() == before
+        (thread,) = _heartbeat_threads() - before
+        taken = _expiries(url)
+        deadline = time.monotonic() + 60
+        while not all(later > taken[table] for table, later in _expiries(url).items()):
+            assert time.monotonic() < deadline, "a lease is not renewed"
+            time.sleep(0.02)
+        assert _heartbeat_threads() - before == {thread}
+    thread.join(timeout=60)
+    assert not thread.is_alive()
     owner.close()
-    other.close()
 
 
 def test_threads_of_one_process_exclude_each_other(checkpoints: SqlCheckpoints) -> None:
@@ -242,6 +245,23 @@ def test_who_writes_and_how_far_tables_lag_is_shown_without_being_in_the_way(che
     free = checkpoints.heartbeats()
     assert (free[ORDERS].owner, free[ORDERS].lag_seconds, free[TWIN].lag_seconds) == (None, 3.0, 0.0)
     assert set(checkpoints.positions()) == {ORDERS}
+
+
+def _expiries(url: str) -> dict[str, datetime]:
+    """Until when each lease is in force."""
+    database = Database(url)
+    with database.transaction() as connection:
+        rows = connection.execute(select(heartbeats.c.table_name, heartbeats.c.expires_at)).all()
+    database.close()
+    return {row.table_name: row.expires_at for row in rows}
+
+
+def _expire(url: str) -> None:
+    """As time does, however busy the machine is."""
+    database = Database(url)
+    with database.transaction(writes=True) as connection:
+        connection.execute(update(heartbeats).values(expires_at=heartbeats.c.taken_at))
+    database.close()
 
 
 def _heartbeat_threads() -> set[threading.Thread]:

@@ -129,7 +129,20 @@ import incremental_assets.adapters.spark.session as own
 from incremental_assets import load
 from resources.runtime import Runtime
 
+class FakeContext:
+    master, defaultParallelism = "local[2]", 2
+
+    def parallelize(self, numbers, parts):
+        return self
+
+    def foreachPartition(self, work):
+        work([0])
+        print("workers")
+        opened.set()
+
 class FakeSession:
+    sparkContext = FakeContext()
+
     def stop(self):
         print("stopped")
 
@@ -137,7 +150,6 @@ opened = threading.Event()
 
 def open_session(_):
     print("dagster" in sys.modules)
-    opened.set()
     return FakeSession()
 
 own.open_session = open_session
@@ -149,7 +161,9 @@ runtime.close()
 """
 
 
-def test_a_session_that_is_begun_ahead_does_not_wait_for_dagster_and_is_the_one_that_is_used(tmp_path: Path) -> None:
+def test_a_session_that_is_begun_ahead_and_its_workers_do_not_wait_for_dagster_and_it_is_the_one_that_is_used(
+    tmp_path: Path,
+) -> None:
     configured(tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", BEGUN, str(tmp_path / "sources.yaml")],
@@ -158,4 +172,4 @@ def test_a_session_that_is_begun_ahead_does_not_wait_for_dagster_and_is_the_one_
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["False", "FakeSession", "stopped"]
+    assert done.stdout.split() == ["False", "workers", "FakeSession", "stopped"]

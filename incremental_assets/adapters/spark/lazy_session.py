@@ -6,6 +6,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from incremental_assets.core.background import in_background
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -44,8 +46,13 @@ class LazySession:
 
     def stop(self) -> None:
         """As much as has begun."""
+        context: Any = self.sparkContext
         with self._lock:
-            (self._whole or self.sparkContext).stop()
+            # It hears of its end within half a second, for which nothing has to wait.
+            counters, context._accumulatorServer = getattr(context, "_accumulatorServer", None), None
+            (self._whole or context).stop()
+        if counters is not None:
+            in_background(counters.shutdown)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.whole, name)

@@ -109,6 +109,18 @@ class Tasks:
         return TasksUnavailable("a worker ended in the middle of it") if any(each in told for each in _DIED) else error
 
 
+def begin_workers(session: SparkSession) -> None:
+    """Start the Python workers of this machine by an empty job: they take a second to import what tasks need, for which the first job would wait."""
+    if is_remote(session) or not str(session.sparkContext.master).startswith("local"):
+        return
+    workers = session.sparkContext.defaultParallelism
+    session.sparkContext.parallelize(range(workers), workers).foreachPartition(_nothing)
+
+
+def _nothing(_: Iterable[int]) -> None:
+    """By its name, which a worker knows."""
+
+
 def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple[bool, Any]]:
     payload = [
         [(place, pickle.dumps(units[place])) for place in places] for places in packed([unit.size for _, unit in units])

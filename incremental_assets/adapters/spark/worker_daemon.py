@@ -35,6 +35,14 @@ _LOOKS_EVERY = 120.0
 """Seconds. Spark ends a worker that has had nothing to do for one minute."""
 
 
+def take_the_installed_pyspark(path: list[str]) -> None:
+    """Spark puts its archives of sources in front, which Python compiles anew in each process: where they are an installed package's own, that is compiled already."""
+    archives = [Path(entry) for entry in path if Path(entry).is_file()]
+    packages = {parent for each in archives for parent in each.parents if (parent / "__init__.py").is_file()}
+    installed = [package for package in packages if package.name == "pyspark" and str(package.parent) in path]
+    path[:] = [entry for entry in path if not any(Path(entry).is_relative_to(package) for package in installed)]
+
+
 def preload() -> None:
     """Import them; the collector then leaves alone what all workers share, so that it stays shared."""
     for module in MODULES:
@@ -84,5 +92,6 @@ if __name__ == "__main__":
     code = _forked()
     if code is not None:
         sys.exit(code)
+    take_the_installed_pyspark(sys.path)
     preload()
     run()

@@ -131,7 +131,7 @@ def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
     grid = terms_of(source, spec.id).partitions
     if spec.cursor is None or not spec.is_incremental or grid is None:
         raise SelectionError(
-            f"{spec.id}: this table is read whole and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`"
+            f"{spec.id}: this table is {spec.read_without_cursor} and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`"
         )
     return spec.cursor.type, grid
 

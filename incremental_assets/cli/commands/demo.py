@@ -139,7 +139,7 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
 
 def _held(runtime: Runtime, specs: Sequence[TableSpec]) -> dict[TableId, HeldRows]:
     """Of tables of which a contract holds rows."""
-    found = ((spec.id, runtime.ports(spec.id.source).quarantine.held(spec)) for spec in specs if spec.contract)
+    found = ((spec.id, runtime.held(spec)) for spec in specs if spec.contract)
     return {table: rows for table, rows in found if rows and rows.rows}
 
 

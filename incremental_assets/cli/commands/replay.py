@@ -19,12 +19,12 @@ from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import SyncReport
-from incremental_assets.core.syncing.replay import replay_table
+from incremental_assets.core.syncing.replay import left_behind, replay_table
 from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
-    from resources.runtime import Runtime
+    pass
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
@@ -32,7 +32,7 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
     begun, run_id = time.monotonic(), str(uuid.uuid4())
     with opened(configured(config)) as runtime, progress_display() as display, runtime.observer.joined_by(display):
         found = selected(runtime, patterns)
-        specs = [spec for spec in found.specs if spec.contract is not None or _left_behind(runtime, spec)]
+        specs = [spec for spec in found.specs if spec.contract is not None or left_behind(spec, runtime.held(spec))]
         troubles = [trouble for trouble in found.troubles if trouble.terms.contract is not None]
         if not specs and not troubles:
             raise SelectionError("there is nothing to replay: none of these tables has a `contract`")
@@ -46,18 +46,12 @@ def run(config: Path | None, patterns: Sequence[str]) -> Answer:
             else:
                 done += [together(read)] if read else []
         done += [reports.report_of(trouble, run_id, Mode.BACKFILL) for trouble in troubles]
-        held = {spec: runtime.ports(spec.id.source).quarantine.held(spec) for spec in specs}
+        held = {spec: runtime.held(spec) for spec in specs}
         summary = _answer(reports.answer(run_id, done, _summary(done, held), time.monotonic() - begun), held)
         if failures:
             notes: list[Shown] = [Note(failure, "bad") for failure in failures]
             summary = Answer(summary.document, (*summary.shown, *notes), worst([summary.exit_code, FAILED]))
         return with_problems(summary, found)
-
-
-def _left_behind(runtime: Runtime, spec: TableSpec) -> bool:
-    """Whether a contract that the table no longer has holds rows."""
-    held = runtime.ports(spec.id.source).quarantine.held(spec)
-    return held is not None and held.rows > 0
 
 
 def _answer(summary: Answer, held: dict[TableSpec, HeldRows | None]) -> Answer:

@@ -61,7 +61,9 @@ def _value(spec: TableSpec, to: str | None) -> CursorValue | None:
     if to is None:
         return None
     if spec.cursor is None or not spec.is_incremental:
-        raise SelectionError(f"{spec.id}: this table is read whole and has no watermark; reset it without --to")
+        raise SelectionError(
+            f"{spec.id}: this table is {spec.read_without_cursor} and has no watermark; reset it without --to"
+        )
     try:
         return CursorValue.parse(spec.cursor.type, to)
     except ValueError as error:

@@ -30,6 +30,7 @@ from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.failure import record_failure
 from incremental_assets.core.syncing.idle import IdleTable, finish
 from incremental_assets.core.syncing.pending import Pending, located, look_over
+from incremental_assets.core.syncing.replay import left_behind
 from incremental_assets.core.syncing.sync_many import sync_many
 
 if TYPE_CHECKING:
@@ -60,8 +61,18 @@ def run(config: Path | None, patterns: Sequence[str], options: Options) -> Answe
         refuse_unless_meant(found, options)
         run_id = str(uuid.uuid4())
         done = sync_all(runtime, found, Request(run_id, options.mode, allow_shrink=options.allow_shrink), display)
+        done = _with_left_behind(runtime, found, done)
         summary = reports.answer(run_id, done, reports.summary(done), time.monotonic() - begun)
         return with_problems(summary, found)
+
+
+def _with_left_behind(runtime: Runtime, found: Selection, done: Sequence[SyncReport]) -> tuple[SyncReport, ...]:
+    """With a warning of rows that a contract holds which is configured no more: no other report of a sync would show them."""
+    told = {spec.id: left_behind(spec, runtime.held(spec)) for spec in found.specs if spec.contract is None}
+    return tuple(
+        replace(report, warnings=(*report.warnings, sentence)) if (sentence := told.get(report.table)) else report
+        for report in done
+    )
 
 
 def refuse_unless_meant(found: Selection, options: Options) -> None:

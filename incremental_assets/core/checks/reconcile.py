@@ -22,6 +22,7 @@ from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Measure, Outdated
 from incremental_assets.core.model.partition import Grid, keys_within, window_of
+from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
@@ -172,10 +173,20 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
             drifted=(Drifted(whole, rows),),
             samples=difference.missing_keys,
         )
+    return _changed_since(spec, state, difference, ports.quarantine.held(spec) or NOTHING_HELD)
+
+
+def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldRows) -> Drift:
+    """Neither is drift: what a sync that is not due yet will bring, and older versions of rows that their contract holds."""
+    but = f"{counted(held.rows, 'row')} {agreeing(held.rows, 'is', 'are')} held in quarantine" if held.rows else ""
+    rows = found.missing + max(0, found.extra - held.stale)
+    if not rows and but:
+        through = state.clock.isoformat() if state.clock else None
+        return Drift(f"every row of the source is in the lake as it is; {but}", through=through)
     read = f" at {state.clock:%Y-%m-%d %H:%M}Z" if state.clock else ""
-    return Drift(
-        f"the source has changed in {counted(difference.missing + difference.extra, 'row')} since it was read whole{read}, which the next refresh brings"
-    )
+    brings = "comparison" if spec.compares else "refresh"
+    since = f"since it was {spec.read_without_cursor}{read}, which the next {brings} brings"
+    return Drift(f"the source has changed in {counted(rows, 'row')} {since}" + (f"; {but}" if but else ""))
 
 
 def _text(value: CursorValue | None) -> str | None:

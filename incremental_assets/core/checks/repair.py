@@ -36,7 +36,7 @@ def repair_table(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) 
     """Mend what the last checks of a table have found. Raises SelectionError, and the errors of a sync."""
     if not spec.is_incremental:
         raise SelectionError(
-            f"{spec.id}: this table is read whole and has no windows to repair; read it again with {full_refresh(spec)}"
+            f"{spec.id}: this table is {spec.read_without_cursor} and has no windows to repair; read it again with {full_refresh(spec)}"
         )
     known = ports.checkpoints.verified().get(spec.id)
     if known is None:

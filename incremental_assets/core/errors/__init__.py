@@ -5,12 +5,14 @@ IncrementalAssetsError
 ├── fix the machine     SetupError, CheckpointsUnreadable                        exit 1
 ├── wait and retry      Busy, SourceBusy (exit 4), SourceUnreachable, CheckpointsUnreachable,
 │                       LeaseLost, EngineLost, SparkEnded                        exit 1
+├── it was ended        Interrupted                                              exit 130, 143
 ├── look at the source  SourceRefused, TableMissing, ColumnMissing, CursorMistyped,
 │                       CursorIsNull, NoPrimaryKey, NameRefused, ZoneUnknown,
 │                       ZoneDisputed                                             exit 1
-├── look at the data    StageBroken, ContractBroken, CommitMissing               exit 1
+├── look at the data    StageBroken, ContractBroken, CommitMissing, Overtaken    exit 1
 └── stop and decide     Refused (exit 3), SourceExchanged, TargetChanged,
-                        TermsChanged, SchemaChanged, CheckpointsTooNew           exit 1
+                        TermsChanged, SchemaChanged, LakeRefused,
+                        CheckpointsTooNew                                        exit 1
 
 Every message is one sentence that names the thing, the place and the cure. None carries a secret.
 """

@@ -31,6 +31,11 @@ def differing_again(spec: TableSpec) -> str:
     return f"`incremental-assets check --select {table}` counts them, and `incremental-assets repair --select {table}` reads just these again"
 
 
+def replay(table: TableId) -> str:
+    """Read again what a contract holds."""
+    return f"`incremental-assets replay --select {_quoted(table)}`"
+
+
 def read_again(table: TableId, window: Window) -> str:
     """Read a window again; what has no beginning can only be read by a reset."""
     if window.lower is None:

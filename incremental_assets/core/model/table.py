@@ -221,6 +221,11 @@ class TableSpec:
         return self.cursor is not None and not self.traits.overwrites
 
     @property
+    def read_without_cursor(self) -> str:
+        """How a table that is not read by its cursor is brought up to date, in words."""
+        return "compared as a whole" if self.compares else "read whole"
+
+    @property
     def trusts_key(self) -> bool:
         """Whether rows are identified by a key that only the configuration declares, so that it may repeat."""
         return self.traits.one_row_per_key and not self.key_enforced

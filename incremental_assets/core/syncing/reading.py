@@ -28,6 +28,8 @@ def _new_columns(plan: SyncPlan, ports: Ports) -> tuple[Batch, State] | None:
         return None
     with ports.source.snapshot(some) as snapshot:
         check_nulls(plan, snapshot.nulls)
+        if snapshot.rejected:
+            return None
         batch = ports.stage.write(some, snapshot)
         state = landed_state(plan, shown(snapshot, None, schema_changes(plan, ())))
     return None if batch.rejected else (replace(batch, new_columns=columns), state)

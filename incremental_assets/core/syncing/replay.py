@@ -12,8 +12,9 @@ from datetime import timedelta
 from itertools import pairwise
 
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.cures import replay
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.quarantine import Resolution
+from incremental_assets.core.model.quarantine import HeldRows, Resolution
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode, Request
@@ -44,6 +45,13 @@ def replay_table(spec: TableSpec, run_id: str, ports: Ports) -> Iterator[SyncRep
         yield report
         if report.status not in (Status.LANDED, Status.IDLE):
             return
+
+
+def left_behind(spec: TableSpec, held: HeldRows | None) -> str:
+    """What to say of rows that a contract holds which the table no longer has; empty where there are none."""
+    if spec.contract is not None or held is None or not held.rows:
+        return ""
+    return f"{held.sentence}; the contract is no longer configured: {replay(spec.id)} reads again what it holds"
 
 
 def requests(spec: TableSpec, run_id: str, held: Sequence[CursorValue]) -> tuple[Request, ...]:

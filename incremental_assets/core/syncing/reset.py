@@ -90,7 +90,9 @@ def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:
     if to is None:
         return
     if spec.cursor is None or not spec.is_incremental:
-        raise SelectionError(f"{spec.id}: this table is read whole and has no watermark; reset it without `--to`")
+        raise SelectionError(
+            f"{spec.id}: this table is {spec.read_without_cursor} and has no watermark; reset it without `--to`"
+        )
     if to.type is not spec.cursor.type:
         raise SelectionError(
             f"{spec.id}: `--to` is {with_article(to.type)} and the cursor {spec.cursor.column!r} {with_article(spec.cursor.type)}"

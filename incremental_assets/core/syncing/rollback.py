@@ -85,12 +85,17 @@ def rolled_back(past: State, now: State, seq: int, batch_id: str) -> State:
 
 
 def still_settled_since(past: State, since: Sequence[Event]) -> State:
-    """The state of then, its watermark no higher than any since: a clock that was put back, or a zone that was changed, has stamped rows below it."""
+    """The state of then, its watermark no higher than any since: a clock that was put back, or a zone that was changed, has stamped rows below it.
+
+    A run since that could settle nothing, as after a reset, leaves none.
+    """
     watermark = past.position.watermark
     if watermark is None:
         return past
     told = [event for event in since if event.kind is not EventKind.RESET]
     marks = [event.state.position.watermark for event in told if event.state is not None]
+    if None in marks:
+        return replace(past, position=replace(past.position, watermark=None))
     # What stood while nothing was found may have been thinned out.
     marks += [event.report.previous_watermark for event in told if event.report is not None]
     lowest = min([watermark, *(mark for mark in marks if mark is not None and mark.type is watermark.type)])
@@ -102,7 +107,7 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
     """The state that the run left, and the version of the copy. Raises SelectionError, Refused, TargetChanged."""
     if not spec.is_incremental:
         raise SelectionError(
-            f"{spec.id}: this table is read whole, and its next refresh would bring the rows of the source again, so it is not rolled back"
+            f"{spec.id}: this table is {spec.read_without_cursor}, and its next sync would bring the rows of the source again, so it is not rolled back"
         )
     if position is None:
         raise SelectionError(

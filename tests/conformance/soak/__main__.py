@@ -26,7 +26,7 @@ from pathlib import Path
 
 from incremental_assets.core.planning.bound import GUARD
 from tests.conformance.clock import Clock, ClockedPostgres
-from tests.conformance.report import renew_soak
+from tests.conformance.sections import renew_soak
 from tests.conformance.soak.hazards import HAZARDS, Hazard, Writing
 from tests.conformance.soak.judge import judge, look
 from tests.conformance.soak.load import MAKE, pgbench, processed

@@ -65,6 +65,12 @@ MUTANTS = [
         without_the_thought(rollback, "rolled_back", ("seq=seq", "seq=past.seq")),
     ),
     Mutant(
+        "a rollback keeps the watermark of then",
+        "passes over rows that were stamped below it once the clock was put back",
+        instead(rollback, "still_settled_since", lambda past, _: past),
+        kept=True,
+    ),
+    Mutant(
         "what was read again is verified",
         "passes over a window that nobody has compared",
         without_the_thought(verified, "Verified.read_again", ("if left == known.drifted else None", "")),

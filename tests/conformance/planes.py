@@ -1,0 +1,35 @@
+"""`--plane=spark`: the same product without its tasks, as it lands what these must not touch. Rows come by Spark, and Spark and Delta write the commits.
+
+The product has no such option. What is asked whether tasks may do a thing says no, in this process and in those that scenarios start of themselves;
+a command of the product's own would play the default, so that scenarios of commands are left out by name.
+"""
+
+from __future__ import annotations
+
+import os
+
+VARIABLE = "TEST_PLANE"
+COMMANDS_ALONE = "a command of the product's own has no other plane"
+"""Why a scenario is not played so that is about one."""
+BY_COMMANDS = ("test_signals", "test_code_location")
+"""Modules of such scenarios that begin their commands themselves."""
+_WHY = "the scenarios are played by Spark's own writers"
+
+
+def play_by_spark() -> None:
+    """From now on, until the end of this process."""
+    # Here, as whoever only asks needs no Spark.
+    from incremental_assets.adapters.delta import loading, stage
+    from incremental_assets.adapters.delta.direct import eligible
+    from incremental_assets.adapters.delta.history import direct as history
+
+    for name in ("refused_by_table", "refused_by_batch", "refused_to_read"):
+        setattr(eligible, name, lambda *_: _WHY)
+    history.refused_by_table = lambda *_: _WHY
+    for module in (stage, loading):
+        module.can_stage = lambda _: False
+
+
+def is_by_spark() -> bool:
+    """Whether this process is to play so."""
+    return os.environ.get(VARIABLE) == "spark"
