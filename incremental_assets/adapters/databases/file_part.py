@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +16,30 @@ from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.table import TableId, TableSpec
 
 _ROWS = 64 * 1024
+_BYTES, _MOST = 32 << 20, 8
+"""Of a file for each part at the least, and how many parts at the most: each becomes a file of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Implements `databases.dialect.ReadPart`. The file has the source's columns, of these Spark types, then the four flags."""
+    """Implements `databases.dialect.ReadPart`: some groups of rows of a file, which has the source's columns, of these Spark types, then the four flags."""
 
     path: str
     table: TableId
     types: tuple[str, ...]
+    groups: range
     size: int
 
     @classmethod
-    def of(cls, path: Path, spec: TableSpec) -> FilePart:
-        """All that a snapshot has left."""
-        return cls(str(path), spec.id, tuple(each.spark_type for each in spec.columns), path.stat().st_size)
+    def of(cls, path: Path, spec: TableSpec) -> tuple[FilePart, ...]:
+        """All that a snapshot has left, in parts that tasks write side by side."""
+        groups, size = pq.read_metadata(path).num_row_groups, path.stat().st_size
+        count = max(1, min(_MOST, groups, size // _BYTES))
+        ends = [groups * part // count for part in range(count + 1)]
+        types = tuple(each.spark_type for each in spec.columns)
+        return tuple(
+            cls(str(path), spec.id, types, range(first, end), size // count) for first, end in itertools.pairwise(ends)
+        )
 
     def batches(self) -> Iterator[pa.Table]:
         """The rows, some thousands at a time. Raises SourceRefused where the file is another machine's."""
@@ -40,7 +50,7 @@ class FilePart:
         except FileNotFoundError:
             raise of_another_machine(self.table) from None
         with file:
-            for batch in file.iter_batches(_ROWS, use_threads=False):
+            for batch in file.iter_batches(_ROWS, row_groups=list(self.groups), use_threads=False):
                 columns = [batch.column(place).cast(kind) for place, kind in enumerate(kinds)]
                 flags = [batch.column(len(kinds) + place) for place in range(len(READ_FLAGS))]
                 yield pa.table([*columns, *flags], names=[*names, *READ_FLAGS])

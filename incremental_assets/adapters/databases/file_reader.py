@@ -23,8 +23,8 @@ class FileReader:
     __slots__ = ()
 
     def parts(self, plan: SyncPlan, numbers: Numbers) -> tuple[ReadPart, ...] | None:
-        """One: the file that the snapshot has left."""
-        return (FilePart.of(Path(numbers.handle), plan.spec),)
+        """Of the file that the snapshot has left."""
+        return FilePart.of(Path(numbers.handle), plan.spec)
 
     @contextmanager
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> Iterator[DataFrame]:

@@ -24,10 +24,15 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     return pa.schema([*columns, *flags, (LATE, pa.bool_())])
 
 
+def spool(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A file that is read once, and soon: what would make it smaller costs more than it saves."""
+    return pq.ParquetWriter(path, schema, compression="lz4", use_dictionary=False, write_statistics=False)
+
+
 def write_rows(path: Path, spec: TableSpec, rows: Iterator[tuple[Any, ...]]) -> None:
     """All of them, as they come."""
     schema, batch = arrow_schema(spec), []
-    with pq.ParquetWriter(path, schema) as writer:
+    with spool(path, schema) as writer:
         for row in rows:
             batch.append(row)
             if len(batch) == _AT_ONCE:

@@ -39,18 +39,17 @@ def arrow_type(column: Column) -> pa.DataType:
     return _TYPES[column.spark_type]
 
 
-def converted(column: Column, sent: Sequence[Sent]) -> tuple[pa.Array, dict[int, str]]:
+def converted(column: Column, sent: pa.BinaryArray) -> tuple[pa.Array, dict[int, str]]:
     """The values, and by their places those that are not of their kind, with the reason; they are NULL among the values."""
-    raw = pa.array(sent, pa.binary())
     if column.spark_type == "binary":
-        return raw, {}
+        return sent, {}
     try:
-        return _at_once(column, raw), {}
+        return _at_once(column, sent), {}
     except pa.ArrowInvalid:
-        return _one_by_one(column, sent)
+        return _one_by_one(column, sent.to_pylist())
 
 
-def _at_once(column: Column, raw: pa.Array) -> pa.Array:
+def _at_once(column: Column, raw: pa.BinaryArray) -> pa.Array:
     texts = raw.cast(pa.string())
     if column.spark_type == "string":
         return texts

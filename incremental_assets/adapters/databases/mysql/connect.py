@@ -9,11 +9,12 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
 import pymysql
-from pymysql.cursors import SSCursor
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.flavour import Flavour, flavour_of
+from incremental_assets.adapters.databases.mysql.packets import packets
 
 Value = str | int
 Text = str | None
@@ -26,6 +27,10 @@ _SETTINGS = (
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     "SET SESSION TRANSACTION READ ONLY",
 )
+
+
+_AT_ONCE = 1 << 18
+"""Bytes that are received together."""
 
 
 class Connection:
@@ -92,13 +97,17 @@ class Connection:
         (found,) = self.rows(sql, values)
         return found
 
-    def batches(self, sql: str, values: Sequence[Value], size: int) -> Iterator[Sequence[tuple[bytes | None, ...]]]:
-        """An answer of any length, as it arrives; nothing else can be asked before its end."""
-        cursor = self._driver.cursor(SSCursor)
+    def batches(self, sql: str, values: Sequence[Value], size: int) -> Iterator[list[pa.BinaryArray]]:
+        """The columns of an answer of any length, as it arrives; nothing else can be asked before its end."""
         try:
-            cursor.execute(sql, tuple(values))
-            while batch := cursor.fetchmany(size):
-                yield batch
+            with self._driver.cursor() as cursor:
+                asked = cursor.mogrify(sql, tuple(values))
+            self._driver.query(asked, unbuffered=True)
+            result = self._driver._result
+            # Its rows go past the driver, which would wait for them.
+            result.unbuffered_active = False
+            for found in packets(self._filled, size):
+                yield found.columns(result.field_count)
         except BaseException:
             # Whoever gives up would otherwise wait until the rest has arrived.
             self.close()
@@ -131,6 +140,18 @@ class Connection:
         with suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
 
+    def _filled(self, room: memoryview) -> int:
+        """What has arrived, in the driver's own words where the line is lost."""
+        try:
+            # Not into the room at once: that would wait for more where the driver has the whole answer already.
+            received: bytes = self._driver._rfile.read1(min(len(room), _AT_ONCE))
+        except OSError as error:
+            raise _lost(str(error)) from None
+        if not received:
+            raise _lost("the server has closed it")
+        room[: len(received)] = received
+        return len(received)
+
     def close(self) -> None:
         """Without a word to the server, which may no longer listen."""
         self._driver._force_close()
@@ -151,6 +172,12 @@ def _reached(address: Address) -> socket.socket:
         if hasattr(socket, name):
             line.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return line
+
+
+def _lost(why: str) -> pymysql.OperationalError:
+    return pymysql.OperationalError(
+        pymysql.constants.CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query ({why})"
+    )
 
 
 def _tls(address: Address) -> dict[str, Any]:

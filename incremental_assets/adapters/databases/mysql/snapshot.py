@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases.condition import EVERY, Condition
 from incremental_assets.adapters.databases.dialect import Numbers
 from incremental_assets.adapters.databases.local_rows import check_unaltered
 from incremental_assets.adapters.databases.mysql.catalogue import read_catalogue
-from incremental_assets.adapters.databases.mysql.columns import Sent, arrow_type, converted, printed
+from incremental_assets.adapters.databases.mysql.columns import arrow_type, converted, printed
 from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.sql import beyond, effective, has_cursor, inside, relation
 from incremental_assets.adapters.databases.mysql.types import travel
@@ -31,6 +31,7 @@ from incremental_assets.adapters.databases.mysql.window_queries import (
     value_of,
     without,
 )
+from incremental_assets.adapters.databases.spooled_rows import spool
 from incremental_assets.adapters.permissions import scratch_folder
 from incremental_assets.adapters.spark.own_names import LATE, RAW, REJECT_COLUMN, REJECT_REASON
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -42,6 +43,7 @@ _AT_ONCE = 20_000
 """Rows in memory, and in a group of the file."""
 _OURS = 3
 """Columns that we ask for before the table's own: the cursor, whether it is late, whether it lies ahead."""
+_NUMBER = pa.decimal128(38, 0)
 
 
 @contextmanager
@@ -98,21 +100,21 @@ class _Tally:
     highest: CursorValue | None = None
     due: CursorValue | None = None
 
-    def count(self, stamps: Sequence[Sent], ahead: Sequence[bool], rejected: int) -> None:
+    def count(self, stamps: pa.BinaryArray, ahead: pa.BooleanArray, rejected: int) -> None:
         """The rows of one batch."""
         self.rows += len(stamps)
         self.rejected += rejected
         if not self.spec.is_incremental:
             return
-        self.highest = _end(max, self.highest, self._end_of(max, stamps))
-        early = [stamp for stamp, is_ahead in zip(stamps, ahead, strict=True) if is_ahead]
-        self.due = _end(min, self.due, self._end_of(min, early))
+        # Texts of one column have one form, so that the order of moments is theirs; numbers are compared as such.
+        found = stamps.cast(pa.string())
+        if cursor_of(self.spec).type is CursorType.INTEGER:
+            found = found.cast(_NUMBER)
+        self.highest = _end(max, self.highest, self._value(pc.max(found)))
+        self.due = _end(min, self.due, self._value(pc.min(found.filter(ahead))))
 
-    def _end_of(self, function: Any, stamps: Sequence[Sent]) -> CursorValue | None:
-        """Texts of one column have one form, so that the order of moments is theirs; numbers are compared as such."""
-        key = int if cursor_of(self.spec).type is CursorType.INTEGER else bytes
-        found = function((stamp for stamp in stamps if stamp is not None), key=key, default=None)
-        return None if found is None else value_of(self.spec, found.decode())
+    def _value(self, found: pa.Scalar) -> CursorValue | None:
+        return value_of(self.spec, str(found)) if found.is_valid else None
 
 
 def _end(function: Any, *values: CursorValue | None) -> CursorValue | None:
@@ -122,40 +124,48 @@ def _end(function: Any, *values: CursorValue | None) -> CursorValue | None:
 
 def _write(path: Path, plan: SyncPlan, connection: Connection, tally: _Tally) -> None:
     schema, query = arrow_schema(plan.spec), _query(plan)
-    with pq.ParquetWriter(path, schema) as writer:
-        for rows in connection.batches(query.sql, query.values, _AT_ONCE):
-            writer.write_batch(_batch(schema, plan.spec, rows, tally))
+    with spool(path, schema) as writer:
+        for sent in connection.batches(query.sql, query.values, _AT_ONCE):
+            writer.write_batch(_batch(schema, plan.spec, sent, tally))
 
 
-def _batch(schema: pa.Schema, spec: TableSpec, rows: Sequence[tuple[Sent, ...]], tally: _Tally) -> pa.RecordBatch:
-    stamps, late, ahead, *sent = zip(*rows, strict=True)
+def _batch(schema: pa.Schema, spec: TableSpec, sent: Sequence[pa.BinaryArray], tally: _Tally) -> pa.RecordBatch:
+    stamps, late, ahead = sent[0], _said(sent[1]), _said(sent[2])
     columns: list[pa.Array] = []
     reasons: dict[int, tuple[str, str]] = {}
-    for column, texts in zip(spec.columns, sent, strict=True):
+    for column, texts in zip(spec.columns, sent[_OURS:], strict=True):
         values, unfit = converted(column, texts)
         columns.append(values)
         for place, reason in unfit.items():
             reasons.setdefault(place, (column.name, reason))
-    is_ahead = [flag == b"1" for flag in ahead]
     if spec.cursor is not None:
-        for place in (place for place, flag in enumerate(is_ahead) if flag):
+        for place in pc.indices_nonzero(ahead).to_pylist():
             reasons.setdefault(place, (spec.cursor.column, "stamped past the source's clock"))
-    tally.count(stamps, is_ahead, len(reasons))
-    flags = [
-        [reasons.get(place, (None, None))[0] for place in range(len(rows))],
-        [reasons.get(place, (None, None))[1] for place in range(len(rows))],
-        [_raw(spec, rows[place][_OURS:]) if place in reasons else None for place in range(len(rows))],
-        [flag == b"1" for flag in late],
-    ]
-    types = schema.types[-len(flags) :]
-    return pa.record_batch(
-        [*columns, *(pa.array(flag, kind) for flag, kind in zip(flags, types, strict=True))], schema=schema
-    )
+    tally.count(stamps, ahead, len(reasons))
+    return pa.record_batch([*columns, *_rejects(spec, sent, reasons), late], schema=schema)
 
 
-def _raw(spec: TableSpec, sent: Sequence[Sent]) -> str:
-    """The row as it was sent: a JSON object of texts."""
-    return json.dumps(dict(zip(spec.shape.names, map(printed, sent), strict=True)))
+def _said(flags: pa.BinaryArray) -> pa.BooleanArray:
+    """Whether it was said of a row; of one without a cursor the server says neither."""
+    return pc.fill_null(pc.equal(flags, b"1"), fill_value=False)
+
+
+def _rejects(
+    spec: TableSpec, sent: Sequence[pa.BinaryArray], reasons: Mapping[int, tuple[str, str]]
+) -> Iterator[pa.Array]:
+    """Of each row the column that is not of its kind, the reason, and the row as it was sent: a JSON object of texts."""
+    if not reasons:
+        yield from [pa.nulls(len(sent[0]), pa.string())] * 3
+        return
+    told = [reasons.get(place) for place in range(len(sent[0]))]
+    yield pa.array([each and each[0] for each in told], pa.string())
+    yield pa.array([each and each[1] for each in told], pa.string())
+    yield pa.array([each and _raw(spec, sent, place) for place, each in enumerate(told)], pa.string())
+
+
+def _raw(spec: TableSpec, sent: Sequence[pa.BinaryArray], place: int) -> str:
+    texts = (printed(values[place].as_py()) for values in sent[_OURS:])
+    return json.dumps(dict(zip(spec.shape.names, texts, strict=True)))
 
 
 def _query(plan: SyncPlan) -> Condition:
