@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from incremental_assets.cli import reports
 from incremental_assets.cli.answer import FAILED, Answer, Note, Shown, worst
@@ -22,9 +22,6 @@ from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing.replay import left_behind, replay_table
 from incremental_assets.core.syncing.several_windows import together
 from incremental_assets.core.words import counted
-
-if TYPE_CHECKING:
-    pass
 
 
 def run(config: Path | None, patterns: Sequence[str]) -> Answer:
