@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from incremental_assets.adapters.databases.mysql import transactions
-from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from tests.conformance.conftest import OpenWorld
@@ -20,32 +19,8 @@ from tests.conformance.meddling import before_the_read
 from tests.conformance.points import Point, at_points, once
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand
+from tests.conformance.two_tables import BOTH, GUARD, TABLES, moment, row, tables
 from tests.conformance.worlds import World, held
-
-TABLES = """
-- "{s}.orders:updated_at:{c}!upsert"
-- "{s}.visits:at:{c}!append"
-"""
-BOTH = ("orders", "visits")
-GUARD = 2.5
-"""Longer than any margin of the product's: what is stamped before is below the clock's bound."""
-
-
-def tables(world: World) -> tuple[str, ...]:
-    return (
-        f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(40), updated_at {world.words.stamp})",
-        f"CREATE TABLE visits (who varchar(40), at {world.words.stamp})",
-    )
-
-
-def row(number: int, who: str, at: str = "") -> tuple[str, str]:
-    """One row of each table, stamped by the database or by this moment."""
-    columns, value = (", updated_at", f", {at}") if at else ("", "")
-    return (
-        f"INSERT INTO orders (id, note{columns}) VALUES ({number}, '{who}'{value})",
-        f"INSERT INTO visits (who{columns.replace('updated_', '')}) VALUES ('{who}'{value})",
-    )
-
 
 # --- T1 -----------------------------------------------------------------------------------------------
 
@@ -313,12 +288,6 @@ def test_microsecond_neighbours_on_each_database(world: World, open_world: OpenW
     desk.execute(f"INSERT INTO ticks VALUES (11, 'at', {at[0]}), (12, 'after', {at[1]})")
     assert desk.land()["ticks"].rows.inserted == 2
     desk.assert_equal("ticks", "SELECT id, CASE WHEN id < 3 THEN 'as it was' ELSE note END, at FROM ticks")
-
-
-def moment(world: World, text: str) -> CursorValue:
-    """A moment of UTC as the world's cursors have it."""
-    kind = CursorType(world.words.cursor)
-    return CursorValue.parse(kind, text if kind is CursorType.DATETIME else f"{text}Z")
 
 
 def changed(desk: Stand[World]) -> list[int]:

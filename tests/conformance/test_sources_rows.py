@@ -11,7 +11,7 @@ from tests.conformance.conftest import OpenWorld
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import statuses
 from tests.conformance.test_idle import jobs
-from tests.conformance.test_sources_bound import BOTH, GUARD, TABLES, moment, row, tables
+from tests.conformance.two_tables import BOTH, GUARD, TABLES, moment, row, tables
 from tests.conformance.worlds import World
 
 UPSERT = "cursor: {column: updated_at, type: {c}}, strategy: upsert"

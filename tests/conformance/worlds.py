@@ -300,7 +300,6 @@ def _server(dialect: str, port: int, database: str) -> str:
 
 ALL = ("postgresql", "mariadb", "mysql", "sqlite")
 """The databases of the report's columns, in their order."""
-SERVERS = ALL[:3]
 OTHERS = ALL[1:]
 """Where PostgreSQL has scenarios of its own for it."""
 TITLES = {world.title.lower(): world.title for world in (PostgresWorld, MariaWorld, MySQLWorld, SQLiteWorld)}
