@@ -1,11 +1,11 @@
-"""A TCP proxy between the product and its source that cuts or stalls connections after so many bytes of answers."""
+"""A TCP proxy between the product and its source that cuts or stalls connections, or has something else done, after so many bytes of answers."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,18 +16,24 @@ _CHUNK = 4096
 
 @dataclass
 class Proxy:
-    """Lets everything through until it is told otherwise; `left` counts down the bytes of answers that still pass."""
+    """Lets everything through until it is told otherwise; `_left` counts down the bytes of answers that still pass."""
 
     port: int
     cuts: int = 0
     stalled: int = 0
     _left: int | None = None
+    done: int = 0
     _stalls: bool = False
+    _fault: Callable[[], None] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def cut_after(self, count: int) -> None:
         """Every connection ends once this many more bytes have come from the server."""
         self._left, self._stalls = count, False
+
+    def do_after(self, count: int, fault: Callable[[], None]) -> None:
+        """It is done once, between two pieces of an answer, and everything goes through."""
+        self._left, self._fault = count, fault
 
     def stall_after(self, count: int) -> None:
         """Every connection stays open and says nothing more."""
@@ -44,6 +50,11 @@ class Proxy:
                 return "through"
             self._left -= count
             if self._left >= 0:
+                return "through"
+            if self._fault is not None:
+                fault, self._fault, self._left = self._fault, None, None
+                fault()
+                self.done += 1
                 return "through"
             if self._stalls:
                 self.stalled += 1

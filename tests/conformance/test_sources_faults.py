@@ -9,8 +9,7 @@ import pytest
 from incremental_assets.core.planning.report import SyncReport
 from tests.conformance.conftest import OpenWorld
 from tests.conformance.mart import DECISIVE, NAMES, QUICKLY
-from tests.conformance.meddling import assert_told
-from tests.conformance.points import Hook, Point, at_points, once
+from tests.conformance.meddling import assert_told, before_the_read
 from tests.conformance.proxy import behind_a_proxy
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand
@@ -22,7 +21,8 @@ TABLES = """
 - "{s}.visits:at:{c}!append"
 - {table: {s}.prices, strategy: full_refresh, refresh_every: 0s}
 """
-ROWS = 4000
+ENOUGH = 20_000
+"""Bytes of answers, of which the rows of any of the tables are more."""
 HEALED = "the table fails in one sentence, the others land; one more sync: all equal, nothing twice, nothing left over"
 KINDS = ("first load", "incremental")
 
@@ -43,7 +43,7 @@ def mart(world: World, open_world: OpenWorld) -> Stand[World]:
         TABLES,
         f"CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(400), updated_at {world.words.stamp})",
         f"CREATE TABLE visits (who int, what varchar(400), at {world.words.stamp})",
-        "CREATE TABLE prices (sku int NOT NULL PRIMARY KEY, info varchar(400), price decimal(8,2))",
+        "CREATE TABLE prices (sku int NOT NULL PRIMARY KEY, info varchar(400), price int)",
         f"INSERT INTO orders (id, note) SELECT n, {text} FROM {numbers}",
         f"INSERT INTO visits (who, what) SELECT n, {text} FROM {numbers}",
         f"INSERT INTO prices (sku, info, price) SELECT n, {text}, 1 FROM {numbers}",
@@ -71,8 +71,9 @@ def change(desk: Stand[World]) -> None:
     )
 
 
-def struck(desk: Stand[World], hook: Hook) -> dict[str, SyncReport]:
-    reports = desk.sync(through=lambda ports: at_points(ports, hook))
+def struck(desk: Stand[World], strike: Callable[[], None]) -> dict[str, SyncReport]:
+    """What a sync says that is struck while its rows are on their way, which they are as soon as a snapshot is open."""
+    reports = desk.sync(through=before_the_read({"orders": strike}))
     for report in reports.values():
         if report.error:
             assert_told(report)
@@ -124,8 +125,9 @@ def test_a_connection_that_is_cut_on_each_database(world: World, open_world: Ope
     needs_server(world)
     desk = at_work(world, open_world, running)
     with behind_a_proxy(desk) as between:
-        struck(desk, once(Point.READING, "orders", lambda: between.cut_after(20_000)))
+        reports = struck(desk, lambda: between.cut_after(ENOUGH))
         assert between.cuts
+        assert any(report.error for report in reports.values())
         between.heal()
         assert_healed(desk)
 
@@ -135,7 +137,7 @@ def test_a_connection_that_goes_silent_on_each_database(world: World, open_world
     needs_server(world)
     desk = at_work(world, open_world, running)
     with behind_a_proxy(desk) as between:
-        reports = struck(desk, once(Point.READING, "orders", lambda: between.stall_after(20_000)))
+        reports = struck(desk, lambda: between.stall_after(ENOUGH))
         assert between.stalled
         assert any(report.error for report in reports.values())
         between.heal()
@@ -146,14 +148,20 @@ def test_a_connection_that_goes_silent_on_each_database(world: World, open_world
 def test_sessions_that_are_ended_on_each_database(world: World, open_world: OpenWorld, running: str) -> None:
     needs_server(world)
     desk = at_work(world, open_world, running)
-    struck(desk, once(Point.READING, "orders", world.end_sessions))
-    assert_healed(desk)
+    with behind_a_proxy(desk) as between:
+        reports = struck(desk, lambda: between.do_after(ENOUGH, world.end_sessions))
+        assert between.done
+        assert any(report.error for report in reports.values())
+        assert_healed(desk)
 
 
 @fault("the database is killed and started again")
 def test_a_database_that_crashes_in_the_read(world: World, open_world: OpenWorld, running: str) -> None:
     needs_server(world)
     desk = at_work(world, open_world, running)
-    struck(desk, once(Point.READING, "orders", world.crash))
+    with behind_a_proxy(desk) as between:
+        reports = struck(desk, lambda: between.do_after(ENOUGH, world.crash))
+        assert between.done
+        assert any(report.error for report in reports.values())
     world.configure(TABLES, QUICKLY)
     assert_healed(desk)
