@@ -73,7 +73,7 @@ screenshots: setup ## the README's pictures, taken in headless Chromium
 	$(BIN)/python -m tools.screenshots
 
 clean: ## stop the demo's database and an engine; remove data, lake, history and environment
-	@if [ -x $(BIN)/incremental-assets ] && [ -d $(DAGSTER_HOME)/engine ]; then $(BIN)/incremental-assets engine stop; fi
+	@if [ -x $(BIN)/incremental-assets ] && [ -d "$(DAGSTER_HOME)/engine" ]; then $(BIN)/incremental-assets engine stop; fi
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m incremental_assets.demo.shop; fi
 	@if [ -x $(BIN)/python ] && [ -d .bench ]; then $(BIN)/python -m bench --forget; fi
 	rm -rf .venv .jars .mysql .demo .demo-* .lake .lake-* incremental_assets/.lake .dagster

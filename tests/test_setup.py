@@ -97,3 +97,22 @@ def test_a_second_set_up_does_nothing() -> None:
     """This very checkout is set up, else no test would run."""
     result = subprocess.run([ROOT / ".ci" / "set-up.sh"], capture_output=True, text=True, check=True, timeout=5)
     assert (result.stdout, result.stderr) == ("", "")
+
+
+def test_clean_stops_an_engine_below_a_path_with_a_space(tmp_path: Path) -> None:
+    project = tmp_path / "a checkout"
+    command = project / ".venv" / "bin" / "incremental-assets"
+    command.parent.mkdir(parents=True)
+    command.write_text('#!/bin/sh\necho "asked: $*"\n')
+    command.chmod(0o755)
+    (project / ".dagster" / "engine").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", project)
+    done = subprocess.run(
+        ["make", "-C", str(project), "clean", f"DAGSTER_HOME={project}/.dagster"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "asked: engine stop" in done.stdout
+    assert done.stderr == ""
+    assert not (project / ".dagster").exists()
