@@ -40,6 +40,8 @@ class Words:
     """A key of whole numbers that the database draws."""
     utc: str = ""
     """What stands behind a moment in UTC."""
+    exact: str = ""
+    """Behind a type of texts: each is equal to itself alone."""
 
     def at(self, moment: str) -> str:
         """A moment of UTC as a literal."""
@@ -139,6 +141,15 @@ class World(Place):
         """A query that gives the numbers from one on as `n`."""
         return f"(WITH RECURSIVE g (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < {rows}) SELECT n FROM g) g"
 
+    def literal(self, text: str) -> str:
+        """Any text, in the database's quotes."""
+        doubled = text.replace("'", "''")
+        return f"'{doubled}'"
+
+    def may_name(self, text: str) -> bool:
+        """Whether the database takes this text for the name of a column."""
+        return True
+
     def spares(self, why: str) -> NoReturn:
         """The scenario does not apply to this database: the report says so, and why."""
         pytest.skip(f"{NOT_HERE}{why}")
@@ -204,6 +215,7 @@ class MariaWorld(World):
         "NOW(6)",
         "timestamp",
         "bigint AUTO_INCREMENT PRIMARY KEY",
+        exact=" CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     )
     server: EmbeddedMariaDB
     database: str
@@ -236,6 +248,13 @@ class MariaWorld(World):
     def open(self) -> Any:
         # With the quotes of standard SQL, and with whatever stands for a date.
         return self.server.connect(self.database, sql_mode="ANSI_QUOTES")
+
+    def literal(self, text: str) -> str:
+        return super().literal(text.replace("\\", "\\\\"))
+
+    def may_name(self, text: str) -> bool:
+        # No space at the end, and no character beyond the first 65,536.
+        return text == text.rstrip() and max(text) <= "\uffff"
 
     def session(self) -> Session:
         return Session(self.server.connect(self.database, sql_mode="ANSI_QUOTES", autocommit=False))

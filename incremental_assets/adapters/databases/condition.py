@@ -22,8 +22,9 @@ class Condition:
         return Condition(f"({self.sql}) OR ({other.sql})", (*self.values, *other.values))
 
 
-EVERY = Condition("TRUE")
-NONE = Condition("FALSE")
+# In SQLite the words TRUE and FALSE mean the columns of these names, where a table has them.
+EVERY = Condition("1 = 1")
+NONE = Condition("1 = 0")
 
 
 def either(conditions: Iterable[Condition]) -> Condition:

@@ -175,6 +175,17 @@ def test_a_double_is_written_as_java_writes_it(number: float, text: str) -> None
     assert hexadecimal(number) == text
 
 
+def test_a_column_that_is_called_as_a_word_of_truth_says_nothing_of_which_rows_are_read(world: File) -> None:
+    world.execute(
+        'CREATE TABLE judged (id INTEGER PRIMARY KEY, "true" TEXT, "false" TEXT, updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP)',
+        "INSERT INTO judged (\"true\", \"false\") VALUES ('0', '1'), ('no', 'yes'), (NULL, NULL)",
+    )
+    spec, probe = spec_of(world, "judged", Cursor("updated_at", CursorType.DATETIME)), SqlProbe(world.address, "shop")
+    assert [each.rows for each in probe.measure(spec, [Window(None, None)])] == [3]
+    with probe.snapshot(planned(probe, spec)) as numbers:
+        assert numbers.rows == 3
+
+
 def test_an_index_is_named_where_it_finds_the_rows_and_the_statement_can_be_run_as_it_is_told(world: File) -> None:
     """Where rows without a stamp are read too, every row is looked at: a text that is no stamp stands in no index as such."""
     every, probe = orders(world), SqlProbe(world.address, "shop")
