@@ -171,8 +171,9 @@ class DeletesDocument(Strict):
 class DefaultColumnsDocument(Strict):
     """Columns that are not read in any table of the source."""
 
+    # Any name: a column whose name the lake keeps for its own is left out so.
     exclude: Annotated[
-        tuple[Column, ...],
+        tuple[Text, ...],
         Field(description="Columns that are never read; under `defaults`, in each table that has them."),
     ] = ()
 
