@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.core.background import in_background
 from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.paths import is_local, quarantine_path
-from incremental_assets.core.model.quarantine import NOTHING_HELD
+from incremental_assets.core.model.quarantine import NOTHING_HELD, held_in_store
 from incremental_assets.core.observers import Observers
 from incremental_assets.core.ports import Ports
 from resources.checkpoints import open_checkpoints
@@ -119,7 +119,9 @@ class Runtime:
     def held(self, spec: TableSpec) -> HeldRows | None:
         """Rows that a contract holds, by the lake alone: whether the source answers does not matter."""
         lake = self.configuration.lake
-        if is_local(lake) and not Path(quarantine_path(lake, spec.id)).exists():
+        if not is_local(lake):
+            return held_in_store(spec)
+        if not Path(quarantine_path(lake, spec.id)).exists():
             return NOTHING_HELD
         # Inside the function: Arrow takes longer to import than most tables take to be asked.
         from incremental_assets.adapters.delta.held import held_rows

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.alike import alike
 from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.table import TableId
 
@@ -44,9 +44,8 @@ def _spellings(table: TableId) -> Iterable[str]:
 
 
 def _hint(pattern: str, tables: Collection[TableId]) -> str:
-    names = sorted(str(table) for table in tables)
-    near = difflib.get_close_matches(pattern, [*names, *(name.partition(".")[2] for name in names)], n=1)
-    return f"did you mean {near[0]}?" if near else f"the tables are: {_listed(names)}"
+    near = alike(pattern, tables)
+    return f"did you mean {near[0]}?" if near else f"the tables are: {_listed(sorted(map(str, tables)))}"
 
 
 def _listed(names: Sequence[object]) -> str:

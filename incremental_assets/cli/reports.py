@@ -73,6 +73,7 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
             "read",
             "inserted",
             "updated",
+            "deleted",
             "unchanged",
             "late",
             "quarantined",
@@ -81,7 +82,7 @@ def grid(reports: Sequence[SyncReport], title: str = "") -> Grid:
             "watermark",
         ),
         rows=tuple(_row(report) for report in reports),
-        right=frozenset({"read", "inserted", "updated", "unchanged", "late", "quarantined", "seconds"}),
+        right=frozenset({"read", "inserted", "updated", "deleted", "unchanged", "late", "quarantined", "seconds"}),
         spare=("guarantee", "watermark", "unchanged"),
         title=title,
     )
@@ -94,8 +95,9 @@ def summary(reports: Sequence[SyncReport]) -> str:
     counts = {status: sum(report.status is status for report in reports) for status in Status}
     words = {Status.LANDED: "synced", Status.IDLE: "nothing changed in"}
     parts = [f"{words.get(status, f'{status}:')} {_tables(count)}" for status, count in counts.items() if count]
-    rows = sum(report.rows.read for report in reports)
-    return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read"
+    rows, deleted = (sum(getattr(report.rows, name) for report in reports) for name in ("read", "deleted"))
+    gone = f", {deleted:,} deleted" if deleted else ""
+    return f"{', '.join(parts) or 'no tables'}; {counted(rows, 'row')} read{gone}"
 
 
 def text(value: object) -> str | None:
@@ -121,6 +123,7 @@ def _row(report: SyncReport) -> tuple[Cell | str, ...]:
         number(rows.read),
         number(rows.inserted),
         number(rows.updated),
+        number(rows.deleted),
         number(rows.unchanged),
         Cell(f"{rows.late:,}", "warn") if rows.late else "",
         Cell(f"{rows.quarantined:,}", "bad") if rows.quarantined else "",

@@ -9,7 +9,7 @@ import pytest
 
 from incremental_assets.core.model.table import Strategy, TableSpec
 from tests.adapters.batches import Desk, table
-from tests.conformance.test_idle import jobs
+from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

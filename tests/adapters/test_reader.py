@@ -28,7 +28,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.target import Commit
 from tests.adapters.reading import loaded
 from tests.adapters.source import READER, Source, planned
-from tests.conformance.test_idle import jobs
+from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

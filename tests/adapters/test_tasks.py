@@ -12,7 +12,7 @@ import pytest
 from incremental_assets.adapters.spark import tasks
 from incremental_assets.adapters.spark.tasks import TaskFailed, Tasks, TasksUnavailable, begin_workers, packed
 from incremental_assets.core.errors import CursorIsNull, SourceRefused
-from tests.conformance.test_idle import jobs
+from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -49,6 +49,28 @@ def test_a_run_that_nobody_knows_is_named(call: Call, twice: tuple[Outside, str]
     assert "no sync of this table by a run 'nobody' has landed" in said.tables["public.orders"]["error"]
 
 
+def test_without_consent_what_would_be_refused_is_refused_and_nothing_is_left_to_confirm(
+    call: Call, twice: tuple[Outside, str]
+) -> None:
+    _, run_id = twice
+    said = call("rollback", "--select", "public.orders", "--to-run", "nobody")
+    assert said.code == 2
+    assert "no sync of this table by a run 'nobody' has landed; the column `run_id`" in said.err
+    assert "--yes" not in said.err
+    whole = call("rollback", "--select", "public.countries", "--to-run", run_id)
+    assert (whole.code, "is not rolled back" in whole.err, "--yes" in whole.err) == (2, True, False)
+
+
+def test_without_consent_a_table_that_would_be_refused_is_named_beside_the_others(
+    call: Call, twice: tuple[Outside, str]
+) -> None:
+    said = call("rollback", "--select", "*", "--to-run", twice[1])
+    assert said.code == 3
+    assert "the copy would go from version 2 to its version 1" in said.err
+    assert "public.countries: this table is read whole, and its next sync" in said.err
+    assert "add --yes to confirm" in said.err
+
+
 def test_a_table_that_is_read_whole_is_refused(call: Call, twice: tuple[Outside, str]) -> None:
     _, run_id = twice
     said = call("rollback", "--select", "public.countries", "--to-run", run_id, "--yes", "--json")

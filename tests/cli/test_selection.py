@@ -46,6 +46,27 @@ def test_a_pattern_without_a_match_is_named(pattern: str) -> None:
         chosen(["*", pattern], ALL)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("public.order", "did you mean shop.public.orders?"),
+        ("shop.public.ordesr", "did you mean shop.public.orders?"),
+        ("orders", "did you mean shop.public.orders?"),
+        ("shop.orders", "did you mean shop.public.orders?"),
+        ("PUBLIC.ORDERS", "did you mean shop.public.orders?"),
+        ("web.public.events", "did you mean web.log.events?"),
+        ("shop.public.zebra", "the tables are: "),
+        ("shop.public.customers_of_old", "the tables are: "),
+        ("log.nothing", "the tables are: "),
+        ("shop", "the tables are: "),
+    ],
+)
+def test_a_hint_names_a_table_whose_own_name_is_alike(pattern: str, hint: str) -> None:
+    with pytest.raises(SelectionError) as caught:
+        chosen([pattern], ALL)
+    assert f"matches no table; {hint}" in str(caught.value)
+
+
 def test_one_table_is_one_table() -> None:
     assert the_one(["public.orders"], ALL) == ORDERS
     for patterns in ([], ["public.*"]):

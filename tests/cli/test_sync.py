@@ -76,6 +76,23 @@ def test_eyes_get_a_table_and_one_sentence(call: Call, outside: Outside) -> None
     assert second.out.startswith("nothing changed in 2 tables")
 
 
+def test_what_left_the_copy_is_counted_where_eyes_look(call: Call, outside: Outside, config: Path) -> None:
+    followed = "strategy: upsert\n        deletes: {mode: diff, every: 0s, max_fraction: 0.9}"
+    config.write_text(CONFIG.replace("strategy: upsert", followed))
+    monday(outside.world.database).abort()
+    call("sync")
+    gone = outside.world.database.rows(ORDERS)[0]["id"]
+    outside.world.database.delete(ORDERS, {"id": gone})
+    outside.world.database.tick(3600)
+
+    said = call("sync")
+
+    heading, line = said.out.splitlines()[:2]
+    assert heading.split()[:5] == ["table", "status", "read", "inserted", "updated"]
+    assert line[heading.index("deleted") :].split()[0] == "1"
+    assert ", 1 deleted" in said.out
+
+
 def test_a_pattern_that_matches_nothing_is_wrong_by_name(call: Call) -> None:
     said = call("sync", "--json", "--select", "public.odrers")
 

@@ -13,9 +13,9 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.ports import Seek, Snapshot
 from tests.conformance.conftest import OpenStand
+from tests.conformance.killing import killed
 from tests.conformance.points import Point, at_points, once
 from tests.conformance.scenario import scenario
-from tests.conformance.test_kills import killed
 from tests.conformance.test_repair import CountedRows, Wire
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT '2024-01-01Z')"

@@ -8,10 +8,10 @@ from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.syncing.replay import replay_table
 from tests.conformance.conftest import OpenStand
+from tests.conformance.killing import killed
 from tests.conformance.points import Held, Place, Point
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.conformance.test_kills import killed
 
 ORDERS = """
 CREATE TABLE orders (id int PRIMARY KEY, email text, total numeric(10,2), updated_at timestamptz NOT NULL DEFAULT now())

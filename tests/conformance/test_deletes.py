@@ -10,10 +10,10 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
+from tests.conformance.killing import killed
 from tests.conformance.points import Point
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.conformance.test_kills import killed
 
 ORDERS = """
 CREATE TABLE orders (id int PRIMARY KEY, note text, deleted_at timestamptz, updated_at timestamptz NOT NULL DEFAULT now())

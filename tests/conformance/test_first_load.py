@@ -6,12 +6,12 @@ import pytest
 
 from incremental_assets.core.planning.report import SyncReport
 from incremental_assets.core.syncing import first_load
+from tests.conformance.killing import killed
 from tests.conformance.mart import NAMES, Marts, assert_healed, expire, struck
 from tests.conformance.meddling import assert_told
 from tests.conformance.points import Point, once
 from tests.conformance.process import UNSTAGED
 from tests.conformance.scenario import scenario
-from tests.conformance.test_kills import killed
 
 BETWEEN = (Point.READING, Point.STAGED, Point.BEFORE_COMMIT, Point.AFTER_COMMIT)
 """Before its rows are there, when they have been counted, before and after they get their position."""

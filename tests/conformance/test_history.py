@@ -12,11 +12,11 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
+from tests.conformance.killing import killed
 from tests.conformance.mart import expire
 from tests.conformance.points import Beside, Place, Point, at_points, once
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand, plain
-from tests.conformance.test_kills import killed
 
 TABLE = "orders"
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, price double precision, updated_at timestamptz NOT NULL DEFAULT now())"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from pyspark.sql import SparkSession
-
-from incremental_assets.adapters.spark.session import is_remote
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import statuses
+from tests.spark_jobs import jobs
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
 VISITS = "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())"
@@ -24,14 +21,6 @@ TABLES = """
 """
 NAMES = ("orders", "visits", "events", "countries")
 IDLE = dict.fromkeys(NAMES, Status.IDLE)
-
-
-def jobs(spark: SparkSession) -> int:
-    """Spark jobs that this session has begun, ever."""
-    if is_remote(spark):
-        pytest.skip("an engine's jobs are those of all its sessions")
-    count = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs()
-    return int(count)
 
 
 @scenario(

@@ -6,7 +6,7 @@ import pytest
 
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
-from tests.conformance.test_idle import jobs
+from tests.spark_jobs import jobs
 
 STRATEGIES = ("upsert", "append", "full_refresh")
 FAILING = "- {table: public.failing, strategy: full_refresh, refresh_every: 0s}\n"

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+from tests.conformance.killing import killed
 from tests.conformance.mart import CHANGE, DECISIVE, MAINTENANCE, Marts, assert_healed, moments
-from tests.conformance.points import Place, Point, Upkeep
+from tests.conformance.points import Point, Upkeep
 from tests.conformance.scenario import scenario
-from tests.conformance.stand import Stand
 
-ROOT = Path(__file__).parents[2]
 EVERYWHERE = {"first load": tuple(Point), "incremental": tuple(Point)}
 
 
@@ -66,19 +60,3 @@ def test_a_killed_maintenance_leaves_nothing_to_make_good(marts: Marts, point: U
 
         desk.execute(*CHANGE)
         assert_healed(desk)
-
-
-def killed(desk: Stand, point: Place, table: str, running: str) -> None:
-    """A process that came to this point, and no further."""
-    command = [sys.executable, "-m", "tests.conformance.process", str(desk.shop.config), point, table, running]
-    done = subprocess.run(
-        command,
-        check=False,
-        cwd=ROOT,
-        env=desk.shop.environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        start_new_session=True,
-    )
-    assert done.returncode == -signal.SIGKILL, (done.returncode, done.stdout, done.stderr)

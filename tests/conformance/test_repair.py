@@ -15,11 +15,11 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.ports import PlacedRows, Ports
 from tests.conformance.conftest import OpenStand
+from tests.conformance.killing import killed
 from tests.conformance.mart import REPAIR
 from tests.conformance.points import Point
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.conformance.test_kills import killed
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, updated_at timestamptz NOT NULL DEFAULT now())"
 LINES = "CREATE TABLE lines (code text, no smallint, what text, at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (code, no))"

@@ -10,11 +10,11 @@ from incremental_assets.core.errors import Busy, Refused, SelectionError
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.rollback import roll_back
 from tests.conformance.conftest import OpenStand
+from tests.conformance.killing import killed
 from tests.conformance.mart import ROLLBACK
 from tests.conformance.points import Point
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.conformance.test_kills import killed
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, note text, price numeric(8,2), updated_at timestamptz NOT NULL DEFAULT now())"
 VISITS = "CREATE TABLE visits (who text, at timestamptz NOT NULL DEFAULT now())"

@@ -11,12 +11,12 @@ import pytest
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
+from tests.conformance.killing import killed
 from tests.conformance.mart import FILL
 from tests.conformance.meddling import assert_told, before_the_fill, before_the_read
 from tests.conformance.points import Point
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import Stand
-from tests.conformance.test_kills import killed
 
 OLD = "'2024-01-10T00:00:00Z'"
 

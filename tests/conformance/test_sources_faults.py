@@ -8,12 +8,12 @@ import pytest
 
 from incremental_assets.core.planning.report import SyncReport
 from tests.conformance.conftest import OpenWorld
+from tests.conformance.killing import killed
 from tests.conformance.mart import DECISIVE, NAMES, QUICKLY
 from tests.conformance.meddling import assert_told, before_the_read
 from tests.conformance.proxy import behind_a_proxy
 from tests.conformance.scenario import played_on, scenario
 from tests.conformance.stand import Stand
-from tests.conformance.test_kills import killed
 from tests.conformance.worlds import OTHERS, World
 
 TABLES = """

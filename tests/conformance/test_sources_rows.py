@@ -10,9 +10,9 @@ from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenWorld
 from tests.conformance.scenario import scenario
 from tests.conformance.stand import statuses
-from tests.conformance.test_idle import jobs
 from tests.conformance.two_tables import BOTH, GUARD, TABLES, moment, row, tables
 from tests.conformance.worlds import World
+from tests.spark_jobs import jobs
 
 UPSERT = "cursor: {column: updated_at, type: {c}}, strategy: upsert"
 

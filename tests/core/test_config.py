@@ -353,7 +353,7 @@ def test_whether_the_daily_check_mends_drift_comes_from_the_table_or_the_default
         "user: reader, defaults: {reconciliation: {repair: auto}}, tables: ["
         "{table: public.a, cursor: {column: id, type: integer}, reconciliation: {repair: auto, max_rows: 5}}, "
         "{table: public.b, cursor: {column: id, type: integer}}, "
-        "{table: public.c, cursor: {column: id, type: integer}, reconciliation: {severity: warn, max_rows: 5}}]}",
+        "{table: public.c, cursor: {column: id, type: integer}, reconciliation: {severity: warn, repair: never}}]}",
     )
     shop = loaded(tmp_path, text).source("shop")
     found = {name: mended_at_most(shop, name) for name in ("a", "b", "c", "unlisted")}
@@ -367,7 +367,6 @@ def mended_at_most(source: SourceConfig, name: str) -> int:
 
 def test_a_comparison_follows_deletes_by_itself_and_takes_of_the_defaults_what_fits(tmp_path: Path) -> None:
     for defaults, deletes in (
-        ("{}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
         ("{mode: ignore}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
         ("{mode: soft, column: gone}", Deletes(DeleteMode.DIFF, every=timedelta(0))),
         (

@@ -5,8 +5,11 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from incremental_assets.core.config import load as config
+from incremental_assets.core.config.passable import impassable
 from incremental_assets.core.config.resolve import resolve
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import ColumnMissing, ConfigurationError
@@ -105,6 +108,34 @@ def test_a_column_that_does_not_exist_is_named(tmp_path: Path) -> None:
         resolve(found, shape(email="string"))
 
 
+BOUND = st.none() | st.integers(0, 4)
+SOME = st.none() | st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)
+
+
+@given(BOUND, BOUND, BOUND, BOUND, SOME, SOME)
+def test_rules_are_refused_exactly_where_no_whole_number_keeps_them(
+    ge: int | None,
+    gt: int | None,
+    le: int | None,
+    lt: int | None,
+    isin: tuple[int, ...] | None,
+    notin: tuple[int, ...] | None,
+) -> None:
+    keeping = [
+        number
+        for number in range(-9, 14)
+        if (ge is None or number >= ge)
+        and (gt is None or number > gt)
+        and (le is None or number <= le)
+        and (lt is None or number < lt)
+        and (isin is None or number in isin)
+        and (notin is None or number not in notin)
+    ]
+    hidden = notin is not None and isin is None and None not in (ge if gt is None else gt, le if lt is None else lt)
+    refused = impassable(ColumnRules("x", ge=ge, gt=gt, le=le, lt=lt, isin=isin, notin=notin)) is not None
+    assert refused is not bool(keeping) or hidden
+
+
 @pytest.mark.parametrize(
     ("rule", "kind", "cure"),
     [
@@ -115,6 +146,12 @@ def test_a_column_that_does_not_exist_is_named(tmp_path: Path) -> None:
         ("{matches: a}", "int", "`matches` is for texts"),
         ("{ge: 1}", "boolean", "`ge` compares what has an order"),
         ("{isin: [1]}", "binary", "`isin` cannot be written for it; use a pandera model"),
+        ("{ge: 10, lt: 9}", "int", "`ge: 10` and `lt: 9` leave no value that could pass"),
+        ("{gt: 1, lt: 2}", "bigint", "`gt: 1` and `lt: 2` leave no value that could pass"),
+        ("{gt: 1.0, le: 1.00}", "decimal(10,2)", "`gt: 1.0` and `le: 1.00` leave no value that could pass"),
+        ("{isin: [1, 2], ge: 10}", "int", "none of [1, 2] keeps the other rules"),
+        ("{ge: nan}", "double", "nothing is more or less than NaN"),
+        ("{ge: nan}", "decimal(10,2)", "write a number to compare it with"),
     ],
 )
 def test_a_rule_that_does_not_fit_its_column_is_a_mistake_of_the_file(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from incremental_assets.core.config.load import load
 from incremental_assets.core.config.resolve import resolve, resolve_all, vanished
 from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.errors import (
@@ -22,6 +24,7 @@ from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableId, TableShape
 from incremental_assets.core.planning.events import Checkpoint
+from tests.core.mistakes import NOW, in_table
 
 TYPES = {
     "id": ("bigint", "bigint"),
@@ -140,6 +143,20 @@ def test_a_table_without_columns_is_refused_by_name_and_stops_no_other() -> None
 def test_names_that_the_lake_cannot_hold_are_refused(columns: tuple[str, ...], told: str) -> None:
     with pytest.raises(NameRefused, match=told):
         resolve(config(), shape(columns=columns))
+
+
+@pytest.mark.parametrize("name", ["_sync_seq", "_valid_from"])
+def test_a_column_with_a_name_of_the_lakes_own_is_left_out_as_the_refusal_says(tmp_path: Path, name: str) -> None:
+    text = "table: public.orders\nstrategy: upsert\nhistory: scd2\nprimary_key: [id]\ncursor: {column: updated_at, type: timestamp}"
+    there = shape(columns=("id", "updated_at", name))
+    file = tmp_path / "sources.yaml"
+    file.write_text(in_table(text), encoding="utf-8")
+    with pytest.raises(NameRefused) as caught:
+        resolve(load(file, now=NOW).sources[0].tables[0], there)
+    cure = f"columns: {{exclude: [{name}]}}"
+    assert f"leave it out: `{cure}`" in str(caught.value)
+    file.write_text(in_table(f"{text}\n{cure}"), encoding="utf-8")
+    assert resolve(load(file, now=NOW).sources[0].tables[0], there).shape.names == ("id", "updated_at")
 
 
 def test_unlisted_tables_are_read_whole_unless_they_are_ignored() -> None:

@@ -18,9 +18,12 @@ from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.core.model.table import TableId
 from resources.runtime import Runtime
 from resources.spark import SparkResource
+from tests.core.mistakes import in_table
 from tests.defs.studio import configured
 from tests.ports.stories import sync
 from tests.scenario import ORDERS_SHAPE
+
+ORDERS = "table: public.orders\ncursor: {column: updated_at, type: timestamp}"
 
 
 class FakeSession:
@@ -40,6 +43,19 @@ def test_making_one_opens_nothing_and_a_look_at_the_checkpoints_needs_neither_sp
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
     assert [path.name for path in tmp_path.iterdir()] == ["sources.yaml"]
+
+
+def test_rows_that_are_held_in_a_store_are_not_asked_for_and_arrow_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(in_table(ORDERS).replace("./lake", "s3a://bucket/lake"), encoding="utf-8")
+    program = (
+        "import sys; from dataclasses import replace; from pathlib import Path; from incremental_assets import load; "
+        "from incremental_assets.core.model.contract import Contract; from resources.runtime import Runtime; "
+        "from tests.scenario import orders; spec = orders(); "
+        f"runtime = Runtime(load(Path({str(tmp_path / 'sources.yaml')!r}))); "
+        "print(runtime.held(spec).rows, runtime.held(replace(spec, contract=Contract('a:B'))), {'pyarrow', 'pyspark'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0 None set()"
 
 
 def test_each_thing_is_opened_once_and_anew_after_closing(tmp_path: Path) -> None:

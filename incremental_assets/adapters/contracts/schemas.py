@@ -45,7 +45,7 @@ def _built(contract: Contract) -> pandera.DataFrameSchema:
 
 
 _CHECKS: dict[str, Callable[..., pandera.Check]] = {
-    "matches": pandera.Check.str_matches,
+    "matches": lambda pattern, **terms: pandera.Check.str_matches(_from_the_beginning(pattern), **terms),
     "ge": pandera.Check.ge,
     "gt": pandera.Check.gt,
     "le": pandera.Check.le,
@@ -55,6 +55,11 @@ _CHECKS: dict[str, Callable[..., pandera.Check]] = {
     "min_length": lambda length, **terms: pandera.Check.str_length(length, None, **terms),
     "max_length": lambda length, **terms: pandera.Check.str_length(None, length, **terms),
 }
+
+
+def _from_the_beginning(pattern: str) -> str:
+    """In every branch: pandas sees to it by brackets of its own, but not around a pattern that begins with `^`, such as `^a|b`."""
+    return f"^(?:{pattern})" if pattern.startswith("^") else pattern
 
 
 def _column(rules: ColumnRules) -> pandera.Column:

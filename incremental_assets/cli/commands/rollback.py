@@ -15,9 +15,10 @@ from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.selection import with_problems
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import Status, SyncReport
-from incremental_assets.core.syncing.rollback import roll_back
+from incremental_assets.core.syncing.rollback import roll_back, would_refuse
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def run(config: Path | None, patterns: Sequence[str], *, to_run: str, yes: bool)
     with opened(configured(config)) as runtime:
         found = tables_to_reset(runtime, patterns)
         if not yes:
-            raise Refused(_consequences(runtime, found.specs, to_run))
+            raise _unconfirmed(runtime, found.specs, to_run)
         done = [_rolled_back(runtime, spec, to_run, run_id) for spec in found.specs]
     done += [reports.report_of(trouble, run_id, Mode.ROLLBACK) for trouble in found.troubles]
     landed = sum(report.status is Status.LANDED for report in done)
@@ -49,19 +50,28 @@ def _rolled_back(runtime: Runtime, spec: TableSpec, to_run: str, run_id: str) ->
     return report
 
 
-def _consequences(runtime: Runtime, specs: Sequence[TableSpec], to_run: str) -> str:
-    """The effect of a rollback, table by table."""
-    lines = []
+def _unconfirmed(runtime: Runtime, specs: Sequence[TableSpec], to_run: str) -> IncrementalAssetsError:
+    """The effect of a rollback, table by table; where every table would be refused there is nothing to confirm."""
     positions = runtime.checkpoints.positions()
+    lines, refusals = [], []
     for spec in specs:
-        past, now = runtime.checkpoints.position_after(spec.id, to_run), positions.get(spec.id)
-        if past is None or past.state is None or past.target is None:
-            lines.append(f"{spec.id}: no sync of run {to_run!r} has landed here, so that it would be refused")
-            continue
-        was = now.state.position if now and now.state else "nothing"
-        version = now.target[1] if now and now.target else "none"
-        lines.append(
-            f"{spec.id}: the copy would go from version {version} to its version {past.target[1]}, and the watermark from {was} to "
-            f"{past.state.position}; the next sync reads everything from there on again"
-        )
-    return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
+        now = positions.get(spec.id, Checkpoint())
+        if refusal := would_refuse(spec, to_run, now, runtime.ports(spec.id.source)):
+            refusals.append(refusal)
+        else:
+            lines.append(_consequence(runtime, spec, to_run, now))
+    if not lines:
+        return refusals[0] if len(refusals) == 1 else SelectionError("\n".join(map(str, refusals)))
+    return Refused("\n".join([*lines, *map(str, refusals), "nothing was changed; add --yes to confirm"]))
+
+
+def _consequence(runtime: Runtime, spec: TableSpec, to_run: str, now: Checkpoint) -> str:
+    past = runtime.checkpoints.position_after(spec.id, to_run)
+    to = past.target[1] if past and past.target else "none"
+    at = past.state.position if past and past.state else "nothing"
+    was = now.state.position if now.state else "nothing"
+    version = now.target[1] if now.target else "none"
+    return (
+        f"{spec.id}: the copy would go from version {version} to its version {to}, and the watermark from {was} to "
+        f"{at}; the next sync reads everything from there on again"
+    )

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from incremental_assets.core.config.table_document import TableDocument
+from incremental_assets.core.config.table_document import DefaultColumnsDocument, TableDocument
 from incremental_assets.core.config.yaml_source import Path
+
+_ONE_BY_ONE = "columns are named one by one, and not by globs"
 
 
 def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
     """What can be told without the source: which columns it has, the first look at it tells."""
     columns = table.columns
+    for key, names in (("include", columns.include or ()), ("exclude", columns.exclude)):
+        if "*" in names:
+            yield ("columns", key, names.index("*")), f"{_ONE_BY_ONE}; write their names, or remove `columns`"
     if columns.include is not None and columns.exclude:
         yield ("columns",), "`include` says of itself which columns are left out; remove `exclude`, or `include`"
         return
@@ -19,6 +24,16 @@ def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
             yield ("columns", "exclude"), f"the table is synced by {name!r} (`{key}`); remove it from `exclude`"
         elif columns.include is not None and name not in columns.include:
             yield ("columns", "include"), f"the table is synced by {name!r} (`{key}`); add it to `include`"
+
+
+def default_column_mistakes(columns: DefaultColumnsDocument) -> Iterator[tuple[Path, str]]:
+    """A glob would leave out nothing, as it is nobody's name: what was meant to stay behind would be read."""
+    for number, name in enumerate(columns.exclude):
+        if "*" in name or "?" in name:
+            yield (
+                ("columns", "exclude", number),
+                f"{_ONE_BY_ONE}; write their names, or a name that holds this character at its table",
+            )
 
 
 def _needed(table: TableDocument) -> Iterator[tuple[str, str]]:

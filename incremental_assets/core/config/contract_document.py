@@ -12,11 +12,32 @@ from incremental_assets.core.config.scalars import Column, Strict, Text
 _MODEL = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 
 
+_FOREIGN = re.compile(
+    r"(?P<escape>\\(?:[1-9ZuUN]|(?P<other>.)))|(?P<class>\[\^?\]?(?:\\.|[^\\\]])*\])"
+    r"|(?P<group>\(\?(?:P?=|!|<[=!]|>|\(|#))|(?P<possessive>[*+?}]\+)",
+    re.DOTALL,
+)
+"""What Python's regular expressions have and RE2's have not; an escaped character and a class are passed over whole."""
+
+
 def _pattern(text: str) -> str:
+    """What both read: pandera by Python, and Arrow, whose engine plays it."""
     try:
         re.compile(text)
     except re.error as error:
         raise ValueError(f"this is no regular expression: {error}") from None
+    for found in _FOREIGN.finditer(text):
+        if found["other"] is None and found["class"] is None:
+            raise ValueError(
+                f"Arrow's RE2 plays it, which has no `{found[0]}`: no look-around, no back-references and nothing else that "
+                "looks back; write it without, or a pandera model with a check of your own"
+            )
+    return text
+
+
+def _bound(text: str) -> str:
+    if text.lower() == ".nan":
+        raise ValueError("nothing is more or less than NaN, so that no value keeps this rule; write a number")
     return text
 
 
@@ -31,6 +52,11 @@ ConstantText = Annotated[
 ]
 
 
+BoundText = Annotated[ConstantText, AfterValidator(_bound)]
+MOST_CHARACTERS = 2**31 - 1
+"""In a text that Arrow holds."""
+
+
 class ColumnRulesDocument(Strict):
     """What each value of one column must be."""
 
@@ -39,14 +65,18 @@ class ColumnRulesDocument(Strict):
     matches: Annotated[
         Text | None, AfterValidator(_pattern), Field(description="A regular expression, from the text's beginning.")
     ] = None
-    ge: Annotated[ConstantText | None, Field(description="At least.")] = None
-    gt: Annotated[ConstantText | None, Field(description="More than.")] = None
-    le: Annotated[ConstantText | None, Field(description="At most.")] = None
-    lt: Annotated[ConstantText | None, Field(description="Less than.")] = None
+    ge: Annotated[BoundText | None, Field(description="At least.")] = None
+    gt: Annotated[BoundText | None, Field(description="More than.")] = None
+    le: Annotated[BoundText | None, Field(description="At most.")] = None
+    lt: Annotated[BoundText | None, Field(description="Less than.")] = None
     isin: Annotated[tuple[ConstantText, ...] | None, Field(min_length=1, description="One of these.")] = None
     notin: Annotated[tuple[ConstantText, ...] | None, Field(min_length=1, description="None of these.")] = None
-    min_length: Annotated[int | None, Field(ge=0, description="Characters of a text, at least.")] = None
-    max_length: Annotated[int | None, Field(ge=0, description="Characters of a text, at most.")] = None
+    min_length: Annotated[
+        int | None, Field(ge=0, le=MOST_CHARACTERS, description="Characters of a text, at least.")
+    ] = None
+    max_length: Annotated[int | None, Field(ge=0, le=MOST_CHARACTERS, description="Characters of a text, at most.")] = (
+        None
+    )
 
 
 ContractDocument = Annotated[
@@ -57,5 +87,5 @@ ContractDocument = Annotated[
         Tag("model"),
     ]
     | Annotated[dict[Column, ColumnRulesDocument], Field(min_length=1), Tag("rules")],
-    Discriminator(lambda value: "rules" if isinstance(value, dict) else "model"),
+    Discriminator(lambda value: "model" if isinstance(value, str) else "rules"),
 ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from incremental_assets.core.config.contracts import never_passable
 from incremental_assets.core.config.table_document import TableDocument
 from incremental_assets.core.config.yaml_source import Path
-from incremental_assets.core.model.contract import OnBreach
+from incremental_assets.core.model.contract import ColumnRules, OnBreach
 
 
 def contract_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
@@ -23,3 +24,5 @@ def contract_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
     for column, rules in table.contract.items() if isinstance(table.contract, dict) else ():
         if not rules.model_fields_set:
             yield ("contract", column), "write at least one rule, such as `nullable: false`"
+        elif slip := never_passable(ColumnRules(column=column, **dict(rules))):
+            yield ("contract", column, slip[0]), slip[1]

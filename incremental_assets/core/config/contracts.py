@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from incremental_assets.core.config.passable import BOUNDS, Slip, impassable
 from incremental_assets.core.errors import ColumnMissing, ConfigurationError, Problem
 from incremental_assets.core.model.contract import ColumnRules, Constant, Contract
 from incremental_assets.core.model.table import Column, TableShape
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from incremental_assets.core.config.table_document import TableDocument
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
-_COMPARED = ("ge", "gt", "le", "lt")
+_WITH_CONSTANTS = (*BOUNDS, "isin", "notin")
 _OF_TEXT = ("matches", "min_length", "max_length")
 
 
@@ -50,20 +51,40 @@ def _typed(contract: Contract, rules: ColumnRules, shape: TableShape) -> ColumnR
         if getattr(rules, name) is not None and kind != "string":
             raise _misfit(contract, column, f"`{name}` is for texts")
     read = _READERS.get("bigint" if kind in _WHOLE else kind)
-    for name in _COMPARED:
+    for name in BOUNDS:
         if getattr(rules, name) is not None and kind in ("boolean", "binary"):
             raise _misfit(contract, column, f"`{name}` compares what has an order")
-    given = {name: value for name in (*_COMPARED, "isin", "notin") if (value := getattr(rules, name)) is not None}
-    if given and read is None:
-        raise _misfit(contract, column, f"`{next(iter(given))}` cannot be written for it; use a pandera model")
+    given = [name for name in _WITH_CONSTANTS if getattr(rules, name) is not None]
+    if read is None:
+        if given:
+            raise _misfit(contract, column, f"`{given[0]}` cannot be written for it; use a pandera model")
+        return rules
     try:
-        typed = {
-            name: tuple(read(text) for text in value) if isinstance(value, tuple) else read(value)
-            for name, value in given.items()
-            if read is not None
-        }
+        found = _read(rules, read)
     except (ValueError, InvalidOperation):
         raise _misfit(contract, column, f"write {_AS_WRITTEN.get(kind, 'a number')} to compare it with") from None
+    if slip := impassable(found):
+        raise _misfit(contract, column, slip[1])
+    return found
+
+
+def never_passable(rules: ColumnRules) -> Slip | None:
+    """The slip of rules that no value keeps, of whatever type the column may be. Their constants are text yet."""
+    for read in _READERS.values():
+        try:
+            if impassable(_read(rules, read)) is None:
+                return None
+        except (ValueError, TypeError, InvalidOperation):  # of a column of this type they cannot be
+            continue
+    return impassable(rules)
+
+
+def _read(rules: ColumnRules, read: Callable[[str], Constant]) -> ColumnRules:
+    written = {name: value for name in _WITH_CONSTANTS if (value := getattr(rules, name)) is not None}
+    typed = {
+        name: tuple(read(text) for text in value) if isinstance(value, tuple) else read(value)
+        for name, value in written.items()
+    }
     return replace(rules, **typed)  # type: ignore[arg-type]
 
 
@@ -76,6 +97,13 @@ def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError(text)
     return text == "true"
+
+
+def _decimal(text: str) -> Decimal:
+    number = Decimal(text)
+    if not number.is_finite():
+        raise ValueError(text)
+    return number
 
 
 def _aware(text: str) -> datetime:
@@ -95,7 +123,7 @@ _READERS: Mapping[str, Callable[[str], Constant]] = MappingProxyType(
         "bigint": int,
         "float": float,
         "double": float,
-        "decimal": Decimal,
+        "decimal": _decimal,
         "boolean": _boolean,
         "string": str,
         "date": date.fromisoformat,

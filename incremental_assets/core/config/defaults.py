@@ -11,7 +11,7 @@ from incremental_assets.core.config import document as written
 from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import absolute, resolved_checkpoints, resolved_lake
 from incremental_assets.core.config.contracts import contract_of
-from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER, port_of, schema_of
+from incremental_assets.core.config.dialects import FILES, port_of
 from incremental_assets.core.config.rules import strategy_of
 from incremental_assets.core.config.scalars import EnvReference, FileReference
 from incremental_assets.core.config.settings import (
@@ -70,7 +70,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         or (Tls.DISABLE if is_file or (isinstance(host, str) and is_loopback(host)) else Tls.VERIFY_FULL),
         options=ConnectionOptions(**dict(document.options)),
         fetch_size=document.fetch_size,
-        schemas=document.schemas or _schemas(document),
+        schemas=document.searched,
         unlisted=document.unlisted,
         exclude=document.exclude,
         parallel=Parallel(**dict(document.parallel)),
@@ -184,15 +184,6 @@ def _located(value: Any, folder: Path) -> Any:
     if isinstance(value, FileReference):
         return Reference("file", str(absolute(value.file, folder)))
     return value
-
-
-def _schemas(document: written.SourceDocument) -> tuple[str, ...]:
-    """Where tables are looked for if nothing is said; a database that only a reference names has its schemas written beside it."""
-    if document.dialect in SCHEMA_IS_DATABASE and isinstance(document.database, str):
-        return (document.database,)
-    if document.dialect in SCHEMA_IS_USER and isinstance(document.user, str):
-        return (document.user.upper(),)
-    return (schema_of(document.dialect),)
 
 
 def _file(value: Any, folder: Path) -> Any:

@@ -7,7 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from incremental_assets.core.config.dialects import checked_dialect, known_dialects
+from incremental_assets.core.config.dialects import (
+    SCHEMA_IS_DATABASE,
+    SCHEMA_IS_USER,
+    checked_dialect,
+    known_dialects,
+    schema_of,
+)
 from incremental_assets.core.config.scalars import (
     CheckpointsUrl,
     Duration,
@@ -26,7 +32,7 @@ from incremental_assets.core.config.scalars import (
 )
 from incremental_assets.core.config.settings import Tls
 from incremental_assets.core.config.table_document import DefaultsDocument, TableEntry, TimePartitions
-from incremental_assets.core.model.partition import Every
+from incremental_assets.core.model.partition import MOST_KEYS, Every
 
 # --- a source -------------------------------------------------------------------------------------
 
@@ -65,7 +71,9 @@ class ParallelDocument(Strict):
 class BackfillDocument(Strict):
     """How a backfill limits its load on the source."""
 
-    windows: Annotated[int, Field(ge=1, description="Partitions that are read at once, and land as one commit.")] = 12
+    windows: Annotated[
+        int, Field(ge=1, le=MOST_KEYS, description="Partitions that are read at once, and land as one commit.")
+    ] = 12
     connections: Annotated[
         int | None, Field(ge=1, le=64, description="Connections of one read; as many as a sync has when absent.")
     ] = None
@@ -111,6 +119,17 @@ class SourceDocument(Strict):
     partitions: Annotated[TimePartitions, BeforeValidator(_no_size)] = TimePartitions(every=Every.MONTH)
     defaults: DefaultsDocument = DefaultsDocument()
     tables: tuple[TableEntry, ...] = ()
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The schemas in which tables are looked for; a database that only a reference names has its own written beside it."""
+        if self.schemas:
+            return self.schemas
+        if self.dialect in SCHEMA_IS_DATABASE and isinstance(self.database, str):
+            return (self.database,)
+        if self.dialect in SCHEMA_IS_USER and isinstance(self.user, str):
+            return (self.user.upper(),)
+        return (schema_of(self.dialect),)
 
 
 # --- the file -------------------------------------------------------------------------------------

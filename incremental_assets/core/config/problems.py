@@ -50,6 +50,8 @@ _CURES = {
     "string_type": "write a single value here",
     "string_too_short": "write a value",
     "string_pattern_mismatch": "write the name of an environment variable: letters, digits and _",
+    "bool_parsing": "write true or false",
+    "bool_type": "write true or false",
     "model_type": "write keys and values here",
     "dict_type": "write keys and values here",
     "tuple_type": "write a list here: [first, second]",
@@ -59,7 +61,7 @@ _CURES = {
 
 def problems(document: Document, path: Path, errors: Iterable[ErrorDetails]) -> Iterator[Problem]:
     """What pydantic found in the part of the file that begins at `path`."""
-    errors = list(errors)
+    errors = _innermost(errors)
     misspelt = {
         (error["loc"][:-1], meant(document, (*path, *error["loc"])))
         for error in errors
@@ -70,6 +72,13 @@ def problems(document: Document, path: Path, errors: Iterable[ErrorDetails]) -> 
             yield _problem(document, (*path, *error["loc"]), error)
 
 
+def _innermost(errors: Iterable[ErrorDetails]) -> list[ErrorDetails]:
+    """Without what a mistake inside a list or a mapping makes of the whole: it is not too short as well."""
+    errors = list(errors)
+    around = {error["loc"][:end] for error in errors for end in range(len(error["loc"]))}
+    return [error for error in errors if error["loc"] not in around]
+
+
 def _problem(document: Document, loc: Path, error: ErrorDetails) -> Problem:
     context: dict[str, Any] = error.get("ctx", {})
     match error["type"]:
@@ -78,7 +87,10 @@ def _problem(document: Document, loc: Path, error: ErrorDetails) -> Problem:
         case "missing":
             return document.problem(loc, f"the key `{loc[-1]}` is missing; add it")
         case "literal_error" | "enum":
-            return document.problem(loc, choose(str(error["input"]), re.findall(r"'([^']*)'", context["expected"])))
+            choices = re.findall(r"'([^']*)'", context["expected"])
+            if isinstance(error["input"], str):
+                return document.problem(loc, choose(error["input"], choices))
+            return document.problem(loc, f"write a single value here; choose one of: {', '.join(choices)}")
         case "value_error":
             return document.problem(loc, str(context["error"]))
         case "string_pattern_mismatch" if loc[-1] == "[key]":
@@ -98,6 +110,8 @@ def choose(text: str, choices: Iterable[str]) -> str:
 
 def _unknown_key(document: Document, loc: Path) -> str:
     models = _models(document.existing(loc))
+    if loc[-1] in _keys(models):
+        return f"`{loc[-1]}` does not go with the other key here; remove one of the two"
     near = meant(document, loc)
     hint = f"did you mean `{near}`?" if near else f"the keys are {', '.join(_keys(models))}"
     return f"there is no such key here; {hint}"

@@ -20,6 +20,7 @@ from incremental_assets.core.errors import (
     SourceRefused,
     TableMissing,
 )
+from incremental_assets.core.model.alike import alike
 from incremental_assets.core.model.cures import rows_hidden
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import Deletes
@@ -252,7 +253,7 @@ def _check_history(shape: TableShape, history: History) -> None:
     taken = [name for name in shape.names if name.lower() in history.columns]
     if taken:
         raise NameRefused(
-            f"{shape.id}: the column {taken[0]!r} has the name of one that `history: {history}` adds; rename it, or remove `history`"
+            f"{shape.id}: the column {taken[0]!r} has the name of one that `history: {history}` adds; rename it, leave it out: `columns: {{exclude: [{taken[0]}]}}`, or remove `history`"
         )
 
 
@@ -280,8 +281,7 @@ def _is_enforced(shape: TableShape, key: tuple[str, ...]) -> bool:
 
 
 def _missing(table: TableId, found: Iterable[TableId]) -> TableMissing:
-    names = {render_table(known.schema, known.name): known for known in found}
-    near = _near(render_table(table.schema, table.name), tuple(names))
+    near = [render_table(known.schema, known.name) for known in alike(str(table), found)[:3]]
     return TableMissing(table, f"; did you mean {' or '.join(near)}?" if near else "")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from incremental_assets.core.config import compare_rules, delete_rules, xmin_rules
-from incremental_assets.core.config.column_rules import column_mistakes
+from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER
 from incremental_assets.core.config.document import SourceDocument
@@ -20,9 +20,11 @@ from incremental_assets.core.config.table_document import (
     DefaultsDocument,
     FreshnessDocument,
     IntegerPartitions,
+    ReconciliationDocument,
     TableDocument,
     TimePartitions,
 )
+from incremental_assets.core.config.terms import leaves_out_all
 from incremental_assets.core.config.yaml_source import Path
 from incremental_assets.core.model import partition
 from incremental_assets.core.model.cursor import CursorType, CursorValue
@@ -74,7 +76,7 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
             yield from _column_mistakes(table.cursor)
             yield from _span_mistakes(table, kind, around.defaults)
             yield from _partition_mistakes(table, kind, around, now)
-        yield from _start_mistakes(table, kind)
+            yield from _start_mistakes(table, kind)
         if table.refresh_every is not None:
             yield ("refresh_every",), f"`refresh_every` is for full_refresh tables, this one is `{strategy}`; remove it"
     elif table.compare is None:
@@ -91,6 +93,7 @@ def plain_mistakes(table: TableDocument) -> Iterator[Mistake]:
         yield ("primary_key",), "a column may appear once in the key; remove the repetition"
     yield from freshness_mistakes(table.freshness)
     yield from delete_rules.plain_mistakes(table.deletes)
+    yield from repair_mistakes(table.reconciliation)
     yield from contract_mistakes(table)
     yield from column_mistakes(table)
 
@@ -138,10 +141,19 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
         yield ("schemas",), "a schema may appear once in the list; remove the repetition"
     if source.exclude and source.unlisted == "ignore":
         yield ("exclude",), "with `unlisted: ignore` no table is taken that is not listed; remove one of the two"
+    elif all(leaves_out_all(source.exclude, schema) for schema in source.searched):
+        yield (
+            ("exclude",),
+            "this leaves out every table that is not listed; write `unlisted: ignore` in its place, or exclude fewer",
+        )
     yield from grid_mistakes(source.partitions, now)
     for path, cure in freshness_mistakes(source.defaults.freshness):
         yield ("defaults", *path), cure
-    for path, cure in delete_rules.plain_mistakes(source.defaults.deletes):
+    for path, cure in (
+        *delete_rules.plain_mistakes(source.defaults.deletes),
+        *repair_mistakes(source.defaults.reconciliation),
+        *default_column_mistakes(source.defaults.columns),
+    ):
         yield ("defaults", *path), cure
 
 
@@ -149,6 +161,15 @@ def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:
     """A warning comes before a failure."""
     if freshness.warn is not None and freshness.fail is not None and freshness.fail < freshness.warn:
         yield ("freshness",), "`warn` comes before `fail`; write the shorter duration at `warn`"
+
+
+def repair_mistakes(reconciliation: ReconciliationDocument) -> Iterator[Mistake]:
+    """A limit of repairs goes with repairs."""
+    if "max_rows" in reconciliation.model_fields_set and reconciliation.repair != "auto":
+        yield (
+            ("reconciliation", "max_rows"),
+            f"`max_rows` belongs to `repair: auto`, and this is `repair: {reconciliation.repair}`; remove one of the two",
+        )
 
 
 def grid_mistakes(partitions: TimePartitions, now: datetime) -> Iterator[Mistake]:

@@ -16,6 +16,7 @@ from pydantic import (
     Field,
     InstanceOf,
     Tag,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
 )
@@ -35,9 +36,15 @@ class Strict(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _has_a_value(cls, value: object) -> object:
+    def _has_a_value(cls, value: object, info: ValidationInfo) -> object:
         if value is None:
             raise PydanticCustomError("empty", "write a value, or remove the key")
+        field = cls.model_fields[info.field_name or ""]
+        if value == {} and not field.is_required() and field.get_default(call_default_factory=True) != {}:
+            key = field.alias or info.field_name
+            raise PydanticCustomError(
+                "empty", "{cure}", {"cure": f"write at least one key with its value, or remove `{key}`"}
+            )
         return value
 
 

@@ -35,6 +35,9 @@ from incremental_assets.core.model.table import FuturePolicy, NullPolicy
 from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.strategies import Strategy
 
+LARGEST = 10**18
+"""Of whole numbers: more than any table has, and less than a column of 64 bits holds."""
+
 
 class CursorKind(StrEnum):
     """What a cursor is written as: the type of its column, or what the source itself keeps of each row."""
@@ -83,7 +86,7 @@ class TimePartitions(Strict):
 class IntegerPartitions(Strict):
     """Partitions of an integer cursor."""
 
-    size: Annotated[int, Field(ge=1, description="Values in one partition.", examples=[1_000_000])]
+    size: Annotated[int, Field(ge=1, le=LARGEST, description="Values in one partition.", examples=[1_000_000])]
 
 
 Partitions = Annotated[
@@ -114,7 +117,8 @@ class ReconciliationDocument(Strict):
         Field(description="Whether the daily check mends what it finds (auto), or you do, by `repair` (never)."),
     ] = "never"
     max_rows: Annotated[
-        int, Field(ge=1, description="Of auto: more drifted rows than that are left to you; 10000 when absent.")
+        int,
+        Field(ge=1, le=LARGEST, description="Of auto: more drifted rows than that are left to you; 10000 when absent."),
     ] = 10_000
 
     @property
@@ -167,8 +171,9 @@ class DeletesDocument(Strict):
 class DefaultColumnsDocument(Strict):
     """Columns that are not read in any table of the source."""
 
+    # Any name: a column whose name the lake keeps for its own is left out so.
     exclude: Annotated[
-        tuple[Column, ...],
+        tuple[Text, ...],
         Field(description="Columns that are never read; under `defaults`, in each table that has them."),
     ] = ()
 

@@ -34,6 +34,15 @@ def takes_unlisted(source: SourceConfig, table: TableId) -> bool:
     return wanted and not any(_stands_for(pattern, table) for pattern in source.exclude)
 
 
+def leaves_out_all(exclude: Iterable[str], schema: str) -> bool:
+    """Whether one of the globs stands for every table that the schema could have: its `*` at the end begins within the schema's name."""
+    beginnings = [f"{schema}."[:end] for end in range(len(schema) + 2)]
+    return any(
+        pattern.endswith("*") and any(fnmatchcase(beginning, pattern[:-1]) for beginning in beginnings)
+        for pattern in exclude
+    )
+
+
 def _stands_for(pattern: str, table: TableId) -> bool:
     """A name that holds glob characters is matched by itself too."""
     names = (

@@ -12,6 +12,7 @@ from incremental_assets.core.config.table_document import (
     TimePartitions,
 )
 from incremental_assets.core.config.yaml_source import Path
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.strategies import Strategy, traits_of
 
 Mistake = tuple[Path, str]
@@ -42,9 +43,21 @@ def mistakes(
         )
     if "holdback" in table.model_fields_set and table.holdback:
         yield ("holdback",), "by `xmin` the source itself says what has settled; remove `holdback`"
+    if table.start is not None and not _is_whole(table.start):
+        yield (
+            ("start",),
+            "the number of a transaction is no time, so that `start` is a whole number here; write one, or remove `start`",
+        )
     lookback = table.lookback if "lookback" in table.model_fields_set else defaults.lookback
     if lookback and isinstance(lookback, timedelta):
         yield (
             ("lookback",),
             "the number of a transaction is no time, so that `lookback` is a whole number of transactions here; write one at this table, or `lookback: 0`",
         )
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        return CursorValue.parse(CursorType.INTEGER, text).is_finite
+    except ValueError:
+        return False

@@ -7,8 +7,10 @@ from datetime import timedelta
 
 from incremental_assets.core.model.cursor import Span
 
-PATTERN = r"[0-9]{1,9}[smhd]"
+_MOST_DIGITS = 10
+PATTERN = rf"[0-9]{{1,{_MOST_DIGITS}}}[smhd]"
 """The form of a duration, for editors and schemas outside this program."""
+_FORM = re.compile(r"[0-9]+[smhd]")
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _LONGEST = timedelta(days=36_525)  # a century: more is a mistake, and dates stay within what Python can subtract
@@ -17,10 +19,10 @@ _LONGEST = timedelta(days=36_525)  # a century: more is a mistake, and dates sta
 def parse_duration(text: str) -> timedelta:
     """`90s` -> 90 seconds; ValueError says how durations are written."""
     text = text.strip()
-    if not re.fullmatch(PATTERN, text):
+    if not _FORM.fullmatch(text):
         raise ValueError("write a duration with its unit, like 90s, 15m, 2h or 3d")
-    seconds = int(text[:-1]) * _SECONDS[text[-1]]
-    if seconds > _LONGEST.total_seconds():
+    number = text[:-1].lstrip("0") or "0"
+    if len(number) > _MOST_DIGITS or (seconds := int(number) * _SECONDS[text[-1]]) > _LONGEST.total_seconds():
         raise ValueError("write a duration of at most a hundred years, 36525d")
     return timedelta(seconds=seconds)
 
@@ -39,12 +41,13 @@ def parse_span(text: str) -> Span:
     text = text.strip()
     if re.fullmatch(r"\d{1,18}", text, re.ASCII):
         return int(text)
-    try:
-        return parse_duration(text)
-    except ValueError:
+    if re.fullmatch(r"\d+", text, re.ASCII):
+        raise ValueError("write a whole number of at most 18 digits")
+    if not _FORM.fullmatch(text):
         raise ValueError(
             "write a duration with its unit, like 15m, for a time cursor, or a whole number for an integer cursor"
-        ) from None
+        )
+    return parse_duration(text)
 
 
 def format_span(span: Span) -> str:

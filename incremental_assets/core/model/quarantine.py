@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.words import agreeing, counted
 
 _NAMED = 5
@@ -51,3 +52,8 @@ class HeldRows:
 
 
 NOTHING_HELD = HeldRows()
+
+
+def held_in_store(spec: TableSpec) -> HeldRows | None:
+    """Of a lake in a store: None where a contract may hold rows, as only a session could tell."""
+    return None if spec.contract is not None else NOTHING_HELD

@@ -135,17 +135,17 @@ def check_names(spec: TableSpec) -> None:
     for column in spec.columns:
         if column.name.lower().startswith(OWN_PREFIX):
             raise NameRefused(
-                f"{spec.id}: the column {column.name!r} begins with `{OWN_PREFIX}`, which is kept for columns that a sync adds; rename it"
+                f"{spec.id}: the column {column.name!r} begins with `{OWN_PREFIX}`, which is kept for columns that a sync adds; rename it, or leave it out: `columns: {{exclude: [{column.name}]}}` at this table"
             )
         if column.name.lower() == HIDDEN and spec.traits.one_row_per_key:
             raise NameRefused(
                 f"{spec.id}: the column {column.name!r} has the name under which Delta finds the rows that an upsert replaces; "
-                "rename it, or sync this table by `append` or `full_refresh`"
+                f"rename it, leave it out by `columns: {{exclude: [{column.name}]}}`, or sync this table by `append` or `full_refresh`"
             )
         other = seen.setdefault(column.name.lower(), column.name)
         if other != column.name:
             raise NameRefused(
-                f"{spec.id}: the columns {other!r} and {column.name!r} differ by case alone, which no Delta table can hold; rename one of them"
+                f"{spec.id}: the columns {other!r} and {column.name!r} differ by case alone, which no Delta table can hold; rename one of them, or leave one out by `columns: {{exclude: […]}}` at this table"
             )
 
 

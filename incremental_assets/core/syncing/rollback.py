@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from incremental_assets.core.errors import Refused, SelectionError, TargetChanged
+from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError, TargetChanged
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.state import State
@@ -35,7 +35,7 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
         position = recover(spec, request, lease, ports)
         now, target = position.state, ports.reader.inspect(spec, position.target[1] if position.target else None)
         if now is None or target is None:
-            raise SelectionError(f"{spec.id}: nothing has landed yet, so there is nothing to roll back")
+            raise _nothing_landed(spec)
         past, version = _past(spec, to_run, target, ports.checkpoints.position_after(spec.id, to_run))
         seq = 1 + max(position.last_seq, target.seq)
         since = ports.checkpoints.events_since(spec.id, to_run)
@@ -64,6 +64,22 @@ def roll_back(spec: TableSpec, to_run: str, run_id: str, ports: Ports) -> SyncRe
         landed = replace(event, kind=EventKind.LANDED, state=state, report=report, detail=report.reason)
         lease.record(replace(landed, target=(commit.table_id, commit.version)))
     return report
+
+
+def would_refuse(spec: TableSpec, to_run: str, position: Checkpoint, ports: Ports) -> IncrementalAssetsError | None:
+    """What a rollback would meet that is known before its lease; None where nothing stands in its way."""
+    try:
+        target = ports.reader.inspect(spec, position.target[1] if position.target else None)
+        if position.state is None or target is None:
+            raise _nothing_landed(spec)
+        _past(spec, to_run, target, ports.checkpoints.position_after(spec.id, to_run))
+    except IncrementalAssetsError as error:
+        return error
+    return None
+
+
+def _nothing_landed(spec: TableSpec) -> SelectionError:
+    return SelectionError(f"{spec.id}: nothing has landed yet, so there is nothing to roll back")
 
 
 def rolled_back(past: State, now: State, seq: int, batch_id: str) -> State:

@@ -7,12 +7,14 @@ import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from pyspark import cloudpickle
 
 from incremental_assets.adapters.contracts.judge import Judge, breaches, reasons
 from incremental_assets.adapters.contracts.packing import judge_of
 from incremental_assets.adapters.spark.arrow_types import required_type
-from incremental_assets.core.errors import ContractBroken
+from incremental_assets.core.config.contract_document import ColumnRulesDocument
+from incremental_assets.core.errors import ConfigurationError, ContractBroken
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.table import Column, Fidelity, TableId, TableShape, TableSpec
 from incremental_assets.core.strategies import Strategy
@@ -91,6 +93,39 @@ def test_reasons_are_in_the_words_of_who_wrote_the_rule() -> None:
         {"x": pandera.Column(checks=[check.ne(1), check.in_range(2, 3), check.lt(0, error="below zero")])}
     )
     assert told(by_hand(schema, "x"), rows("bigint", 1)) == ["x: ne 1; x: in_range 2, 3; x: below zero"]
+
+
+def test_every_branch_of_a_pattern_begins_at_the_texts_beginning() -> None:
+    for pattern in ("a|b", "^a|b", "^a|^b", "(?i)A|B"):
+        assert told(judge(ColumnRules("x", matches=pattern), x="string"), rows("string", "a1", "b1", "xb", None)) == [
+            None,
+            None,
+            f"x: matches {pattern}",
+            None,
+        ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "plays"),
+    [
+        *((foreign, False) for foreign in ("(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", r"(a)\1", "(?P<n>a)(?P=n)", r"a\Z")),
+        *((foreign, False) for foreign in ("(a)?(?(1)b|c)", r"\u00e9", "a(?#note)")),
+        *(
+            (shared, True)
+            for shared in ("(?:a)", "(?P<n>a)", "(?i)a", r"\(\?=a\)", "[(?=]", r"[]\]+]+", r"\d\w\s\b", "a*?")
+        ),
+    ],
+)
+def test_the_loader_refuses_what_the_engine_refuses(pattern: str, plays: bool) -> None:
+    adapter = TypeAdapter(ColumnRulesDocument)
+    if plays:
+        assert adapter.validate_python({"matches": pattern}).matches == pattern
+        assert told(judge(ColumnRules("x", matches=pattern), x="string"), rows("string", None)) == [None]
+        return
+    with pytest.raises(ValidationError, match="Arrow's RE2 plays it"):
+        adapter.validate_python({"matches": pattern})
+    with pytest.raises(ConfigurationError, match="no regular expression that Arrow's RE2 takes"):
+        judge(ColumnRules("x", matches=pattern), x="string")
 
 
 def test_large_numbers_beside_null_are_not_rounded() -> None:

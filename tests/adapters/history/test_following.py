@@ -22,8 +22,8 @@ from incremental_assets.core.model.table import Cursor
 from incremental_assets.core.planning.plan import CommitIds, Mode, RollBack
 from incremental_assets.core.syncing.following import follow
 from tests.adapters.history.chronicle import DDL, Chronicle, at
-from tests.conformance.test_idle import jobs
 from tests.fakes.history import overlaps
+from tests.spark_jobs import jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
