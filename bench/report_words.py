@@ -17,8 +17,8 @@ HOW = """\
   then. A contender whose copy differs has failed. The proof is not timed. Two spellings count as equal: a timestamp without a zone
   that is UTC, and a `char(n)` without its trailing blanks.
 * **Whole process** is from start to end; **inside** is what the tool's own clock reports for its work: the report's seconds of one
-  table (ours), `pipeline.run` (dlt), read and write (the scripts). Memory is the largest sum of resident memory of all its processes, sampled five
-  times a second, including a running engine; what forks share is counted in each of them, which makes ours with an engine look larger than it is; *new in the lake* is the size of the files that appeared there; *written in all* is everything that its
+  table (ours), `pipeline.run` (dlt), read and write (the scripts). Memory is the most that all its processes held together, a running engine included, looked
+  at every 0.6 seconds: the sum of Linux's proportional set sizes (PSS), in which a page that several processes share counts once, divided among them; *new in the lake* is the size of the files that appeared there; *written in all* is everything that its
   processes wrote to the file system.
 * **Ours** is `incremental-assets sync --json` as a user would type it, with Dagster's instance, lease, checkpoints, one exported snapshot, and the
   source's own count compared with what was read. *Engine running* is the same command while `incremental-assets engine` runs; *in a session* is one

@@ -1,0 +1,45 @@
+"""What a contender cost is what its processes cost together, looked at from outside."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from bench.measuring import INTERVAL, LOOKS_FOR_MEMORY, Cost, timed
+
+MIB = 1 << 20
+THREE_FORKS = f"""
+import os, signal, time
+held = bytearray(os.urandom(100 << 20))
+ears, mouth = os.pipe()
+children = []
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        do_first()
+        os.write(mouth, b"1")
+        signal.pause()
+    children.append(child)
+for child in children:
+    os.read(ears, 1)
+time.sleep({3 * INTERVAL * LOOKS_FOR_MEMORY})  # in which it is looked at
+for child in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+NOTHING = "def do_first(): pass\n"
+WRITE_EACH_PAGE = "def do_first():\n    for at in range(0, len(held), 4096): held[at] = 1\n"
+
+
+def cost(program: str) -> Cost:
+    return timed([sys.executable, "-c", program], os.environ)[1]
+
+
+def test_what_three_forks_share_with_their_parent_is_counted_once() -> None:
+    shared = cost(NOTHING + THREE_FORKS)
+    assert 100 * MIB < shared.peak < 180 * MIB
+    assert shared.python == shared.peak
+
+
+def test_what_each_fork_has_written_is_counted_for_each() -> None:
+    assert cost(WRITE_EACH_PAGE + THREE_FORKS).peak > 400 * MIB
