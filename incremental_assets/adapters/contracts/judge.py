@@ -129,7 +129,7 @@ def _passed(judge: Judge, check: pandera.Check, values: Any, rule: str) -> NDArr
             passed = answer.astype("boolean").reindex(values.index, fill_value=True).fillna(check.ignore_na)
             return passed.to_numpy(dtype=bool)
         fine = bool(answer)
-    except Exception as error:  # noqa: BLE001 - whatever the user's check raises, whose words may quote a value
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's check raises, whose words may quote a value
         raise ContractBroken(
             f"{judge.table}: the check `{rule}` of its contract could not be played on the rows: it raised {type(error).__name__}; nothing landed, mend the check"
         ) from None

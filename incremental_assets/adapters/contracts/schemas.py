@@ -89,7 +89,7 @@ def _imported(contract: Contract) -> pandera.DataFrameSchema:
         )
     try:
         return model.to_schema()
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with the user's class
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever is wrong with the user's class
         raise mistake(contract, f"{_place(module, model)}: {type(error).__name__}: {_first_line(error)}") from None
 
 
@@ -105,7 +105,7 @@ def _module(contract: Contract, name: str) -> ModuleType:
             raise mistake(contract, f"{_raised_at(error)}: {error.msg}; install it, or mend the import") from None
         where = " and ".join(dict.fromkeys((str(Path(contract.file).parent), str(Path.cwd()))))
         raise mistake(contract, f"there is no module {error.name!r} in {where}, nor among the installed ones") from None
-    except Exception as error:  # noqa: BLE001 - whatever the user's code raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises, `sys.exit` too: the other tables go on
         raise mistake(contract, f"{_raised_at(error)}: {type(error).__name__}: {_first_line(error)}") from None
 
 

@@ -211,14 +211,15 @@ def test_a_check_that_answers_once_for_all_rows_stops_the_table() -> None:
         told(by_hand(schema, "x"), rows("bigint", -2))
 
 
-def test_a_check_that_raises_is_named_without_a_value() -> None:
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
+def test_a_check_that_raises_is_named_without_a_value(kind: type[BaseException]) -> None:
     def quotes(values: pd.Series) -> pd.Series:
-        raise ValueError(f"cannot take {values.iloc[0]}")
+        raise kind(f"cannot take {values.iloc[0]}")
 
     schema = pandera.DataFrameSchema({"x": pandera.Column(None, pandera.Check(quotes))})
     with pytest.raises(ContractBroken) as caught:
         told(by_hand(schema, "x"), rows("string", "secret"))
-    assert "the check `x: quotes` of its contract could not be played on the rows: it raised ValueError" in str(
+    assert f"the check `x: quotes` of its contract could not be played on the rows: it raised {kind.__name__}" in str(
         caught.value
     )
     assert "secret" not in str(caught.value)

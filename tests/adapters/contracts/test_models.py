@@ -97,6 +97,17 @@ def test_an_error_in_the_module_is_told_with_its_file_and_line(project: Path) ->
     assert f"{file}:4: NameError: name 'LOWEST' is not defined" in mistake(spec(project))
 
 
+def test_a_module_that_ends_the_process_is_a_mistake_as_well(project: Path) -> None:
+    file = write(project, "import sys\n\nsys.exit('only for scripts')\n")
+    assert f"{file}:3: SystemExit: only for scripts" in mistake(spec(project))
+
+
+def test_a_class_that_ends_the_process_is_a_mistake_as_well(project: Path) -> None:
+    body = "class Orders(pa.DataFrameModel):\n    id: int\n\n    @classmethod\n    def to_schema(cls):\n        raise SystemExit('no')\n"
+    file = write(project, HEAD + body)
+    assert f"{file}:2: SystemExit: no" in mistake(spec(project))
+
+
 def test_what_python_cannot_read_is_told_with_its_file_and_line(project: Path) -> None:
     file = write(project, HEAD + "class Orders(pa.DataFrameModel)\n    id: int\n")
     assert f"{file}:2: SyntaxError: expected ':'" in mistake(spec(project))
