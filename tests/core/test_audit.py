@@ -15,7 +15,7 @@ from incremental_assets.core.config.load import Freshness, Severity, TableConfig
 from incremental_assets.core.config.settings import Parallel
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.measure import Duplicates, Measure
+from incremental_assets.core.model.measure import Duplicates, Measure, RowHash
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.verdict import Check
@@ -96,9 +96,9 @@ def test_several_tables_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -
     world, specs = landed(1, 1)
     both, count = threading.Barrier(2, timeout=10), FakeProbe.measure
 
-    def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:
         both.wait()
-        return count(probe, spec, windows)
+        return count(probe, spec, windows, by)
 
     monkeypatch.setattr(FakeProbe, "measure", measure)
     found = list(audit(specs, Scope(2, lambda _: (Check.RECONCILIATION,)), terms_of, world.ports()))
@@ -109,9 +109,9 @@ def test_duplicates_of_a_table_are_looked_for_while_its_rows_are_counted(monkeyp
     world, specs = landed(1)
     both, count, look = threading.Barrier(2, timeout=10), FakeProbe.measure, FakeLake.duplicates
 
-    def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    def measure(probe: FakeProbe, spec: TableSpec, windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:
         both.wait()
-        return count(probe, spec, windows)
+        return count(probe, spec, windows, by)
 
     def duplicates(lake: FakeLake, spec: TableSpec) -> Duplicates:
         both.wait()

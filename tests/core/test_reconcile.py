@@ -15,6 +15,8 @@ from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_w
 from incremental_assets.core.errors import SourceUnreachable, TargetChanged
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import Counting as Counted
+from incremental_assets.core.model.measure import RowHash
 from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window, gaps
@@ -183,9 +185,9 @@ class Counting:
     def __init__(self, port: Any) -> None:
         self.port, self.windows = port, 0
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Any:
+    def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Any:
         self.windows += len(windows)
-        return self.port.measure(spec, windows)
+        return self.port.measure(spec, windows, by)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.port, name)
@@ -251,9 +253,9 @@ class Together:
         lake, probe = _Asked(self.ports.lake, self.of_lake), _Asked(self.ports.probe, self.of_source)
         return reconcile(spec, DAYS, replace(self.ports, lake=lake, probe=probe))
 
-    def of_lake(self, spec: TableSpec, windows: Sequence[Window]) -> Any:
+    def of_lake(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Any:
         self.told.append("lake chosen")
-        counted = self.ports.lake.measure(spec, windows)
+        counted = self.ports.lake.measure(spec, windows, by)
 
         def count() -> Any:
             self.barrier.wait()
@@ -263,14 +265,14 @@ class Together:
             self.told.append("lake counted")
             return found
 
-        return count
+        return Counted(counted.by, count)
 
-    def of_source(self, spec: TableSpec, windows: Sequence[Window]) -> Any:
+    def of_source(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Any:
         self.told.append("source asked")
         self.barrier.wait()
         if self.source_fails:
             raise self.source_fails
-        return self.ports.probe.measure(spec, windows)
+        return self.ports.probe.measure(spec, windows, by)
 
 
 @dataclass

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
@@ -24,10 +24,10 @@ class FakeAuditor(FakeQuarantine):
     database: SimulatedDatabase | None = None
     """The source, for `compare`."""
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
+    def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
         """Rows and hash per window, of the rows that are there now."""
         rows = self.living(spec)
-        return lambda: tuple(measured(spec, window, rows) for window in windows)
+        return Counting(by, lambda: tuple(measured(spec, window, rows, by) for window in windows))
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, against the source that this lake was given."""

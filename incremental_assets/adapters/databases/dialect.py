@@ -19,7 +19,7 @@ from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
-from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
@@ -150,6 +150,17 @@ class Discovering(Protocol):
 
     def describe(self, shapes: Sequence[TableShape]) -> tuple[TableTraits, ...]:
         """Of each table what tells how fit its columns are as cursors, by light questions that read few rows."""
+
+
+@runtime_checkable
+class ByteHashing(Protocol):
+    """What a session may offer beside: without it rows are measured by their text."""
+
+    def row_hash(self) -> RowHash:
+        """BYTES where this very server hashes every kind of value as `byte_hash.py` does."""
+
+    def measure_bytes(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """As `measure`, by the hash of `byte_hash.py`."""
 
 
 @runtime_checkable

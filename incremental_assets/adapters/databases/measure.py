@@ -27,6 +27,8 @@ from incremental_assets.core.model.table import Column, TableSpec
 
 NULL = "~"
 SEPARATOR = ","
+LONG = 1024
+"""Bytes beyond which the MD5 of a text counts in the hash of `byte_hash.py`."""
 
 
 def spark_row_hash(columns: Sequence[Column]) -> str:

@@ -10,6 +10,7 @@ from functools import partial
 from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import (
     Address,
+    ByteHashing,
     Comparing,
     Discovering,
     Foreseeing,
@@ -27,7 +28,7 @@ from incremental_assets.core.checks.lateness import Lateness
 from incremental_assets.core.discovery.traits import TableTraits, untold
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
@@ -79,9 +80,16 @@ class SqlProbe:
         with self._session() as session:
             return observe.lowest(session, specs)
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    def row_hash(self) -> RowHash:
+        """The cheapest that the source computes."""
+        with self._session() as session:
+            return session.row_hash() if isinstance(session, ByteHashing) else RowHash.TEXT
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> tuple[Measure, ...]:
         """Rows and hash of each window, counted by the source in one statement."""
         with self._session(spec.id) as session:
+            if by is RowHash.BYTES and isinstance(session, ByteHashing):
+                return session.measure_bytes(spec, windows)
             return session.measure(spec, windows)
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
-from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Measure, Outdated, RowHash
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -26,23 +26,29 @@ if TYPE_CHECKING:
 class LakeAudit(LakePart):
     """Implements `core.ports.LakeAuditor` and `core.ports.LakeKeys`."""
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
+    def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
         """Rows and hash of each window at the version of now; of an append with a key, the latest version of each row."""
         path = table_path(self._lake, spec.id)
         log = open_log(path)
         if log is None:
-            return lambda: tuple(Measure(window, 0, "0") for window in windows)
+            return Counting(by, lambda: tuple(Measure(window, 0, "0", by) for window in windows))
         session = self._session()
         from incremental_assets.adapters.delta import checksums
         from incremental_assets.adapters.delta.direct import measuring
 
-        def counted() -> tuple[Measure, ...]:
+        def by_spark() -> tuple[Measure, ...]:
             with explained(spec.id, self._lake):
-                with suppress(NotDirect):
-                    return measuring.measured(self._tasks, path, log, spec, windows)
                 return checksums.measure(checksums.Held(session, path, log, spec), windows)
 
-        return counted
+        def by_tasks() -> tuple[Measure, ...]:
+            with explained(spec.id, self._lake), suppress(NotDirect):
+                return measuring.measured(self._tasks, units, windows, by)
+            return by_spark()
+
+        with explained(spec.id, self._lake), suppress(NotDirect):
+            units = measuring.units_of(path, log, spec, windows, by)
+            return Counting(by, by_tasks)
+        return Counting(RowHash.TEXT, by_spark)
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ."""

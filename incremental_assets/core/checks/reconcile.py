@@ -219,14 +219,18 @@ def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple
 
 def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    lake = in_background(ports.auditor.measure(spec, windows))
+    counting = ports.auditor.measure(spec, windows, ports.probe.row_hash())
+    lake = in_background(counting)
     try:
-        source = ports.probe.measure(spec, windows)
+        source = ports.probe.measure(spec, windows, counting.by)
     except Exception:
         # More would otherwise be under way than may be: the next table's count beside this one, which nobody waits for.
         wait([lake])
         raise
-    return list(zip(lake.result(), source, strict=True))
+    here = lake.result()
+    if any(found.by is not counting.by for found in here):
+        source = ports.probe.measure(spec, windows)
+    return list(zip(here, source, strict=True))
 
 
 def _numbers(measure: Measure) -> tuple[int, str]:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from incremental_assets.core.model.window import Window
+
+
+class RowHash(StrEnum):
+    """What stands for a row: both sides have to take the same."""
+
+    TEXT = "text"
+    """Of the row as one text: every source and every lake computes it."""
+    BYTES = "bytes"
+    """Of the bytes of its values: several times cheaper, where both sides know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +25,19 @@ class Measure:
     window: Window
     rows: int
     digest: str
+    by: RowHash = RowHash.TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """One version of a copy that is still to be counted, in any thread. What is counted tells its hash, which is `by` unless something fails on the way."""
+
+    by: RowHash
+    count: Callable[[], tuple[Measure, ...]]
+
+    def __call__(self) -> tuple[Measure, ...]:
+        """Count it."""
+        return self.count()
 
 
 @dataclass(frozen=True, slots=True)

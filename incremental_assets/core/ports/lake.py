@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
-from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
+from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
@@ -68,8 +68,8 @@ class LakeWriter(Protocol):
 class LakeAuditor(Protocol):
     """The rows of a copy, counted and compared with the source."""
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> Callable[[], tuple[Measure, ...]]:
-        """Rows and hash of each window of the current version, in the source's format: returns a function that counts, in any thread."""
+    def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
+        """Rows and hash of each window of the current version, by the hash that is asked for, or by TEXT."""
 
     def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
         """Row by row, both sides, for windows whose measures differ. The lake's version is chosen before the source is read."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import Sought
-from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
@@ -35,8 +35,11 @@ class Probe(Protocol):
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The smallest cursor of each incremental table; None if it has none, or if finding it takes too long."""
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
-        """Rows and hash of each window, counted by the source in one snapshot."""
+    def row_hash(self) -> RowHash:
+        """The cheapest that the source computes."""
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> tuple[Measure, ...]:
+        """Rows and hash of each window, counted by the source in one snapshot. `by`: TEXT, or what `row_hash` says."""
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
         """The table's keys, in a snapshot of their own that is held until the block ends."""

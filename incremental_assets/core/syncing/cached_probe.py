@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
@@ -44,9 +44,13 @@ class CachedProbe:
         """Not cached."""
         return self._probe.lowest(specs)
 
-    def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+    def row_hash(self) -> RowHash:
         """Not cached."""
-        return self._probe.measure(spec, windows)
+        return self._probe.row_hash()
+
+    def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> tuple[Measure, ...]:
+        """Not cached."""
+        return self._probe.measure(spec, windows, by)
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
         """Asked."""

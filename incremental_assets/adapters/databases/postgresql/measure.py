@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
@@ -22,33 +22,38 @@ from incremental_assets.adapters.databases.postgresql.sql import (
 )
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, unholdable
 from incremental_assets.adapters.spark.own_names import HASH, KEY
-from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, disjoint, merge
 
+Hashed = Callable[[Sequence[Column]], str]
+"""SQL for the hash of some columns of a row."""
 
-def measure(asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+
+def measure(
+    asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window], hashed: Hashed, by: RowHash
+) -> tuple[Measure, ...]:
     """One measure per window, all in one scan of one snapshot."""
     if not windows:
         return ()
     values = Parameters()
-    rows = asked.execute(measure_sql(spec, windows, values), values.values or None).fetchall()
+    rows = asked.execute(measure_sql(spec, windows, values, hashed), values.values or None).fetchall()
     found = {number: (count, digest) for number, count, digest in rows}
-    return tuple(Measure(window, *found.get(index, (0, "0"))) for index, window in enumerate(windows))
+    return tuple(Measure(window, *found.get(index, (0, "0")), by) for index, window in enumerate(windows))
 
 
-def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
+def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values, hashed: Hashed) -> str:
     """Per window that has rows: its number, rows, and the sum of their hashes as text."""
     if not disjoint(windows):
         one_by_one = (
-            measure_sql(spec, (window,), values).replace("SELECT 0", f"SELECT {number}", 1)
+            measure_sql(spec, (window,), values, hashed).replace("SELECT 0", f"SELECT {number}", 1)
             for number, window in enumerate(windows)
         )
         return "\nUNION ALL\n".join(one_by_one)
     number = "0" if len(windows) == 1 else "m.number"
     numbered = f"{_number(spec, windows, values)} AS number, " if len(windows) > 1 else ""
     return (
-        f"SELECT {number}, count(*), CAST(sum(m.hash) AS text) FROM (SELECT {numbered}{row_hash(spec.columns)} AS hash "
+        f"SELECT {number}, count(*), CAST(sum(m.hash) AS text) FROM (SELECT {numbered}{hashed(spec.columns)} AS hash "
         f"FROM {relation(spec.id)} WHERE {comparable(spec, windows, values)}) AS m GROUP BY 1"
     )
 

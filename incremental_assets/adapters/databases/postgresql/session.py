@@ -16,13 +16,14 @@ from sqlalchemy import event
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
 from incremental_assets.adapters.databases.postgresql import connect, discovery, members, questions
 from incremental_assets.adapters.databases.postgresql.bound import local_times, take_bound
+from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, hashes_alike
 from incremental_assets.adapters.databases.postgresql.catalogue import hidden, read_catalogue
 from incremental_assets.adapters.databases.postgresql.doctor import read_facts
 from incremental_assets.adapters.databases.postgresql.errors import explain
 from incremental_assets.adapters.databases.postgresql.foresight import foresee
 from incremental_assets.adapters.databases.postgresql.keys import HeldKeys
 from incremental_assets.adapters.databases.postgresql.lateness import lateness
-from incremental_assets.adapters.databases.postgresql.measure import measure
+from incremental_assets.adapters.databases.postgresql.measure import measure, row_hash
 from incremental_assets.adapters.databases.postgresql.numbers import (
     begin_snapshot,
     check_shown,
@@ -40,7 +41,7 @@ from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.bound import Bound
@@ -105,7 +106,15 @@ class Session:
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in one statement."""
-        return measure(self._asked, spec, windows)
+        return measure(self._asked, spec, windows, row_hash, RowHash.TEXT)
+
+    def row_hash(self) -> RowHash:
+        """Found out by a row that is no table's."""
+        return RowHash.BYTES if hashes_alike(self._asked) else RowHash.TEXT
+
+    def measure_bytes(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+        """The same, by the cheaper hash."""
+        return measure(self._asked, spec, windows, byte_hash, RowHash.BYTES)
 
     def keys(self, spec: TableSpec) -> AbstractContextManager[HeldKeys]:
         """In a transaction that holds their snapshot."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
 from incremental_assets.adapters.delta.direct.key_set import Numbers
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.core.model.measure import RowHash
 
 OUTSIDE = -1
 """The number of the window of a row that lies in none."""
+_HALF = 30
+"""Bits of a hash that are summed at once."""
 _LOWEST, _BEYOND = -(2**63), 2**63 - 1
 
 
@@ -44,6 +48,7 @@ class MeasureUnit:
     cursor: tuple[int, ...]
     windows: tuple[Ends, ...]
     gone: Stored | None
+    by: RowHash = RowHash.TEXT
 
     @property
     def size(self) -> int:
@@ -76,11 +81,16 @@ def reaches_of(unit: MeasureUnit) -> tuple[Reach, ...]:
 
 def _measured(unit: MeasureUnit, group: RowGroup) -> list[tuple[int, int, int]]:
     stays = standing(unit, group)
-    columns = [whole(values) for values in group.columns(unit.columns)]
-    places = windows_of(unit, [columns[place] for place in unit.cursor], group.rows)
+    held = group.columns(unit.columns)
+    places = windows_of(unit, [whole(held[place]) for place in unit.cursor], group.rows)
     stays &= places != OUTSIDE
     if not stays.any():
         return []
+    if unit.by is RowHash.BYTES:
+        if not stays.all():
+            held, places = [values.filter(pa.array(stays)) for values in held], places[stays]
+        return list(summed(places, byte_hash.row_hashes(held)))
+    columns = [whole(values) for values in held]
     rows = numbered(columns).append_column("place", pa.array(places)).filter(pa.array(stays))
     found = asked(
         f"SELECT place, count(*) AS rows, CAST(sum(CAST({row_hash(unit, range(len(columns)))} AS HUGEINT)) AS VARCHAR) AS total FROM held GROUP BY 1",  # noqa: S608 - our own names
@@ -90,6 +100,16 @@ def _measured(unit: MeasureUnit, group: RowGroup) -> list[tuple[int, int, int]]:
         (int(place), int(count), int(total))
         for place, count, total in zip(found["place"], found["rows"], found["total"], strict=True)
     ]
+
+
+def summed(parts: Numbers, hashes: Numbers) -> Iterator[tuple[int, int, int]]:
+    """Per part its rows and the sum of their hashes, which 64 bits do not hold: its halves are summed, exactly, whatever the number of rows."""
+    found, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
+    high, low = np.zeros_like(counts), np.zeros_like(counts)
+    np.add.at(high, where, hashes >> _HALF)
+    np.add.at(low, where, hashes & ((1 << _HALF) - 1))
+    for part, count, above, below in zip(found, counts, high, low, strict=True):
+        yield int(part), int(count), (int(above) << _HALF) + int(below)
 
 
 def standing(unit: MeasureUnit, group: RowGroup) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -17,7 +17,7 @@ from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import DELETED_AT
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.measure import Measure
+from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window, disjoint
@@ -26,24 +26,27 @@ _TASK = "incremental_assets.adapters.delta.direct.measure_task"
 _FLOATING = ("float", "double")
 
 
-def measured(tasks: Tasks, path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
+def measured(tasks: Tasks, units: Sequence[MeasureUnit], windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:
     """Rows and hash of each window. Raises NotDirect."""
-    units = units_of(path, log, spec, windows)
     try:
         found = tasks.run_all(_TASK, units) if units else []
     except TasksUnavailable as why:
         raise NotDirect(str(why)) from why
     return tuple(
-        Measure(window, sum(each[place][0] for each in found), str(sum(each[place][1] for each in found)))
+        Measure(window, sum(each[place][0] for each in found), str(sum(each[place][1] for each in found)), by)
         for place, window in enumerate(windows)
     )
 
 
-def units_of(path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window]) -> list[MeasureUnit]:
+def units_of(
+    path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT
+) -> list[MeasureUnit]:
     """What tasks are given to measure all of a table. Raises NotDirect."""
     if not is_local(path) or (spec.traits.keeps_versions and spec.key):
         raise NotDirect("its lake is in a store, or only the last version of each row counts")
-    if any(arrow_type(each.spark_type) is None or each.spark_type in _FLOATING for each in spec.columns):
+    if any(arrow_type(each.spark_type) is None for each in spec.columns):
+        raise NotDirect("a column has a type that only Spark knows")
+    if by is RowHash.TEXT and any(each.spark_type in _FLOATING for each in spec.columns):
         raise NotDirect("a column has a type whose text only Spark writes as a source does")
     state = log_cache.at(path, log.version)
     if why := eligible.refused_to_read(state):
@@ -54,7 +57,7 @@ def units_of(path: str, log: TableLog, spec: TableSpec, windows: Sequence[Window
     cursor, ends = _windows(spec, windows)
     files = tuple(state.files.values())
     return [
-        MeasureUnit(path, tuple(files[place] for place in places), columns, cursor, ends, gone)
+        MeasureUnit(path, tuple(files[place] for place in places), columns, cursor, ends, gone, by)
         for places in spread(files)
     ]
 

@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.direct.measure_task import (
     reaches_of,
     row_hash,
     standing,
+    summed,
     whole,
     windows_of,
 )
@@ -24,9 +25,6 @@ from incremental_assets.adapters.delta.direct.query import asked
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.core.model.key_parts import KeyParts
-
-_HALF = 30
-"""Bits of a hash that are summed at once."""
 
 
 class Asked(StrEnum):
@@ -78,16 +76,6 @@ def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | No
             rows[part] += count
             sums[part] += total
     return [(part, rows[part], sums[part]) for part in rows]
-
-
-def summed(parts: Numbers, hashes: Numbers) -> Iterator[tuple[int, int, int]]:
-    """Per part its rows and the sum of their hashes, which 64 bits do not hold: its halves are summed, exactly, whatever the number of rows."""
-    found, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
-    high, low = np.zeros_like(counts), np.zeros_like(counts)
-    np.add.at(high, where, hashes >> _HALF)
-    np.add.at(low, where, hashes & ((1 << _HALF) - 1))
-    for part, count, above, below in zip(found, counts, high, low, strict=True):
-        yield int(part), int(count), (int(above) << _HALF) + int(below)
 
 
 def _wider(ends: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
