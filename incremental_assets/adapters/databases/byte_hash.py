@@ -76,7 +76,7 @@ def _are_few(values: pa.Array) -> bool:
 
 def _of_few(values: pa.Array) -> Hashes:
     found = values.dictionary_encode()
-    places = found.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    places = _numbers(found.indices)
     # Of NULL alone there is no value to look up.
     return _of_any(found.dictionary)[places] if len(found.dictionary) else np.zeros(len(values), dtype=np.uint64)
 
@@ -98,7 +98,7 @@ def _of_any(values: pa.Array) -> Hashes:
 
 
 def _numbers(values: pa.Array) -> Any:
-    return pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    return (pc.fill_null(values, 0) if values.null_count else values).to_numpy(zero_copy_only=False)
 
 
 def _of_texts(values: pa.Array) -> Hashes:
