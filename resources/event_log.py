@@ -115,5 +115,9 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
 
 
 def _unhurried(connection: Any, _: Any) -> None:
-    """Not on disk before each event goes on: after a power cut the last events of a run may be missing, and never what landed."""
+    """Not on disk before each event goes on: after a power cut the last events of a run may be missing, and never what landed.
+
+    Dagster asks for the log of changes (WAL) too, after it has made the tables of a new run, each of which it would then have on disk first.
+    """
+    connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")

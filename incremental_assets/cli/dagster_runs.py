@@ -30,6 +30,7 @@ from incremental_assets.defs.partitions import Scheme
 from incremental_assets.defs.repair import TABLES, repair_job, repair_op
 from incremental_assets.defs.sensors import run_requests
 from incremental_assets.defs.tables import View
+from resources.migrations import read_once
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
@@ -177,5 +178,6 @@ class Reports(Observer):
 def dagster_instance() -> Iterator[DagsterInstance]:
     """The instance of DAGSTER_HOME."""
     dagster_home()
+    read_once()
     with DagsterInstance.get() as instance:
         yield instance

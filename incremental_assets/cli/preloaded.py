@@ -18,6 +18,7 @@ from incremental_assets.adapters.spark import worker_daemon
 from incremental_assets.cli.main import main
 from incremental_assets.core.config.dialects import BUILT_IN
 from incremental_assets.core.errors import IncrementalAssetsError
+from resources.migrations import of_dagster
 
 MODULES = (
     "incremental_assets.cli.commands.backfill",
@@ -68,6 +69,7 @@ def preload() -> None:
         # One whose driver is not installed says so to the command that needs it.
         with suppress(IncrementalAssetsError, ImportError):
             dialect_of(name)
+    of_dagster()  # which imports its migrations
     gc.collect()
     gc.freeze()
 

@@ -16,7 +16,7 @@ from dagster import (
     materialize,
     multi_asset,
 )
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from sqlalchemy.engine import Engine
 
 from resources.event_log import KeptSqliteEventLogStorage
@@ -64,6 +64,24 @@ def test_the_files_of_a_run_are_opened_once_and_not_for_every_event(home: Path) 
     # A few times each to be made and to be looked at; Dagster's own storage would come to ninety, and to more.
     assert opened.count(home / "history" / "runs" / f"{run_id}.db") < 10
     assert opened.count(home / "history" / "runs" / "index.db") < 10
+
+
+def test_the_tables_of_a_new_run_are_made_without_waiting_for_the_disk_at_each(home: Path) -> None:
+    journals: list[str] = []
+
+    def note(connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        if "CREATE TABLE" in statement and "runs/index.db" not in str(connection.engine.url):
+            journals.append(connection.connection.cursor().execute("PRAGMA journal_mode").fetchone()[0])
+
+    with DagsterInstance.get() as instance:
+        instance.get_asset_keys()
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            ran(instance)
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+    assert len(journals) > 3
+    assert set(journals) == {"wal"}
 
 
 def test_dagsters_own_storage_reads_what_was_written_and_the_other_way_round(home: Path) -> None:
