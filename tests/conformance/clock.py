@@ -1,8 +1,8 @@
 """A clock of a server's own that can be set while the server runs, as NTP, a resumed machine or a failover sets it; and at which one of its
 processes can be held.
 
-A small library (`clock.c`) is compiled with the machine's C compiler and preloaded into PostgreSQL; it shifts the time of day by what a
-file says at that moment. Nothing else of the server changes: what it measures with the monotonic clock goes on, and `pg_sleep`, which waits
+A small library (`clock.c`) is compiled with the machine's C compiler and preloaded into a server; it shifts the time of day by what a
+file says at that moment. Nothing else of the server changes: what it measures with the monotonic clock goes on, and PostgreSQL's `pg_sleep`, which waits
 for a time of day, waits longer by what the clock was put back meanwhile.
 """
 
@@ -21,8 +21,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from incremental_assets.demo.home import Home
+from incremental_assets.demo.mariadb import EmbeddedMariaDB
+from incremental_assets.demo.mysql import EmbeddedMySQL
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from incremental_assets.demo.state import ServerState
 
@@ -111,6 +114,25 @@ class _ClockedHome(Home):
 
     def run(self, program: str, *arguments: str | Path, timeout: float = 90) -> subprocess.CompletedProcess[str]:
         return super().run("/usr/bin/env", *self.variables, self.programs / program, *arguments, timeout=timeout)
+
+
+class ClockedMariaDB(EmbeddedMariaDB):
+    """Likewise."""
+
+    def __init__(self, folder: str | Path, **options: Any) -> None:
+        super().__init__(folder, **options)
+        self.clock = Clock()
+
+    def remove(self) -> None:
+        super().remove()
+        self.clock.remove()
+
+    def _server(self) -> list[str]:
+        return ["/usr/bin/env", *self.clock.variables, *super()._server()]
+
+
+class ClockedMySQL(ClockedMariaDB, EmbeddedMySQL):
+    """Likewise."""
 
 
 @cache

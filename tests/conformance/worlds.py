@@ -63,6 +63,12 @@ class Session:
         for statement in statements:
             cursor.execute(statement)
 
+    def answer(self, query: str) -> list[tuple[Any, ...]]:
+        """What it sees."""
+        cursor = self.connection.cursor()
+        cursor.execute(query)
+        return [tuple(row) for row in cursor.fetchall()]
+
     def commit(self) -> None:
         self.connection.commit()
 
@@ -287,6 +293,7 @@ class SQLiteWorld(World):
         "INTEGER PRIMARY KEY AUTOINCREMENT",
     )
     folder: Path
+    file: str = "shop.db"
 
     @property
     def version(self) -> str:
@@ -297,11 +304,11 @@ class SQLiteWorld(World):
         return "main"
 
     def address(self) -> str:
-        return "dialect: sqlite\ndatabase: shop.db"
+        return f"dialect: sqlite\ndatabase: {self.file}"
 
     def open(self) -> Any:
         connection = sqlite3.connect(
-            self.folder / "shop.db", isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_DECLTYPES
+            self.folder / self.file, isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_DECLTYPES
         )
         connection.execute("PRAGMA journal_mode = wal")
         return connection

@@ -34,6 +34,8 @@ WHERE id <> CONNECTION_ID() AND command NOT IN ('Sleep', 'Daemon') AND command N
 """
 
 _XA_REFUSED = 1401
+_FOREVER = 2**32
+"""Seconds that no server runs."""
 
 
 def take_bound(connection: Connection, transactions: Transactions) -> Bound:
@@ -61,9 +63,13 @@ def take_bound(connection: Connection, transactions: Transactions) -> Bound:
         uncommitted=bool(opened.changed) and _last(connection, transactions, opened.changed),
         written=written,
         flushed=flushed,
-        # Cut to a second as well: rather too late than too early.
-        started=clock - timedelta(seconds=int(connection.row(_UPTIME)[1])),
+        started=_started(clock, int(connection.row(_UPTIME)[1])),
     )
+
+
+def _started(clock: datetime, uptime: int) -> datetime:
+    """Cut to a second: rather too late than too early. Where the clock was put back to before the start, the server counts below zero, without a sign."""
+    return clock - timedelta(seconds=uptime) if uptime < _FOREVER else clock
 
 
 def _running(connection: Connection) -> tuple[list[Active], bool]:
