@@ -156,7 +156,10 @@ def _checked_day(match: re.Match[str]) -> str:
         raise ValueError(f"{match.group()!r} has the year 0, which does not exist: 0001 BC comes before 0001")
     # A year that Python cannot hold is checked by its place in the 400-year cycle.
     astronomical = 1 - year if match["era"] else year
-    date(astronomical % 400 + 2000, month, day)
+    try:
+        date(astronomical % 400 + 2000, month, day)
+    except ValueError as error:
+        raise ValueError(f"{match.group()!r} is no day of the calendar: {error}") from None
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 
