@@ -126,6 +126,8 @@ def load_value(pair: Any) -> CursorValue | None:
 @lru_cache(maxsize=_A_LOOK)
 def _canonical(kind: CursorType, text: str) -> str:
     if kind is CursorType.INTEGER:
+        if re.fullmatch(r"[+-]?\d{40,}", text, re.ASCII):
+            raise ValueError(f"{text!r} has more digits than the 39 that a cursor holds")
         if not _INTEGER.fullmatch(text):
             raise ValueError(f"{text!r} is not a whole number")
         return str(int(text))
