@@ -63,7 +63,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
             return str(error), exit_code_of(error)
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "incremental-assets"
-            return f"{error.format_message()} (see `{path} --help`)", WRONG
+            return f"{_usage(error)} (see `{path} --help`)", WRONG
         case click.ClickException():
             return error.format_message(), WRONG
         case click.Abort() | KeyboardInterrupt():
@@ -74,6 +74,15 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         f"unexpected {type(error).__name__}, which is a bug in this program; its traceback is in {_log(error)}",
         FAILED,
     )
+
+
+def _usage(error: click.UsageError) -> str:
+    """Click's words in one line; tables are what people write where no argument belongs."""
+    words = " ".join(error.format_message().split())
+    selects = error.ctx is not None and any(each.name == "select" for each in error.ctx.command.params)
+    if selects and "unexpected extra argument" in words:
+        return f"{words}: name tables by --select source.schema.table"
+    return words
 
 
 def _log(error: BaseException) -> str:

@@ -32,6 +32,9 @@ def test_a_command_whose_turn_has_not_come_says_so_by_name(call: Call, command: 
         ("demo", "--source", "sqlite", "--config", "sources.yaml"),
         ("status", "--select", "nothing.like.it"),
         ("rollback",),
+        ("engine",),
+        ("engine", "strt"),
+        ("sync", "public.orders"),
     ],
 )
 def test_a_wrong_command_line_is_2_in_one_document_and_one_sentence(call: Call, arguments: tuple[str, ...]) -> None:
@@ -41,6 +44,13 @@ def test_a_wrong_command_line_is_2_in_one_document_and_one_sentence(call: Call, 
     assert said.document["error"]["exit_code"] == 2
     assert said.document["error"]["message"] in said.err
     assert len(said.err.splitlines()) == 1
+
+
+def test_a_table_that_is_written_as_an_argument_is_told_how_tables_are_named(call: Call) -> None:
+    assert call("sync", "public.orders").err == (
+        "Got unexpected extra argument (public.orders): name tables by --select source.schema.table (see `incremental-assets sync --help`)\n"
+    )
+    assert "--select" not in call("schema", "public.orders").err
 
 
 def test_every_mistake_of_the_configuration_has_its_line_in_the_document(call: Call, config: Path) -> None:
@@ -119,7 +129,7 @@ def test_doctor_writes_no_sql_for_a_pattern_that_matches_nothing(call: Call) -> 
     said = call("doctor", "--sql", "--select", "public.oders", "--json")
 
     assert said.code == 2
-    assert "matches no table; did you mean public.orders?" in said.document["error"]["message"]
+    assert "matches no table; did you mean shop.public.orders?" in said.document["error"]["message"]
 
 
 def test_schema_is_the_json_schema_with_and_without_json(call: Call) -> None:

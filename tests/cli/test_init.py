@@ -43,6 +43,17 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return one
 
 
+def test_what_is_wrong_with_the_source_is_not_told_of_the_file(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resources.source.open_probe", lambda *_: (_ for _ in ()).throw(OSError(5, "the disk is gone")))
+    said = call("init", "sqlite:///here.db")
+    assert "cannot be written" not in said.err
+    monkeypatch.undo()
+    folder = call("init", f"sqlite:///{tmp_path}", "--config", str(tmp_path / "other.yaml"))
+    assert (folder.code, folder.err) == (1, f"{tmp_path}: this is a folder and no SQLite file; check `database`\n")
+
+
 @pytest.fixture(scope="module")
 def sprawl(postgres: EmbeddedPostgres) -> str:
     """The address of the database, for a reader without a right that it does not need."""

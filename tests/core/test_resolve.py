@@ -159,6 +159,12 @@ def test_a_column_with_a_name_of_the_lakes_own_is_left_out_as_the_refusal_says(t
     assert resolve(load(file, now=NOW).sources[0].tables[0], there).shape.names == ("id", "updated_at")
 
 
+def test_a_personal_column_that_is_misspelt_is_not_taken_for_none() -> None:
+    assert resolve(config(pii=("note",), columns=ColumnChoice(exclude=("note",))), shape()).pii == ("note",)
+    with pytest.raises(ColumnMissing, match="the `pii` column 'Note' does not exist; choose one of: note"):
+        resolve(config(pii=("Note",)), shape())
+
+
 def test_unlisted_tables_are_read_whole_unless_they_are_ignored() -> None:
     shapes = (shape(), shape("returns"), shape("other", schema="audit"))
     listed = config(cursor=Cursor("updated_at", CursorType.TIMESTAMP))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from incremental_assets.adapters.databases.row_texts import place
+from incremental_assets.adapters.databases.sentences import ALTERED
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
@@ -41,10 +42,7 @@ def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
     if shape is not None and (shape.columns, shape.primary_key) == (spec.columns, spec.shape.primary_key):
         return
     what = "its columns or keys" if shape else "it is gone"
-    raise SourceRefused(
-        f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-        "run the sync again, it reads the catalogue again"
-    )
+    raise SourceRefused(f"{spec.id}: {ALTERED.format(what)}")
 
 
 def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:

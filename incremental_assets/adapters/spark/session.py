@@ -17,6 +17,7 @@ from incremental_assets.adapters.permissions import UMASK, scratch_folder, stric
 from incremental_assets.adapters.spark.cds_archive import DRIVER_OPTIONS, LAUNCHER_VARIABLE, find_archive, fingerprint
 from incremental_assets.adapters.spark.jars import verified_jars
 from incremental_assets.adapters.spark.java import Java, require_java
+from incremental_assets.adapters.spark.jvm_errors import passed_on
 from incremental_assets.core.errors import SetupError
 
 if TYPE_CHECKING:
@@ -177,10 +178,15 @@ def _of_server(remote: str, conf: Mapping[str, str]) -> SparkSession:
 
 def _of_this_process(master: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
 
     from incremental_assets.adapters.spark.lazy_session import LazySession
 
     settings = SparkConf().setAppName(_NAME).setMaster(master).setAll(list(conf.items()))
+    context: Any = SparkContext
+    with context._lock, passed_on() as stderr:
+        if context._gateway is None:
+            context._ensure_initialized(gateway=launch_gateway(settings, {"stderr": stderr}), conf=settings)
     return cast("SparkSession", LazySession(SparkContext.getOrCreate(settings), conf))
 
 

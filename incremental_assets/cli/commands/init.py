@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,9 +41,9 @@ def run(config: Path | None, address: str) -> Answer:
     url = _anchored(url, path)
     schemas, found = _asked(url, path)
     text = _text(url, schemas, found)
-    with _drafted(text, path):
-        # What is written is what loads.
-        _create(path, text)
+    # What is written is what loads.
+    _drafted(text, path)
+    _create(path, text)
     return _answer(path, url, found)
 
 
@@ -59,24 +58,22 @@ def _asked(url: SourceUrl, path: Path) -> tuple[tuple[str, ...], tuple[Proposal,
     """Which schemas there are, and what is proposed for their tables."""
     from resources.source import open_probe
 
-    with _drafted(_text(url, (), ()), path) as source:
-        probe = open_probe(source, path)
-        try:
-            schemas = probe.schemas()
-        except (SourceRefused, SourceUnreachable) as error:
-            if _has_password(url) or url.dialect in FILES:
-                raise
-            raise type(error)(
-                f"{error}; a password is looked for in the environment variable {url.variable}, which is not set"
-            ) from None
-        finally:
-            probe.close()
-    with _drafted(_text(url, schemas, ()), path) as source:
-        probe = open_probe(source, path)
-        try:
-            return schemas, proposals(probe, probe.catalogue())
-        finally:
-            probe.close()
+    probe = open_probe(_drafted(_text(url, (), ()), path), path)
+    try:
+        schemas = probe.schemas()
+    except (SourceRefused, SourceUnreachable) as error:
+        if _has_password(url) or url.dialect in FILES:
+            raise
+        raise type(error)(
+            f"{error}; a password is looked for in the environment variable {url.variable}, which is not set"
+        ) from None
+    finally:
+        probe.close()
+    probe = open_probe(_drafted(_text(url, schemas, ()), path), path)
+    try:
+        return schemas, proposals(probe, probe.catalogue())
+    finally:
+        probe.close()
 
 
 def _text(url: SourceUrl, schemas: Sequence[str], found: Sequence[Proposal]) -> str:
@@ -93,8 +90,7 @@ def _has_password(url: SourceUrl) -> bool:
     return bool(os.environ.get(url.variable))
 
 
-@contextmanager
-def _drafted(text: str, path: Path) -> Iterator[SourceConfig]:
+def _drafted(text: str, path: Path) -> SourceConfig:
     """The source of a text as it would be loaded from beside `path`."""
     try:
         with tempfile.NamedTemporaryFile(
@@ -106,15 +102,18 @@ def _drafted(text: str, path: Path) -> Iterator[SourceConfig]:
                 (source,) = load(Path(file.name)).sources
             except ConfigurationError as error:
                 raise SelectionError("; ".join(dict.fromkeys(problem.cure for problem in error.problems))) from None
-            yield source
+            return source
     except OSError as error:
         raise _unwritable(path, error) from None
 
 
 def _create(path: Path, text: str) -> None:
     """Never over another file, not even one that has come meanwhile."""
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise _unwritable(path, error) from None
 
 
 def _unwritable(path: Path, error: OSError) -> SelectionError:

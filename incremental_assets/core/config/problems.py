@@ -23,6 +23,12 @@ _OTHER_WORDS = {
     "n_jobs": "parallel",
     "keys": "primary_key",
     "key": "primary_key",
+    "not_null": "nullable",
+    "min": "ge",
+    "max": "le",
+    "regex": "matches",
+    "pattern": "matches",
+    "in": "isin",
 }
 _KEYS_OF: dict[str, tuple[type[BaseModel], ...]] = {
     "cursor": (table_document.CursorDocument,),
@@ -103,7 +109,7 @@ def _problem(document: Document, loc: Path, error: ErrorDetails) -> Problem:
 def choose(text: str, choices: Iterable[str]) -> str:
     """`did you mean …?` where something is near, and the choices in any case."""
     choices = list(choices)
-    near = difflib.get_close_matches(text, choices, n=1)
+    near = difflib.get_close_matches(text.lower(), choices, n=1)
     hint = f"did you mean `{near[0]}`? " if near else ""
     return f"{hint}choose one of: {', '.join(choices)}"
 

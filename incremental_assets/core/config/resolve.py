@@ -131,6 +131,9 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     _check_readable(shape)
     for name in config.columns.named:
         _check_column(shape, "`columns`", name)
+    for name in config.pii:
+        # A name that is nobody's would hide nothing.
+        _check_column(shape, "`pii`", name)
     shape = chosen_columns(config, shape)
     cursor = config.cursor
     if cursor is not None and cursor.by_transaction:

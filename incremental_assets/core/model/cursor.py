@@ -126,6 +126,8 @@ def load_value(pair: Any) -> CursorValue | None:
 @lru_cache(maxsize=_A_LOOK)
 def _canonical(kind: CursorType, text: str) -> str:
     if kind is CursorType.INTEGER:
+        if re.fullmatch(r"[+-]?\d{40,}", text, re.ASCII):
+            raise ValueError(f"{text!r} has more digits than the 39 that a cursor holds")
         if not _INTEGER.fullmatch(text):
             raise ValueError(f"{text!r} is not a whole number")
         return str(int(text))
@@ -156,7 +158,10 @@ def _checked_day(match: re.Match[str]) -> str:
         raise ValueError(f"{match.group()!r} has the year 0, which does not exist: 0001 BC comes before 0001")
     # A year that Python cannot hold is checked by its place in the 400-year cycle.
     astronomical = 1 - year if match["era"] else year
-    date(astronomical % 400 + 2000, month, day)
+    try:
+        date(astronomical % 400 + 2000, month, day)
+    except ValueError as error:
+        raise ValueError(f"{match.group()!r} is no day of the calendar: {error}") from None
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 

@@ -45,6 +45,11 @@ def test_a_closed_port_is_one_sentence() -> None:
     assert "\n" not in str(found.value)
 
 
+def test_a_host_that_is_not_known_is_one_sentence() -> None:
+    with pytest.raises(SourceUnreachable, match=r"the host 'nowhere\.invalid' is not known; check `host`"):
+        SqlProbe(replace(ADDRESS, host="nowhere.invalid"), "shop").bound()
+
+
 def test_a_server_that_says_nothing_is_waited_for_as_long_as_was_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = replace(ADDRESS, port=silent.getsockname()[1], connect_timeout=timedelta(seconds=0.3))

@@ -9,6 +9,7 @@ import pymysql
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.mysql.sql import relation
+from incremental_assets.adapters.databases.sentences import ALTERED, NO_COLUMN, place_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
 
@@ -34,21 +35,16 @@ def explained(address: Address, table: TableId | None = None) -> Iterator[None]:
 def explain(error: pymysql.Error, address: Address, table: TableId | None) -> IncrementalAssetsError:
     """One sentence for one error of the driver."""
     number, words = _parts(error)
-    place = f"{address.user}@{address.host}:{address.port}/{address.database}"
+    place = place_of(address)
     if table is not None and number == _NO_TABLE and f"{table.schema}.{table.name}" in words:
         return TableMissing(table)
     if number in (_PASSWORD, _NO_DATABASE, _NOT_IN_DATABASE, _TLS, _NO_HOST, *_LOST, *_FULL, 0):
         return SourceUnreachable(f"{place}: {_unreachable(number, words, address)}")
     subject = table or place
     if number == _NO_COLUMN:
-        return SourceRefused(
-            f"{subject}: a column went away while the table was asked ({words}); run the sync again, it reads the catalogue again"
-        )
+        return SourceRefused(f"{subject}: {NO_COLUMN.format(words)}")
     if number == _ALTERED:
-        return SourceRefused(
-            f"{subject}: the table was altered in the source while this sync was about to read it ({words}), so nothing was written; "
-            "run the sync again, it reads the catalogue again"
-        )
+        return SourceRefused(f"{subject}: {ALTERED.format(words)}")
     if number in _NOT_GRANTED:
         cure = f"GRANT SELECT ON {relation(table)}" if table else "`doctor --sql` prints the grants"
         return SourceRefused(f"{subject}: the user {address.user} lacks a privilege ({words}); {cure}")

@@ -17,6 +17,7 @@ from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.snapshot import open_snapshot
 from incremental_assets.adapters.databases.mysql.transactions import Transactions
 from incremental_assets.adapters.databases.mysql.uncommitted import lowest_uncommitted
+from incremental_assets.adapters.databases.one_by_one import End, OneByOne
 from incremental_assets.adapters.databases.per_table import for_each_table
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
@@ -32,7 +33,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 
 
-class Session:
+class Session(OneByOne):
     """Implements `databases.dialect.Session` on one connection."""
 
     def __init__(self, connection: Connection, transactions: Transactions) -> None:
@@ -55,48 +56,12 @@ class Session:
         """The clock, and since when somebody may be writing."""
         return take_bound(self._connection, self._transactions)
 
-    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
-        """The largest cursor of each table."""
-        return for_each_table(
-            specs, lambda index: (window_queries.end(self._connection, specs[index], "MAX"),), alone=alone
-        )
-
-    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
-        """The smallest cursor of each table."""
-        return for_each_table(
-            specs, lambda index: (window_queries.end(self._connection, specs[index], "MIN"),), alone=alone
-        )
-
-    def fingerprints(
-        self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
-    ) -> dict[int, Fingerprint]:
-        """Of what the rows of each window hold."""
-        specs = {index: spec for index, (spec, _) in wanted.items()}
-        return for_each_table(
-            specs, lambda index: (window_queries.fingerprint(self._connection, *wanted[index]),), alone=alone
-        )
-
     def lowest_uncommitted(
         self, wanted: Mapping[int, tuple[TableSpec, Window]], *, alone: bool
     ) -> dict[int, CursorValue | None]:
         """By what a dirty read shows beside the committed rows."""
         specs = {index: spec for index, (spec, _) in wanted.items()}
         return for_each_table(specs, lambda index: (lowest_uncommitted(self._connection, *wanted[index]),), alone=alone)
-
-    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
-        """Seconds since the oldest of the stamps."""
-        specs = {index: each.spec for index, each in unread.items()}
-        return for_each_table(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
-
-    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
-        """Partitions are not looked at one by one."""
-        return [() for _ in tables]
-
-    def lowest_of_members(
-        self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
-    ) -> dict[int, CursorValue | None]:
-        """Of none."""
-        return {}
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window."""
@@ -124,6 +89,12 @@ class Session:
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
         """Likewise, of what differs from a copy."""
         return open_snapshot(self._connection, plan, seek)
+
+    def _end(self, spec: TableSpec, end: End) -> CursorValue | None:
+        return window_queries.end(self._connection, spec, end)
+
+    def _fingerprint(self, spec: TableSpec, window: Window) -> Fingerprint:
+        return window_queries.fingerprint(self._connection, spec, window)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)

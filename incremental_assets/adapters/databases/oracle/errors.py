@@ -7,7 +7,7 @@ import re
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.oracle.connect import Lost
 from incremental_assets.adapters.databases.oracle.words import relation
-from incremental_assets.adapters.databases.rowwise.sentences import ALTERED, NO_COLUMN, busy, place_of, unreachable
+from incremental_assets.adapters.databases.sentences import ALTERED, NO_COLUMN, busy, place_of, unreachable
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.table import TableId
 

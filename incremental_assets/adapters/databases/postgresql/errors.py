@@ -12,6 +12,7 @@ from psycopg import errors
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.postgresql.patience import SILENT
 from incremental_assets.adapters.databases.postgresql.sql import identifier
+from incremental_assets.adapters.databases.sentences import place_of
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
@@ -23,7 +24,7 @@ _JDBC_REFUSED = re.compile(r"\[FAILED_JDBC\.CONNECTION\].*")
 
 def explain(error: Exception, address: Address, table: TableId | None) -> IncrementalAssetsError:
     """One sentence for one error of the driver."""
-    place = f"{address.user}@{address.host}:{address.port}/{address.database}"
+    place = place_of(address)
     words = _first_line(error)
     state = getattr(error, "sqlstate", None)
     if state is None:

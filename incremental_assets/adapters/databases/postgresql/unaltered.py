@@ -14,6 +14,7 @@ import psycopg
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.catalogue import read_catalogue
 from incremental_assets.adapters.databases.postgresql.sql import identifier
+from incremental_assets.adapters.databases.sentences import ALTERED
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
@@ -82,7 +83,4 @@ def _keys(shape: TableShape) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]
 
 
 def _altered(spec: TableSpec, what: str) -> SourceRefused:
-    return SourceRefused(
-        f"{spec.id}: the table was altered in the source while this sync was about to read it ({what}), so nothing was written; "
-        "run the sync again, it reads the catalogue again"
-    )
+    return SourceRefused(f"{spec.id}: {ALTERED.format(what)}")

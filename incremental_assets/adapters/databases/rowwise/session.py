@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.adapters.databases.one_by_one import End, OneByOne
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.rowwise import queries
 from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.snapshot import open_snapshot, since
 from incremental_assets.adapters.databases.rowwise.sql import beyond, both, inside, rows_of, selected
+from incremental_assets.adapters.databases.sentences import place_of, unreachable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
+from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
@@ -26,8 +29,10 @@ from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 
+_OF_THE_LINE = (socket.gaierror, ConnectionError, TimeoutError)
 
-class Session:
+
+class Session(OneByOne):
     """Implements `databases.dialect.Session` on one connection."""
 
     def __init__(self, dialect: RowDialect, connection: RowConnection) -> None:
@@ -49,44 +54,6 @@ class Session:
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
         """The clock, and since when somebody may be writing."""
         return self._dialect.bound(self._connection)
-
-    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
-        """The largest cursor of each table."""
-        return for_each_table(
-            specs, lambda index: (queries.end(self._dialect, self._connection, specs[index], "MAX"),), alone=alone
-        )
-
-    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
-        """The smallest cursor of each table."""
-        return for_each_table(
-            specs, lambda index: (queries.end(self._dialect, self._connection, specs[index], "MIN"),), alone=alone
-        )
-
-    def fingerprints(
-        self, wanted: Mapping[int, tuple[TableSpec, Window]], bound: Bound, *, alone: bool
-    ) -> dict[int, Fingerprint]:
-        """Of what the rows of each window hold."""
-        specs = {index: spec for index, (spec, _) in wanted.items()}
-        return for_each_table(
-            specs,
-            lambda index: (queries.fingerprint(self._dialect, self._connection, *wanted[index]),),
-            alone=alone,
-        )
-
-    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
-        """Seconds since the oldest of the stamps."""
-        specs = {index: each.spec for index, each in unread.items()}
-        return for_each_table(specs, lambda index: (self._age(unread[index], clock),), alone=alone)
-
-    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
-        """Partitions are not looked at one by one."""
-        return [() for _ in tables]
-
-    def lowest_of_members(
-        self, wanted: Mapping[int, tuple[TableSpec, Sequence[int]]], *, alone: bool
-    ) -> dict[int, CursorValue | None]:
-        """Of none."""
-        return {}
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in one snapshot."""
@@ -126,6 +93,12 @@ class Session:
     def snapshot(self, plan: SyncPlan) -> AbstractContextManager[Numbers]:
         """One snapshot, whose rows lie in a file until the block ends."""
         return open_snapshot(self._dialect, self._connection, plan)
+
+    def _end(self, spec: TableSpec, end: End) -> CursorValue | None:
+        return queries.end(self._dialect, self._connection, spec, end)
+
+    def _fingerprint(self, spec: TableSpec, window: Window) -> Fingerprint:
+        return queries.fingerprint(self._dialect, self._connection, spec, window)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         spec = unread.spec
@@ -172,6 +145,9 @@ def explained(dialect: RowDialect, address: Address, table: TableId | None) -> I
         yield
     except Exception as error:
         found = dialect.explain(error, address, table)
+        if found is None and isinstance(error, _OF_THE_LINE):
+            # Not every driver has an error of its own for what the machine says of a line.
+            found = SourceUnreachable(f"{place_of(address)}: {unreachable(str(error), address)}")
         if found is None:
             raise
         raise found from None

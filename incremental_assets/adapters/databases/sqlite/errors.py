@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
@@ -28,6 +29,8 @@ def explain(error: sqlite3.Error, address: Address, table: TableId | None) -> In
             f"{place}: there is no SQLite file here that can be read ({words}); check `database`, which is relative to the configuration file. "
             "One with a write-ahead log is read by a user who may write to its folder, or where an application has it open"
         )
+    if Path(place).is_dir():
+        return SourceUnreachable(f"{place}: this is a folder and no SQLite file; check `database`")
     if "not a database" in words or "encrypted" in words:
         return SourceUnreachable(f"{place}: this is not a SQLite file, or it is encrypted ({words}); check `database`")
     if "locked" in words or "busy" in words:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from incremental_assets.adapters.databases.dialect import Address, Numbers, Unread
-from incremental_assets.adapters.databases.per_table import for_each_table
+from incremental_assets.adapters.databases.one_by_one import End, OneByOne
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.adapters.databases.read_places import ReadPlaces
 from incremental_assets.adapters.databases.sqlite import window_queries
@@ -38,7 +38,7 @@ from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Seek
 
 
-class Session:
+class Session(OneByOne):
     """Implements `databases.dialect.Session` on one connection."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -59,55 +59,6 @@ class Session:
     def bound(self, specs: Sequence[TableSpec]) -> Bound:
         """The clock, and whether anybody is writing."""
         return take_bound(self._path)
-
-    def highest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
-        """The largest cursor of each table."""
-        return for_each_table(
-            specs, lambda index: (window_queries.end(self._connection, specs[index], "max"),), alone=alone
-        )
-
-    def lowest(self, specs: Mapping[int, TableSpec], *, alone: bool) -> dict[int, CursorValue | None]:
-        """The smallest cursor of each table."""
-        return for_each_table(
-            specs, lambda index: (window_queries.end(self._connection, specs[index], "min"),), alone=alone
-        )
-
-    def fingerprints(
-        self,
-        wanted: Mapping[int, tuple[TableSpec, Window]],
-        bound: Bound,
-        *,
-        alone: bool,
-    ) -> dict[int, Fingerprint]:
-        """Of what the rows of each window hold."""
-        ranges = {index: window for index, (_, window) in wanted.items()}
-        specs = {index: spec for index, (spec, _) in wanted.items()}
-        return for_each_table(
-            specs,
-            lambda index: (window_queries.fingerprint(self._connection, specs[index], ranges[index]),),
-            alone=alone,
-        )
-
-    def ages(self, unread: Mapping[int, Unread], clock: datetime, *, alone: bool) -> dict[int, float | None]:
-        """Seconds since the oldest of the stamps, which are taken for UTC."""
-        return for_each_table(
-            {index: each.spec for index, each in unread.items()},
-            lambda index: (self._age(unread[index], clock),),
-            alone=alone,
-        )
-
-    def members(self, tables: Sequence[TableId]) -> list[tuple[int, ...]]:
-        """SQLite knows neither partitions nor inheritance."""
-        return [() for _ in tables]
-
-    def lowest_of_members(
-        self,
-        wanted: Mapping[int, tuple[TableSpec, Sequence[int]]],
-        *,
-        alone: bool,
-    ) -> dict[int, CursorValue | None]:
-        """Of none."""
-        return {}
 
     def measure(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[Measure, ...]:
         """Rows and hash of each window, in one read transaction."""
@@ -150,6 +101,12 @@ class Session:
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Numbers]:
         """Likewise, of what differs from a copy."""
         return open_snapshot(self._connection, plan, seek)
+
+    def _end(self, spec: TableSpec, end: End) -> CursorValue | None:
+        return window_queries.end(self._connection, spec, end)
+
+    def _fingerprint(self, spec: TableSpec, window: Window) -> Fingerprint:
+        return window_queries.fingerprint(self._connection, spec, window)
 
     def _age(self, unread: Unread, clock: datetime) -> float | None:
         found = window_queries.oldest(self._connection, unread.spec, unread.window, unread.above)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.adapters.databases.dialect import Address
-from incremental_assets.adapters.databases.rowwise.sentences import ALTERED, NO_COLUMN, busy, place_of, unreachable
+from incremental_assets.adapters.databases.sentences import ALTERED, NO_COLUMN, busy, place_of, unreachable
 from incremental_assets.adapters.databases.sqlserver.connect import Lost
 from incremental_assets.adapters.databases.sqlserver.words import relation
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing

@@ -6,9 +6,9 @@ from incremental_assets.adapters.databases.dialect import Address
 
 ALTERED = (
     "the table was altered in the source while this sync was about to read it ({}), so nothing was written; "
-    "run the sync again, it reads the catalogue anew"
+    "run the sync again, it reads the catalogue again"
 )
-NO_COLUMN = "a column went away while the table was asked ({}); run the sync again, it reads the catalogue anew"
+NO_COLUMN = "a column went away while the table was asked ({}); run the sync again, it reads the catalogue again"
 
 
 def place_of(address: Address) -> str:
