@@ -73,8 +73,11 @@ def paid(world: World) -> None:
     world.database.tick(60)
 
 
-@pytest.mark.parametrize("away", [without_status, with_state], ids=["not granted", "renamed"])
-@pytest.mark.parametrize("numbers", [{"status": "7.3"}, {}], ids=["numbered", "a source that tells none"])
+@pytest.mark.parametrize(
+    ("away", "numbers"),
+    [(without_status, {"status": "7.3"}), (without_status, {}), (with_state, {})],
+    ids=["not granted", "not granted by a source that tells none", "renamed by a source that tells none"],
+)
 def test_a_column_of_an_append_that_is_back_is_told_by_the_run_that_meets_it_as_rows_written_meanwhile_lack_it(
     away: Callable[[TableSpec], TableSpec], numbers: dict[str, str]
 ) -> None:

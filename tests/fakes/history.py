@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
+from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
@@ -71,6 +72,16 @@ class FakeHistory:
     past: dict[int, dict[Key, list[Version]]] = field(default_factory=dict)
     """The versions after each sequence."""
     files: int = 0
+    named: int = -1
+    """The last sequence whose names its columns have."""
+
+    def renamed(self, rename: Rename, seq: int) -> None:
+        """Every version has the values under the new name."""
+        self.named = seq
+        self.versions = {
+            key: [replace(each, row={rename.of(name): value for name, value in each.row.items()}) for each in versions]
+            for key, versions in self.versions.items()
+        }
 
     @property
     def current(self) -> list[Row]:
@@ -98,11 +109,16 @@ class FakeHistorian:
         shown = history.shown.get(table.table_id) if history else None
         commits = [_commit(version, entry) for version, entry in enumerate(table.log)]
         landed = table.landed or table.cleaned
-        return next_step(Copy(table.version, landed, shown, tuple(reversed(commits))))
+        named = history.named if history else -1
+        return next_step(Copy(table.version, landed, shown, tuple(reversed(commits)), named))
 
     def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
         """In one commit, which is refused where the history already shows the step."""
         table, history = self.tables[spec.id], self.histories.setdefault(spec.id, FakeHistory())
+        for seq, rename in step.renames:
+            history.renamed(rename, seq)
+        if not step.has_rows:
+            return HistoryRows()
         if step.restores is not None:
             # One that began later has nothing to go back to: its versions go on.
             of_then = max((seq for seq in history.past if seq <= step.restores), default=None)
@@ -186,7 +202,9 @@ def _told(spec: TableSpec, row: Mapping[str, object]) -> datetime | None:
 def _commit(version: int, entry: LogEntry) -> CopyCommit:
     seq, batch_id = (entry.commit_ids.seq, entry.commit_ids.batch_id) if entry.commit_ids else (-1, "")
     clock = (entry.state.clock if entry.state else None) or _EPOCH
-    return CopyCommit(version, seq, batch_id, clock, "UTC", _effect(entry), entry.rolled_back_to)
+    changed = entry.state.changed if entry.operation == "RENAME" and entry.state else ()
+    renamed = next(filter(None, map(Rename.from_change, changed)), None)
+    return CopyCommit(version, seq, batch_id, clock, "UTC", _effect(entry), entry.rolled_back_to, renamed)
 
 
 def _effect(entry: LogEntry) -> Effect:

@@ -13,7 +13,7 @@ from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Strategy, TableId, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Snapshot
@@ -220,6 +220,17 @@ class FakeLake(FakeAuditor, FakeHistorian):
         there.log = [
             LogEntry(each.rows, each.operation, ours=True, changes_rows=each.changes_rows) for each in there.log
         ]
+
+    def rename(self, spec: TableSpec, renaming: Renaming, state: State) -> Commit:
+        """The rows with the new name, in a commit that counts none."""
+        table = self._opened(spec, renaming.commit_ids)
+        rows = tuple({renaming.rename.of(name): value for name, value in row.items()} for row in table.rows)
+        entry = LogEntry(rows, "RENAME", True, renaming.commit_ids, state, RowCounts(), changes_rows=False)
+        self.moment("before commit")
+        if not table.commit(entry):
+            raise CommitMissing(f"{spec.id}: the log does not hold sequence {renaming.commit_ids.seq}")
+        self.moment("after commit")
+        return Commit(table.table_id, table.version, RowCounts(), state)
 
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
         """The rows of an earlier version."""

@@ -15,7 +15,8 @@ from pyspark.sql import functions as sf
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.live import marks_deletes
-from incremental_assets.adapters.delta.log.transaction_log import SINCE, SINCE_CURSOR
+from incremental_assets.adapters.delta.log.column_mapping import SINCE_CURSOR
+from incremental_assets.adapters.delta.log.transaction_log import SINCE
 from incremental_assets.adapters.spark.expressions import column, quoted
 from incremental_assets.adapters.spark.own_names import AT, BATCH, DELETED_AT, LATE, RUN_ID, SEQ, TARGET, own
 from incremental_assets.core.errors import Overtaken

@@ -10,7 +10,7 @@ from typing import Any
 
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.state import State
-from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 
 MARK = "incremental_assets"
 VERSION = 1
@@ -32,6 +32,8 @@ class Kind(StrEnum):
     QUARANTINE = "quarantine"
     ROLLBACK = "rollback"
     """The rows of an earlier version again."""
+    RENAME = "rename"
+    """No rows: a column got another name."""
     MAINTENANCE = "maintenance"
     HISTORY = "history"
     """Versions, in the table beside the copy."""
@@ -103,6 +105,13 @@ class CommitMetadata:
         commit_ids = back.commit_ids
         names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, back.run_id)
         return cls(Kind.ROLLBACK, *names, seen, state=state, rolled_back_to=back.seq)
+
+    @classmethod
+    def of_rename(cls, renaming: Renaming, state: State | None, seen: int) -> CommitMetadata:
+        """For the commit that gives a column another name."""
+        commit_ids = renaming.commit_ids
+        names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, renaming.run_id)
+        return cls(Kind.RENAME, *names, seen, state=state)
 
     @classmethod
     def of_maintenance(cls, commit_ids: CommitIds, run_id: str, state: State | None, seen: int) -> CommitMetadata:

@@ -22,6 +22,7 @@ from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
+from incremental_assets.adapters.delta.renaming import rename
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -36,7 +37,7 @@ from incremental_assets.core.model.schema_drift import (
 )
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
-from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.report import RowCounts
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Snapshot
@@ -106,7 +107,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         for commit in log.ours():
             note = commit.note
             if note is not None and note.batch_id == batch_id and note.kind not in BEFORE_LANDING:
-                counts = RowCounts() if note.kind is Kind.ROLLBACK else row_counts(commit, note)
+                counts = RowCounts() if note.kind in (Kind.ROLLBACK, Kind.RENAME) else row_counts(commit, note)
                 return Commit(log.table_id, commit.version, counts, note.state, rolled_back_to=note.rolled_back_to)
         return None
 
@@ -131,6 +132,21 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             if found is not None and (batch.in_target or not plan.overwrites):
                 raise changed_meanwhile(plan.spec, found)
             return self._land(log, plan, batch, state)
+
+    def rename(self, spec: TableSpec, renaming: Renaming, state: State) -> Commit:
+        """One commit, confirmed from the log, that leaves every row as it is."""
+        path, names = table_path(self._lake, spec.id), renaming.commit_ids
+        with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
+            log = open_log(path)
+            if log is None or log.app_id != names.app_id:
+                raise TargetChanged(
+                    f"{spec.id}: the table at {path} is not the one in which a column was to be renamed"
+                )
+            newest = next(log.ours(), None)
+            note = CommitMetadata.of_rename(renaming, state, _floor(newest) if newest else log.version)
+            rename(self._session, spec, path, renaming.rename, note)
+            after, done = confirmed(spec, path, log.version, names.batch_id)
+        return Commit(after.table_id, done.version, RowCounts(), state)
 
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
         """The rows and columns of an earlier version again, in one commit."""

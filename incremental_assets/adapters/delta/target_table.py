@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.live import marks_deletes
 from incremental_assets.adapters.delta.log import column_mapping, new_table
+from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.new_table import NewTable
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import APP_ID, TableLog, open_log
@@ -31,7 +32,6 @@ _log = logging.getLogger(__name__)
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _DELETION_VECTORS = "delta.enableDeletionVectors"
 _WIDENING = "delta.enableTypeWidening"
-STATISTICS = "delta.dataSkippingStatsColumns"
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 """Types whose statistics take next to no time; those of texts and decimals took a sixth of a first load."""
 _DEAR = ("float", "double", "decimal", "string")

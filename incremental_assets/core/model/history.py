@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from incremental_assets.core.model.rename import Rename
+
 SUFFIX = "__history"
 """Of the name of the table, and of the asset, that holds the versions."""
 VALID_FROM, VALID_TO, IS_CURRENT = "_valid_from", "_valid_to", "_is_current"
@@ -47,6 +49,10 @@ class Step:
     """The version of the one commit that is to be followed; None where there is more."""
     restores: int | None = None
     """Of a copy that was rolled back: the sequence whose rows are there again."""
+    renames: tuple[tuple[int, Rename], ...] = ()
+    """Columns of the versions that are to have other names first, oldest first, each with the sequence in which the copy's got its own."""
+    has_rows: bool = True
+    """Whether there is more to follow than these."""
 
 
 @dataclass(frozen=True, slots=True)

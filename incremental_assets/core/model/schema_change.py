@@ -19,6 +19,8 @@ class Change(StrEnum):
     """The configuration leaves it out."""
     RETURNED = "returned"
     """It had been gone, or left out, and is read again."""
+    RENAMED = "renamed"
+    """It has another name in the source, and so in the copy, where rows keep their values."""
     WIDENED = "widened"
     """It took a wider type in place."""
     RETYPED = "retyped"
@@ -31,7 +33,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """One column. Types are the lake's; None where there was, or is, no such column."""
+    """One column. Types are the lake's; None where there was, or is, no such column. Of a rename, `before` and `after` are its names."""
 
     column: str
     change: Change

@@ -194,6 +194,8 @@ class TableSpec:
     """Whether new columns of the source are not read."""
     discarded: tuple[str, ...] = ()
     """Columns that are not read for that reason."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Columns whose new names the configuration tells, as a source may not: the name before, and after."""
     pii: tuple[str, ...] = ()
     """Columns whose values are never shown."""
     deletes: Deletes = IGNORED

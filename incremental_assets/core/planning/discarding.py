@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.planning.renames import as_renamed
 
 
 def discarding(spec: TableSpec, state: State | None) -> TableSpec:
@@ -14,7 +15,9 @@ def discarding(spec: TableSpec, state: State | None) -> TableSpec:
         return spec
     cursor = (spec.cursor.column, spec.cursor.fallback) if spec.cursor else ()
     needed = {*spec.key, *cursor, spec.deletes.column}
-    landed = {name.lower() for name, _ in state.columns}
+    # A column that is only renamed is none.
+    known = as_renamed(spec, state) or state
+    landed = {name.lower() for name, _ in known.columns}
     new = tuple(name for name in spec.shape.names if name.lower() not in landed and name not in needed)
     return replace(spec, shape=spec.shape.without(new), discarded=(*spec.discarded, *new)) if new else spec
 

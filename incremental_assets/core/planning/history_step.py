@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import takewhile
 
 from incremental_assets.core.model.history import Step
+from incremental_assets.core.model.rename import Rename
 
 
 class Effect(StrEnum):
@@ -40,6 +42,8 @@ class CopyCommit:
     effect: Effect
     rolled_back_to: int | None = None
     """Of a rollback: the sequence whose rows are there again."""
+    rename: Rename | None = None
+    """Of a column of the copy, by this commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class Copy:
     shown: int | None
     """The last of its versions that the history shows; None where it shows none of this table."""
     commits: Sequence[CopyCommit]
+    named: int = -1
+    """The last sequence whose names the history's columns have."""
 
 
 def next_step(copy: Copy) -> Step | None:
@@ -61,8 +67,9 @@ def next_step(copy: Copy) -> Step | None:
     since = [commit for commit in copy.commits if commit.version > after]
     is_complete = copy.shown is not None and len(since) == copy.version - copy.shown
     changes = [commit for commit in since if commit.effect is not Effect.NONE]
+    renames = _renames(copy, since)
     if is_complete and not changes:
-        return None
+        return _named_only(copy, renames) if renames else None
     if not changes:
         changes = list(copy.commits[:1])
     if not changes or changes[0].effect is Effect.FOREIGN:
@@ -79,4 +86,20 @@ def next_step(copy: Copy) -> Step | None:
         whole=not one_batch or newest.effect is Effect.TAKING,
         landed_at=newest.version if one_batch else None,
         restores=newest.rolled_back_to,
+        renames=renames,
     )
+
+
+def _renames(copy: Copy, since: Sequence[CopyCommit]) -> tuple[tuple[int, Rename], ...]:
+    """A rollback has taken back those before it. A history that is yet to begin has the copy's names."""
+    if copy.shown is None:
+        return ()
+    upto_rollback = takewhile(lambda commit: commit.rolled_back_to is None, since)
+    newest_first = [(each.seq, each.rename) for each in upto_rollback if each.rename and each.seq > copy.named]
+    return tuple(reversed(newest_first))
+
+
+def _named_only(copy: Copy, renames: tuple[tuple[int, Rename], ...]) -> Step:
+    newest = next(commit for commit in copy.commits if commit.rename is not None)
+    names = (newest.seq, newest.batch_id, newest.clock, newest.zone)
+    return Step(copy.version, *names, whole=False, renames=renames, has_rows=False)

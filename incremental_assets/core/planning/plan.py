@@ -11,6 +11,7 @@ from incremental_assets.core.model.deletes import IGNORED
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.quarantine import Resolution
+from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -76,6 +77,15 @@ class RollBack:
 
 
 @dataclass(frozen=True, slots=True)
+class Renaming:
+    """One rename as a commit: under which names, and by which run."""
+
+    commit_ids: CommitIds
+    run_id: str
+    rename: Rename
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The partitions and inheritance children that hold a table's rows, by the source's own numbers."""
 
@@ -114,6 +124,8 @@ class NothingToDo:
     previous_watermark: CursorValue | None
     state: State | None = None
     warnings: tuple[str, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    """Columns of the copy that are to have other names first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +154,8 @@ class SyncPlan:
     """The time that the source's clock shows a second time."""
     compares_keys: bool = False
     """Whether keys of the copy are looked for in the snapshot, to find those that are gone."""
+    renames: tuple[Rename, ...] = ()
+    """Columns of the copy that are to have other names first; the plan is made as if they had."""
     compares_rows: bool = False
     """Whether the snapshot is compared with the copy, and only what differs is read of it."""
 

@@ -39,6 +39,7 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
+from incremental_assets.core.planning.renames import as_renamed, check_renames, renames_of
 from incremental_assets.core.planning.settled_bound import (
     Guarantee,
     Settled,
@@ -55,6 +56,19 @@ def plan(
     spec: TableSpec, request: Request, landed: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
     """The plan of one sync, or NothingToDo; stops if the source or the settings are not those of the landed rows."""
+    # What is written anew has the source's names, whichever they were.
+    renames = () if request.mode is Mode.FULL_REFRESH else renames_of(spec, landed)
+    decision = _planned(spec, request, as_renamed(spec, landed) if renames else landed, commit_ids, observation)
+    if not renames or (request.mode is Mode.SYNC and lags_behind(landed, observation.bound)):
+        # A replica that lags behind may show the names of before.
+        return decision
+    check_renames(spec, renames)
+    return replace(decision, renames=renames)
+
+
+def _planned(
+    spec: TableSpec, request: Request, landed: State | None, commit_ids: CommitIds, observation: Observation
+) -> SyncPlan | NothingToDo:
     bound, cursor = observation.bound, spec.cursor
     check_identity(spec, request, landed, bound)
     check_terms(spec, request, landed)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from incremental_assets.core.model.schema_change import Change, SchemaChange
 from incremental_assets.core.model.schema_drift import TargetColumn, difference, sql_type
 from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.discarding import newly_discarded
 from incremental_assets.core.planning.new_columns import filled_changes
 from incremental_assets.core.planning.plan import Mode, SyncPlan
@@ -61,9 +62,11 @@ def rolled_back_changes(past: State, now: State) -> tuple[SchemaChange, ...]:
 
 
 def _rule(plan: SyncPlan) -> str:
-    if plan.request.mode is Mode.FULL_REFRESH:
-        return "full refresh"
-    spec = plan.spec
+    return "full refresh" if plan.request.mode is Mode.FULL_REFRESH else rule_of(plan.spec)
+
+
+def rule_of(spec: TableSpec) -> str:
+    """What decides of a change in the source's columns, as it is written."""
     named = "discard" if spec.discards else "widen" if spec.widens else "evolve" if spec.evolve else "freeze"
     return f"schema_changes: {named}"
 

@@ -15,7 +15,7 @@ from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports.keys import CopyKeys, PlacedRows
 from incremental_assets.core.ports.source import Snapshot
@@ -57,6 +57,9 @@ class LakeWriter(Protocol):
 
     def apply(self, plan: SyncPlan, batch: Batch, state: State) -> Commit:
         """Quarantine first, then one commit, then its confirmation from the log. Raises CommitMissing."""
+
+    def rename(self, spec: TableSpec, renaming: Renaming, state: State) -> Commit:
+        """Give a column of the target its new name, in one commit that writes no row; one that has it already only takes the state. Raises CommitMissing."""
 
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
         """The rows and columns of an earlier version again, in one commit. Raises Refused where that version is no longer whole."""

@@ -25,7 +25,7 @@ def decide(
     spec = discarding(spec, position.state)
     (observation,) = ports.probe.observe((ObserveRequest(spec, position.state),))
     decision = _planned(spec, request, position, None, observation)
-    if isinstance(decision, NothingToDo) and stands(spec, position, ports.reader):
+    if isinstance(decision, NothingToDo) and not decision.renames and stands(spec, position, ports.reader):
         return decision, None
     agreed, target = agree(spec, request, position, lease, ports)
     if agreed is position and target is None:
@@ -40,7 +40,7 @@ def foresee(
 ) -> tuple[SyncPlan | NothingToDo, Target | None]:
     """What `decide` would come to, by whoever holds no lease: nothing is fenced, recorded or written."""
     decision = _planned(spec, request, position, None, observation)
-    if isinstance(decision, NothingToDo) and stands(spec, position, lake):
+    if isinstance(decision, NothingToDo) and not decision.renames and stands(spec, position, lake):
         return decision, None
     target = lake.inspect(spec, position.target[1] if position.target else None)
     check_ours(spec, request, position, target)

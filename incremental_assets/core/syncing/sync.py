@@ -19,6 +19,7 @@ from incremental_assets.core.syncing.idle import finish_under_lease
 from incremental_assets.core.syncing.phases import Phases
 from incremental_assets.core.syncing.reading import read
 from incremental_assets.core.syncing.recovery import check_untouched, recover, unreported
+from incremental_assets.core.syncing.renaming import rename_columns
 
 
 def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
@@ -33,13 +34,18 @@ def sync_table(spec: TableSpec, request: Request, ports: Ports) -> SyncReport:
         position = recover(spec, request, lease, ports)
         caught_up = follow(spec, request.run_id, ports.historian)
         decision, target = decide(spec, request, position, lease, ports)
+        names = rename_columns(spec, request, lease, ports) if decision.renames else None
+        if names is not None:
+            caught_up, position = together(caught_up, names.history), ports.checkpoints.position(spec.id)
+            decision, target = decide(spec, request, position, lease, ports)
         if isinstance(decision, NothingToDo):
             idle = finish_under_lease(spec, request, decision, lease, phases)
-            found = unreported(request, position)
+            found = names or unreported(request, position)
             left = position.state.lacking if position.state else ()
             return replace(found.instead_of(idle) if found else idle, history=caught_up, unfilled=left)
         report = _land(decision, target, lease, ports, phases)
-        return replace(report, history=together(caught_up, report.history))
+        changes = (*(names.schema_changes if names else ()), *report.schema_changes)
+        return replace(report, history=together(caught_up, report.history), schema_changes=changes)
 
 
 def _land(plan: SyncPlan, target: Target | None, lease: Lease, ports: Ports, phases: Phases) -> SyncReport:

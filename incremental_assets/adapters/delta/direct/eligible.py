@@ -8,7 +8,7 @@ from typing import Any
 
 from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
-from incremental_assets.adapters.delta.log.transaction_log import SINCE, SINCE_CURSOR
+from incremental_assets.adapters.delta.log.transaction_log import SINCE
 from incremental_assets.adapters.delta.writers.choice import Way
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.core.model.batch import Batch
@@ -41,7 +41,9 @@ _PROPERTIES = frozenset(
 _SWITCHES = ("delta.appendOnly", "delta.enable")
 """Those that ask nothing while they are off begin so."""
 _TYPE_CHANGES = "delta.typeChanges"
-_OF_COLUMNS = frozenset({"comment", _TYPE_CHANGES, SINCE, SINCE_CURSOR, column_mapping.ID, column_mapping.PHYSICAL})
+_OF_COLUMNS = frozenset(
+    {"comment", _TYPE_CHANGES, SINCE, column_mapping.SINCE_CURSOR, column_mapping.ID, column_mapping.PHYSICAL}
+)
 """What a column may carry; whatever else there is makes it a generated one, a padded one, one with a default or a rule."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -14,22 +13,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incremental_assets.adapters.delta.log.column_mapping import STATISTICS, listed_columns
+
 _TEXT_SIGNS = 32
 """Of a text, as many are kept."""
 _LAST_SIGN = "\U0010ffff"
 """Nothing that follows in a text comes after it."""
-_NAME = re.compile(r"`((?:[^`]|``)*)`|([^,`]+)")
-_NAMED = "delta.dataSkippingStatsColumns"
 _COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32
 
 
 def statistics_columns(properties: Mapping[str, str], columns: Sequence[str]) -> tuple[str, ...]:
     """Columns whose ends are kept: those that the table's properties name, else the first ones, as many as they say (-1: all)."""
-    named, count = properties.get(_NAMED), properties.get(_COUNT, "")
+    named, count = properties.get(STATISTICS), properties.get(_COUNT, "")
     if named is not None:
-        found = (quoted.replace("``", "`") if quoted else bare.strip() for quoted, bare in _NAME.findall(named))
-        return tuple(name for name in found if name in columns)
+        return tuple(name for name in listed_columns(named) if name in columns)
     try:
         first = int(count)
     except ValueError:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from incremental_assets.adapters.delta.commit_metadata import Kind
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.history import Step
+from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
 
@@ -21,7 +22,9 @@ def next_of(copy: TableLog, history: TableLog | None) -> Step | None:
     shown = shown_version(copy, history)
     if shown == copy.version:
         return None
-    return next_step(Copy(copy.version, copy.landed(), shown, tuple(_commits(copy, -1 if shown is None else shown))))
+    named = -1 if history is None else history.last_sequence(copy.app_id)
+    commits = tuple(_commits(copy, -1 if shown is None else shown))
+    return next_step(Copy(copy.version, copy.landed(), shown, commits, named))
 
 
 def check_kind(spec: TableSpec, path: str, history: TableLog) -> None:
@@ -46,6 +49,8 @@ def shown_version(copy: TableLog, history: TableLog | None) -> int | None:
 
 def is_shown(step: Step, copy: TableLog, history: TableLog | None) -> bool:
     """Whether a step has been followed."""
+    if not step.has_rows:
+        return history is None
     return history is not None and history.last_sequence(copy.table_id) >= step.version
 
 
@@ -67,14 +72,20 @@ def _commit(copy: TableLog, commit: Committed) -> CopyCommit:
     zone = state.zones[0] if state and state.zones else "UTC"
     seq, batch_id = (note.seq, note.batch_id) if note else (-1, "")
     restored = note.rolled_back_to if note else None
-    return CopyCommit(commit.version, seq, batch_id, clock, zone, _effect(copy, commit), restored)
+    renamed = _rename(note) if note is not None and note.app_id == copy.app_id else None
+    return CopyCommit(commit.version, seq, batch_id, clock, zone, _effect(copy, commit), restored, renamed)
+
+
+def _rename(note: CommitMetadata) -> Rename | None:
+    changed = note.state.changed if note.kind is Kind.RENAME and note.state else ()
+    return next(filter(None, map(Rename.from_change, changed)), None)
 
 
 def _effect(copy: TableLog, commit: Committed) -> Effect:
     note = commit.note
     if note is None or note.app_id != copy.app_id:
         return Effect.FOREIGN if commit.changed_rows else Effect.NONE
-    if note.kind in (Kind.FENCE, Kind.MAINTENANCE):
+    if note.kind in (Kind.FENCE, Kind.MAINTENANCE, Kind.RENAME):
         return Effect.NONE
     if note.kind is not Kind.UPSERT:
         return Effect.MORE

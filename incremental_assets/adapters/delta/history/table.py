@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.delta.history.following import HISTORY
+from incremental_assets.adapters.delta.log.column_mapping import STATISTICS
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.target_table import STATISTICS, create, prepare, statistics, widen
+from incremental_assets.adapters.delta.target_table import create, prepare, statistics, widen
 from incremental_assets.core.errors import SchemaChanged, TargetChanged
 from incremental_assets.core.model.history import IS_CURRENT, VALID_FROM, VALID_TO
 from incremental_assets.core.model.schema_drift import OWN_PREFIX, TargetColumn, difference, sql_type

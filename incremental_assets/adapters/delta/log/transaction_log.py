@@ -12,6 +12,7 @@ from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, read_commit_metadata
 from incremental_assets.adapters.delta.log import log_cache
+from incremental_assets.adapters.delta.log.column_mapping import SINCE_CURSOR
 from incremental_assets.adapters.delta.log.logged_table import DeltaRsTable, Info, LocalTable, LoggedTable
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.core.errors import TargetChanged
@@ -23,8 +24,7 @@ from incremental_assets.core.syncing.foreign_changes import NO_TABLE
 APP_ID = "incremental_assets.app_id"
 """Table property under which a table of ours keeps the app id of its commits."""
 SINCE = "incremental_assets.since"
-SINCE_CURSOR = "incremental_assets.since_cursor"
-"""Column metadata of a column that came later; see `TargetColumn`."""
+"""Column metadata of a column that came later, beside `SINCE_CURSOR`; see `TargetColumn`."""
 
 HARMLESS = frozenset(
     {

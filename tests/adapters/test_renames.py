@@ -1,0 +1,200 @@
+"""Columns that the source has renamed, on a real database and lake: values stay under the new name, and nothing is written again for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from incremental_assets.adapters.delta import renaming
+from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.demo.postgres import EmbeddedPostgres
+from tests.conformance.stand import Stand, plain
+from tests.shop import PASSWORD, Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Open = Callable[[str], Stand]
+BY_TIME = "{table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert}"
+APPEND = "{table: public.orders, cursor: {column: at, type: timestamp}}"
+SHOWN = "SELECT id, remark, rate, at FROM orders"
+
+
+@pytest.fixture
+def opened(
+    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> Open:
+    """A table of twenty orders, of which the last two were stamped today, that has landed as it is configured."""
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+
+    def desk(entry: str) -> Stand:
+        stand = Stand(Shop.open(postgres, database, tmp_path, f"\n- {entry}\n", options="unlisted: ignore"), spark)
+        stand.execute(
+            "CREATE TABLE orders (id int PRIMARY KEY, note text, rate numeric(5,1), at timestamptz NOT NULL DEFAULT clock_timestamp())",
+            "INSERT INTO orders SELECT n, 'old', 1, timestamptz '2024-01-01Z' + n * interval '1 day' FROM generate_series(1, 18) n",
+            "INSERT INTO orders SELECT n, 'new', 1 FROM generate_series(19, 20) n",
+        )
+        stand.land()
+        return stand
+
+    return desk
+
+
+def renamed(desk: Stand) -> None:
+    desk.execute("ALTER TABLE orders RENAME COLUMN note TO remark")
+
+
+def log_of(desk: Stand, name: str = "orders") -> TableLog:
+    log = open_log(str(desk.shop.lake(name)))
+    assert log is not None
+    return log
+
+
+def by_delta_rs(desk: Stand, query: str, name: str = "orders") -> list[tuple[Any, ...]]:
+    """What a reader shows that is not Spark."""
+    found = QueryBuilder().register("t", DeltaTable(str(desk.shop.lake(name)))).execute(query).read_all()
+    return sorted((tuple(plain(value) for value in row.values()) for row in pa.table(found).to_pylist()), key=repr)
+
+
+@pytest.mark.parametrize("entry", [BY_TIME, APPEND], ids=["upsert", "append"])
+def test_values_that_landed_stay_under_the_new_name_though_no_row_has_moved(opened: Open, entry: str) -> None:
+    desk = opened(entry)
+    renamed(desk)
+    before = log_of(desk)
+    report = desk.sync()["orders"]
+    after = log_of(desk)
+    assert told(report) == ["remark: renamed (note -> remark), by schema_changes: evolve"]
+    assert (report.status, report.rows.read) == (Status.LANDED, 0)
+    assert (after.version, after.layout()) == (before.version + 1, before.layout())
+    assert by_delta_rs(desk, "SELECT id, remark FROM t") == desk.source("SELECT id, remark FROM orders")
+    desk.assert_equal("orders", SHOWN)
+    assert (desk.sync()["orders"].status, desk.check("orders")) == (Status.IDLE, 0)
+    desk.assert_tidy("orders")
+
+
+@pytest.mark.parametrize("entry", [BY_TIME, APPEND], ids=["upsert", "append"])
+def test_ticks_after_it_land_through_our_own_commit_as_before(opened: Open, entry: str) -> None:
+    desk = opened(entry)
+    renamed(desk)
+    desk.execute("INSERT INTO orders VALUES (21, 'first', 2)")
+    first = desk.land()["orders"]
+    assert (told(first), first.rows.inserted) == (["remark: renamed (note -> remark), by schema_changes: evolve"], 1)
+    desk.execute("INSERT INTO orders VALUES (22, 'second', 2)")
+    if entry == BY_TIME:
+        desk.execute("UPDATE orders SET remark = 'moved', at = clock_timestamp() WHERE id IN (3, 20)")
+        desk.execute("DELETE FROM orders WHERE id = 4")
+        config = desk.shop.config
+        config.write_text(config.read_text().replace(BY_TIME, f"{BY_TIME[:-1]}, deletes: {{mode: diff, every: 0s}}}}"))
+    second = desk.land()["orders"]
+    assert second.schema_changes == ()
+    engines = [commit.engine for commit in log_of(desk).commits(-1)]
+    assert all(engine.startswith("incremental-assets/") for engine in engines), engines
+    desk.assert_equal("orders", SHOWN)
+    assert by_delta_rs(desk, "SELECT id, remark, rate FROM t") == desk.source("SELECT id, remark, rate FROM orders")
+    assert desk.check("orders") == 0
+
+
+def test_a_column_that_comes_after_it_is_filled_as_ever(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    renamed(desk)
+    desk.execute("ALTER TABLE orders ADD COLUMN colour text DEFAULT 'red'", "INSERT INTO orders VALUES (21, 'more', 2)")
+    desk.land()
+    desk.execute("UPDATE orders SET remark = 'late', at = clock_timestamp() WHERE id = 1")
+    desk.land()
+    desk.assert_equal("orders", "SELECT id, remark, rate, at, colour FROM orders")
+    assert by_delta_rs(desk, "SELECT id, remark, colour FROM t") == desk.source("SELECT id, remark, colour FROM orders")
+
+
+def test_names_can_change_again_and_go_back(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    renamed(desk)
+    desk.land()
+    desk.execute("ALTER TABLE orders RENAME COLUMN remark TO memo", "ALTER TABLE orders RENAME COLUMN rate TO price")
+    assert told(desk.land()["orders"]) == [
+        "memo: renamed (remark -> memo), by schema_changes: evolve",
+        "price: renamed (rate -> price), by schema_changes: evolve",
+    ]
+    desk.execute("ALTER TABLE orders RENAME COLUMN memo TO note")
+    desk.execute("UPDATE orders SET note = 'moved', at = clock_timestamp() WHERE id = 7")
+    desk.land()
+    desk.assert_equal("orders", "SELECT id, note, price, at FROM orders")
+    assert desk.check("orders") == 0
+
+
+def test_key_and_cursor_are_renamed_once_the_configuration_names_them_so(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    desk.execute("ALTER TABLE orders RENAME COLUMN id TO number", "ALTER TABLE orders RENAME COLUMN at TO changed_at")
+    with desk.runtime() as runtime:
+        (problem,) = runtime.specs("shop").problems
+    assert "column 'at' does not exist" in str(problem.error)
+    assert "changed_at" in str(problem.error)
+    config = desk.shop.config
+    config.write_text(config.read_text().replace("column: at", "column: changed_at"))
+    desk.execute("UPDATE orders SET note = 'moved', changed_at = clock_timestamp() WHERE number = 2")
+    report = desk.land()["orders"]
+    assert (len(report.schema_changes), report.rows.updated) == (2, 1)
+    desk.assert_equal("orders", "SELECT number, note, rate, changed_at FROM orders")
+    kept = log_of(desk).properties["delta.dataSkippingStatsColumns"]
+    assert {"`number`", "`changed_at`"} <= set(kept.split(","))
+    assert "`at`" not in kept
+    assert desk.check("orders") == 0
+
+
+def test_a_frozen_table_stops_in_one_sentence(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, schema_changes: freeze}}")
+    renamed(desk)
+    before = desk.versions("orders")
+    report = desk.sync()["orders"]
+    assert report.error == (
+        "shop.public.orders: the source now calls the column 'note' 'remark', and `schema_changes: freeze` keeps the names that landed: "
+        "rename it back, or set `schema_changes: evolve` for this table"
+    )
+    assert desk.versions("orders") == before
+    desk.execute("ALTER TABLE orders RENAME COLUMN remark TO note")
+    assert desk.sync()["orders"].status is Status.IDLE
+
+
+@pytest.mark.parametrize("policy", ["widen", "discard"])
+def test_a_renamed_column_is_not_a_new_one(opened: Open, policy: str) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, schema_changes: {policy}}}")
+    renamed(desk)
+    desk.execute("INSERT INTO orders VALUES (21, 'more', 2)")
+    assert told(desk.land()["orders"]) == [f"remark: renamed (note -> remark), by schema_changes: {policy}"]
+    desk.assert_equal("orders", SHOWN)
+
+
+@pytest.mark.parametrize("at", ["our own commit", "Spark's"])
+def test_where_the_commit_is_sparks_it_is_the_same(opened: Open, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = opened(BY_TIME)
+    if at == "Spark's":
+        monkeypatch.setattr(renaming, "refused_by_table", lambda state: "a test says so")
+    renamed(desk)
+    desk.execute("INSERT INTO orders VALUES (21, 'more', 2)")
+    desk.land()
+    desk.assert_equal("orders", SHOWN)
+    assert by_delta_rs(desk, "SELECT id, remark FROM t") == desk.source("SELECT id, remark FROM orders")
+    engines = [commit.engine for commit in log_of(desk).commits(-1) if commit.operation == "RENAME COLUMN"]
+    assert [engine.startswith("incremental-assets/") for engine in engines] == [at != "Spark's"]
+    assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
+
+
+def test_a_full_refresh_writes_the_names_anew(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    renamed(desk)
+    desk.land()
+    desk.execute("ALTER TABLE orders RENAME COLUMN remark TO memo")
+    desk.land(mode=Mode.FULL_REFRESH)
+    desk.execute("UPDATE orders SET memo = 'moved', at = clock_timestamp() WHERE id = 7")
+    desk.land()
+    desk.assert_equal("orders", "SELECT id, memo, rate, at FROM orders")
+
+
+def told(report: SyncReport) -> list[str]:
+    return [str(change) for change in report.schema_changes]
