@@ -14,7 +14,7 @@ _from_config = ScriptDirectory.from_config
 
 def read_once() -> None:
     """From now on. The scripts of others, as our checkpoints', are read as before."""
-    ScriptDirectory.from_config = _known  # type: ignore[method-assign, assignment]
+    ScriptDirectory.from_config = _known  # type: ignore[method-assign]
 
 
 @cache

@@ -179,7 +179,9 @@ def _of_this_process(master: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext
 
     from incremental_assets.adapters.spark.lazy_session import LazySession
+    from incremental_assets.adapters.spark.numpy_arguments import numpy_arguments
 
+    numpy_arguments()
     settings = SparkConf().setAppName(_NAME).setMaster(master).setAll(list(conf.items()))
     return cast("SparkSession", LazySession(SparkContext.getOrCreate(settings), conf))
 
