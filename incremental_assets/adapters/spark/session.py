@@ -181,7 +181,9 @@ def _of_this_process(master: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.java_gateway import launch_gateway
 
     from incremental_assets.adapters.spark.lazy_session import LazySession
+    from incremental_assets.adapters.spark.numpy_arguments import numpy_arguments
 
+    numpy_arguments()
     settings = SparkConf().setAppName(_NAME).setMaster(master).setAll(list(conf.items()))
     context: Any = SparkContext
     with context._lock, passed_on() as stderr:
