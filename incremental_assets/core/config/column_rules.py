@@ -11,6 +11,7 @@ from incremental_assets.core.config.yaml_source import Path
 def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
     """What can be told without the source: which columns it has, the first look at it tells."""
     columns = table.columns
+    yield from _renamed(table)
     if columns.include is not None and columns.exclude:
         yield ("columns",), "`include` says of itself which columns are left out; remove `exclude`, or `include`"
         return
@@ -19,6 +20,16 @@ def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
             yield ("columns", "exclude"), f"the table is synced by {name!r} (`{key}`); remove it from `exclude`"
         elif columns.include is not None and name not in columns.include:
             yield ("columns", "include"), f"the table is synced by {name!r} (`{key}`); add it to `include`"
+
+
+def _renamed(table: TableDocument) -> Iterator[tuple[Path, str]]:
+    names = [name.lower() for name in (*table.rename, *table.rename.values())]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        yield (
+            ("rename",),
+            f"{twice!r} stands here twice; each column has one old name and one new one, and none takes another's",
+        )
 
 
 def _needed(table: TableDocument) -> Iterator[tuple[str, str]]:
