@@ -82,7 +82,7 @@ def _row(each: Preview) -> tuple[Cell | str, ...]:
     if each.error is not None:
         does = Cell("stops", "bad")
     elif plan is None:
-        does = Cell("nothing", "dim")
+        does = Cell("rename", "good") if each.schema else Cell("nothing", "dim")
     else:
         does = Cell(f"{plan.request.mode} {plan.spec.strategy}", "warn" if each.destructive else "good")
     rows = each.estimate.rows if each.estimate else None
@@ -93,7 +93,7 @@ def _row(each: Preview) -> tuple[Cell | str, ...]:
         "" if plan is None else _window(short(plan.window.lower), short(plan.window.upper)),
         _served(each),
         "" if decision is None else str(_guarantee(each)[0]),
-        each.schema.outcome if each.schema and plan else "",
+        each.schema.outcome if each.schema and each.error is None else "",
         each.files.outcome if each.files and plan else "",
         _because(each),
     )
@@ -222,6 +222,7 @@ def _schema(schema: SchemaStep | None) -> dict[str, Any] | None:
         return None
     found = schema.found
     return {
+        "renamed": [{"was": each.before, "now": each.after} for each in schema.renames],
         "added": [{"name": each.name, "type": each.spark_type} for each in found.added],
         "dropped": [each.name for each in found.dropped],
         "retyped": [{"name": each.name, "was": each.was, "now": each.now} for each in found.retyped],

@@ -12,8 +12,11 @@ from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta import renaming
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.core.model.compaction import How
+from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.syncing.rollback import roll_back
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.conformance.stand import Stand, plain
 from tests.shop import PASSWORD, Shop
@@ -194,6 +197,91 @@ def test_a_full_refresh_writes_the_names_anew(opened: Open) -> None:
     desk.execute("UPDATE orders SET memo = 'moved', at = clock_timestamp() WHERE id = 7")
     desk.land()
     desk.assert_equal("orders", "SELECT id, memo, rate, at FROM orders")
+
+
+def test_a_history_has_its_versions_under_the_new_name(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
+    desk.execute("UPDATE orders SET note = 'second', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    renamed(desk)
+    before = log_of(desk, "orders__history").version
+    desk.land()
+    assert_followed(desk)
+    desk.execute("UPDATE orders SET remark = 'third', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    versions = desk.copy("orders__history", "id", "remark", "_is_current")
+    assert [row for row in versions if row[0] == 5] == [(5, "old", False), (5, "second", False), (5, "third", True)]
+    assert by_delta_rs(desk, "SELECT id, remark FROM t", "orders__history") == [row[:2] for row in versions]
+    assert_followed(desk)
+    commits = log_of(desk, "orders__history").commits(before)
+    assert [commit.engine.split("/")[0] for commit in commits] == ["incremental-assets", "incremental-assets"]
+
+
+def test_a_rollback_goes_back_behind_it_and_the_next_sync_renames_again(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
+    run_id = desk.events("orders")[-1].run_id
+    renamed(desk)
+    desk.execute("UPDATE orders SET remark = 'moved', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    with desk.runtime() as runtime:
+        roll_back(desk.spec("orders"), run_id, "back", runtime.ports("shop"))
+    assert (5, "old") in desk.copy("orders", "id", "note")
+    assert ("note" in names_of(desk, "orders__history"), "remark" in names_of(desk, "orders__history")) == (True, False)
+    assert told(desk.land()["orders"]) == ["remark: renamed (note -> remark), by schema_changes: evolve"]
+    desk.assert_equal("orders", SHOWN)
+    assert by_delta_rs(desk, "SELECT id, remark FROM t") == desk.source("SELECT id, remark FROM orders")
+    assert_followed(desk)
+
+
+def test_files_are_put_together_and_a_quarantine_goes_on(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, contract: {{note: {{isin: [old, new]}}}}}}")
+    desk.execute("UPDATE orders SET note = 'odd', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    renamed(desk)
+    config = desk.shop.config
+    config.write_text(config.read_text().replace("note: {isin", "remark: {isin"))
+    desk.execute("UPDATE orders SET remark = 'new', at = clock_timestamp() WHERE id = 5")
+    desk.execute("UPDATE orders SET remark = 'odd', at = clock_timestamp() WHERE id = 6")
+    desk.land()
+    with desk.runtime() as runtime:
+        ports = runtime.ports("shop")
+        held = ports.quarantine.held(desk.spec("orders"))
+        state = ports.checkpoints.position(desk.spec("orders").id).state
+        assert state is not None
+        ports.compactor.compact(desk.spec("orders"), How.GATHER, "upkeep", state)
+    assert held is not None
+    assert held.rows == 1
+    rows = [row for row in desk.source("SELECT id, remark FROM orders") if row[0] != 6]
+    assert [row for row in desk.copy("orders", "id", "remark") if row[0] != 6] == rows
+    assert [row for row in by_delta_rs(desk, "SELECT id, remark FROM t") if row[0] != 6] == rows
+    desk.execute("UPDATE orders SET remark = 'old', at = clock_timestamp() WHERE id = 6")
+    desk.land()
+    desk.assert_equal("orders", SHOWN)
+
+
+def test_the_configuration_names_it_where_the_source_is_not_known_to_have_told(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    latest = desk.settled_at("orders")
+    desk.reset("orders", latest)
+    renamed(desk)
+    config = desk.shop.config
+    config.write_text(config.read_text().replace(BY_TIME, f"{BY_TIME[:-1]}, rename: {{note: remark}}}}"))
+    assert told(desk.land()["orders"]) == ["remark: renamed (note -> remark), by rename"]
+    desk.assert_equal("orders", SHOWN)
+    assert told(desk.sync()["orders"]) == []
+
+
+def names_of(desk: Stand, name: str) -> tuple[str, ...]:
+    return tuple(column.name for column in log_of(desk, name).columns())
+
+
+def assert_followed(desk: Stand) -> None:
+    """The history shows the copy, under the copy's names."""
+    with desk.runtime() as runtime:
+        spec, historian = desk.spec("orders"), runtime.ports("shop").historian
+        assert historian.behind(spec) is None
+        assert historian.differing_versions(spec) == historian.overlapping_versions(spec) == FaultyKeys(0)
+    assert [name for name in names_of(desk, "orders__history") if name in ("note", "remark")] == ["remark"]
 
 
 def told(report: SyncReport) -> list[str]:

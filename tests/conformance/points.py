@@ -18,7 +18,7 @@ from incremental_assets.core.model.history import HistoryRows, Step
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.planning.plan import CommitIds, RollBack, SyncPlan
+from incremental_assets.core.planning.plan import CommitIds, Renaming, RollBack, SyncPlan
 from incremental_assets.core.planning.target import Commit
 from incremental_assets.core.ports import Checkpoints, GoneRows, Lake, Lease, Ports, Seek, Snapshot, Source, Stage
 
@@ -151,6 +151,12 @@ class _Lake(_Wrapped):
         done = self.inner.follow(spec, step, run_id)
         self.hook(Beside.DONE, spec.id)
         return done
+
+    def rename(self, spec: TableSpec, renaming: Renaming, state: State) -> Commit:
+        self.hook(Point.BEFORE_COMMIT, spec.id)
+        commit = self.inner.rename(spec, renaming, state)
+        self.hook(Point.AFTER_COMMIT, spec.id)
+        return commit
 
     def roll_back(self, spec: TableSpec, back: RollBack, state: State) -> Commit:
         self.hook(Point.BEFORE_COMMIT, spec.id)

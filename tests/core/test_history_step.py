@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.model.history import Step
+from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
 from tests.fakes.history import Seen, Version, followed, overlaps
 
@@ -33,6 +34,29 @@ NONE, BATCH, TAKING, MORE, FOREIGN = Effect.NONE, Effect.BATCH, Effect.TAKING, E
 
 def test_one_batch_is_followed_by_its_rows_alone_whatever_fences_and_upkeep_came_with_it() -> None:
     assert next_step(copy(1, NONE, BATCH, NONE, BATCH, NONE)) == step(4, of=3, whole=False, alone=True)
+
+
+def renaming(version: int, before: str, after: str) -> CopyCommit:
+    return replace(commit(version, NONE), rename=Rename(before, after))
+
+
+def test_a_rename_alone_is_followed_by_the_names_alone_and_with_a_batch_before_its_rows() -> None:
+    alone = replace(copy(1, NONE, BATCH, NONE), commits=(renaming(2, "a", "b"), commit(1, BATCH)))
+    expected = replace(step(2, of=2, whole=False), renames=(Rename("a", "b"),), has_rows=False)
+    assert next_step(alone) == expected
+    later = (commit(4, BATCH), renaming(3, "b", "c"), renaming(2, "a", "b"), commit(1, BATCH))
+    both = replace(copy(1, NONE, BATCH, NONE, NONE, BATCH), commits=later)
+    expected = replace(step(4, of=4, whole=False, alone=True), renames=(Rename("a", "b"), Rename("b", "c")))
+    assert next_step(both) == expected
+
+
+def test_a_rename_that_a_rollback_has_taken_back_is_followed_by_nobody() -> None:
+    back = replace(commit(3, MORE), rolled_back_to=10)
+    found = next_step(
+        replace(copy(1, NONE, BATCH, NONE, MORE), commits=(back, renaming(2, "a", "b"), commit(1, BATCH)))
+    )
+    assert found is not None
+    assert (found.renames, found.restores) == ((), 10)
 
 
 def test_several_batches_and_one_that_took_rows_away_are_followed_by_the_whole_copy() -> None:

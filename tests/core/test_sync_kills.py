@@ -238,7 +238,7 @@ def test_a_run_that_loses_its_engine_at_any_moment_comes_to_its_end(
             return
 
 
-COMMITTING = ("apply", "commit", "fence", "follow")
+COMMITTING = ("apply", "commit", "fence", "follow", "rename")
 """What may be overtaken: the calls of the lake that commit, and the commits in them."""
 
 

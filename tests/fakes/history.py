@@ -72,12 +72,9 @@ class FakeHistory:
     past: dict[int, dict[Key, list[Version]]] = field(default_factory=dict)
     """The versions after each sequence."""
     files: int = 0
-    named: int = -1
-    """The last sequence whose names its columns have."""
 
-    def renamed(self, rename: Rename, seq: int) -> None:
+    def renamed(self, rename: Rename) -> None:
         """Every version has the values under the new name."""
-        self.named = seq
         self.versions = {
             key: [replace(each, row={rename.of(name): value for name, value in each.row.items()}) for each in versions]
             for key, versions in self.versions.items()
@@ -109,15 +106,17 @@ class FakeHistorian:
         shown = history.shown.get(table.table_id) if history else None
         commits = [_commit(version, entry) for version, entry in enumerate(table.log)]
         landed = table.landed or table.cleaned
-        named = history.named if history else -1
-        return next_step(Copy(table.version, landed, shown, tuple(reversed(commits)), named))
+        return next_step(Copy(table.version, landed, shown, tuple(reversed(commits))))
 
     def follow(self, spec: TableSpec, step: Step, run_id: str) -> HistoryRows:
         """In one commit, which is refused where the history already shows the step."""
         table, history = self.tables[spec.id], self.histories.setdefault(spec.id, FakeHistory())
-        for seq, rename in step.renames:
-            history.renamed(rename, seq)
+        if step.renames:
+            self.meanwhile("before history commit")
+        for rename in step.renames:
+            history.renamed(rename)
         if not step.has_rows:
+            history.shown[table.table_id] = step.version
             return HistoryRows()
         if step.restores is not None:
             # One that began later has nothing to go back to: its versions go on.

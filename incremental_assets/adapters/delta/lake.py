@@ -22,7 +22,7 @@ from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
-from incremental_assets.adapters.delta.renaming import rename
+from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.adapters.delta.target_table import opened
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -144,7 +144,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
                 )
             newest = next(log.ours(), None)
             note = CommitMetadata.of_rename(renaming, state, _floor(newest) if newest else log.version)
-            rename(self._session, spec, path, renaming.rename, note)
+            rename(self._session, spec, Named(path, renaming.rename, note))
             after, done = confirmed(spec, path, log.version, names.batch_id)
         return Commit(after.table_id, done.version, RowCounts(), state)
 

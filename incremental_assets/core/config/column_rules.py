@@ -16,6 +16,7 @@ def column_mistakes(table: TableDocument) -> Iterator[tuple[Path, str]]:
     for key, names in (("include", columns.include or ()), ("exclude", columns.exclude)):
         if "*" in names:
             yield ("columns", key, names.index("*")), f"{_ONE_BY_ONE}; write their names, or remove `columns`"
+    yield from _renamed(table)
     if columns.include is not None and columns.exclude:
         yield ("columns",), "`include` says of itself which columns are left out; remove `exclude`, or `include`"
         return
@@ -34,6 +35,16 @@ def default_column_mistakes(columns: DefaultColumnsDocument) -> Iterator[tuple[P
                 ("columns", "exclude", number),
                 f"{_ONE_BY_ONE}; write their names, or a name that holds this character at its table",
             )
+
+
+def _renamed(table: TableDocument) -> Iterator[tuple[Path, str]]:
+    names = [name.lower() for name in (*table.rename, *table.rename.values())]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        yield (
+            ("rename",),
+            f"{twice!r} stands here twice; each column has one old name and one new one, and none takes another's",
+        )
 
 
 def _needed(table: TableDocument) -> Iterator[tuple[str, str]]:

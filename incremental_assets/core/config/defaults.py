@@ -121,6 +121,7 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         compares=document.compare is not None,
         owners=chosen("owners"),
         tags={**defaults.tags, **document.tags},
+        renamed=tuple(document.rename.items()),
         pii=document.pii,
         reconciliation=chosen("reconciliation").severity,
         mended_at_most=chosen("reconciliation").mended_at_most,

@@ -134,6 +134,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
     for name in config.pii:
         # A name that is nobody's would hide nothing.
         _check_column(shape, "`pii`", name)
+    _check_renamed(shape, config.renamed)
     shape = chosen_columns(config, shape)
     cursor = config.cursor
     if cursor is not None and cursor.by_transaction:
@@ -166,6 +167,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         evolve=config.schema_changes != "freeze",
         widens=config.schema_changes == "widen",
         discards=config.schema_changes == "discard",
+        renamed=config.renamed,
         pii=config.pii,
         deletes=config.deletes,
         contract=None if config.contract is None else typed_contract(config.contract, shape),
@@ -199,6 +201,16 @@ def _check_column(shape: TableShape, role: str, name: str) -> None:
         # The likeliest come first, as a wide table's list is cut.
         near = _near(name, shape.names)
         raise ColumnMissing(shape.id, role, name, (*near, *(other for other in shape.names if other not in near)))
+
+
+def _check_renamed(shape: TableShape, renamed: Sequence[tuple[str, str]]) -> None:
+    """A new name that is mistyped would pass for no rename at all."""
+    for before, after in renamed:
+        if before in shape.names:
+            raise SourceRefused(
+                f"{shape.id}: `rename` says that {before!r} is now {after!r}, and the source still has a column {before!r}; rename it there first, or remove the entry"
+            )
+        _check_column(shape, "`rename`", after)
 
 
 def _by_transaction(shape: TableShape, cursor: Cursor) -> tuple[TableShape, Cursor]:

@@ -118,6 +118,8 @@ class TableConfig:
     """Whether changes are found without a cursor, by a comparison of all rows with the copy."""
     owners: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Columns by the name before, and after."""
     pii: tuple[str, ...] = ()
     reconciliation: Severity = Severity.ERROR
     mended_at_most: int = 0

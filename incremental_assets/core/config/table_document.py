@@ -224,6 +224,10 @@ class TableDocument(DefaultsDocument):
         Field(description="Of an upsert without a cursor: hash its rows on both sides, and read those that differ."),
     ] = None
     pii: Annotated[tuple[Column, ...], Field(description="Columns whose values never appear in samples.")] = ()
+    rename: Annotated[
+        dict[Column, Column],
+        Field(description="Columns that the source has renamed, old to new, where it cannot tell so itself."),
+    ] = Field(default_factory=dict)
     history: Annotated[
         History, Field(description="Of an upsert: keep each version of each row in a table beside the copy.")
     ] = History.NONE

@@ -49,8 +49,8 @@ class Step:
     """The version of the one commit that is to be followed; None where there is more."""
     restores: int | None = None
     """Of a copy that was rolled back: the sequence whose rows are there again."""
-    renames: tuple[tuple[int, Rename], ...] = ()
-    """Columns of the versions that are to have other names first, oldest first, each with the sequence in which the copy's got its own."""
+    renames: tuple[Rename, ...] = ()
+    """Columns of the versions that are to have other names first, oldest first."""
     has_rows: bool = True
     """Whether there is more to follow than these."""
 

@@ -55,8 +55,6 @@ class Copy:
     shown: int | None
     """The last of its versions that the history shows; None where it shows none of this table."""
     commits: Sequence[CopyCommit]
-    named: int = -1
-    """The last sequence whose names the history's columns have."""
 
 
 def next_step(copy: Copy) -> Step | None:
@@ -90,16 +88,15 @@ def next_step(copy: Copy) -> Step | None:
     )
 
 
-def _renames(copy: Copy, since: Sequence[CopyCommit]) -> tuple[tuple[int, Rename], ...]:
+def _renames(copy: Copy, since: Sequence[CopyCommit]) -> tuple[Rename, ...]:
     """A rollback has taken back those before it. A history that is yet to begin has the copy's names."""
     if copy.shown is None:
         return ()
     upto_rollback = takewhile(lambda commit: commit.rolled_back_to is None, since)
-    newest_first = [(each.seq, each.rename) for each in upto_rollback if each.rename and each.seq > copy.named]
-    return tuple(reversed(newest_first))
+    return tuple(reversed([each.rename for each in upto_rollback if each.rename]))
 
 
-def _named_only(copy: Copy, renames: tuple[tuple[int, Rename], ...]) -> Step:
+def _named_only(copy: Copy, renames: tuple[Rename, ...]) -> Step:
     newest = next(commit for commit in copy.commits if commit.rename is not None)
     names = (newest.seq, newest.batch_id, newest.clock, newest.zone)
     return Step(copy.version, *names, whole=False, renames=renames, has_rows=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.compaction import Layout
 from incremental_assets.core.model.history import History
+from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.schema_drift import Difference, TargetColumn, check_columns, check_names, difference
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, TableSpec
@@ -31,6 +32,8 @@ class SchemaStep:
 
     found: Difference
     outcome: str
+    renames: tuple[Rename, ...] = ()
+    """Columns of the copy that have other names first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,12 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
     warnings = (*decision.warnings, *_left_open(position), *_left_to_fill(position.state))
     if isinstance(decision, NothingToDo):
         later = compared_again(spec.deletes, position.state.compared if position.state else None)
-        return Preview(spec, decision, terms=told(spec, later), warnings=warnings)
+        step = SchemaStep(Difference(), _renamed(decision.renames), decision.renames) if decision.renames else None
+        return Preview(spec, decision, schema=step, terms=told(spec, later), warnings=warnings)
     spec = decision.spec
-    columns = tuple(TargetColumn(name, kind) for name, kind in lake.columns(spec)) if target else ()
+    columns = _columns(decision, lake) if target else ()
     found = difference(spec.columns, columns) if target else Difference()
-    schema = SchemaStep(found, _outcome(decision, found, target))
+    schema = SchemaStep(found, _outcome(decision, found, target), decision.renames)
     files = _files(decision, lake.layout(spec) if target else Layout((), 0, 0), target)
     destructive = _destructive(decision, found, files)
     if spec.history is not History.NONE:
@@ -112,7 +116,7 @@ def _left_open(position: Checkpoint) -> tuple[str, ...]:
 def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
     if target is None:
         return f"the copy is made with {counted(len(plan.spec.columns), 'column')}"
-    steps = []
+    steps = [_renamed(plan.renames)] if plan.renames else []
     if found.added:
         there = "" if plan.overwrites else f"; {_of_older_rows(plan)}"
         steps.append(f"{_names(found.added)} {agreeing(len(found.added), 'is', 'are')} added to the copy{there}")
@@ -129,6 +133,17 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
     elif found.retyped:
         steps += [f"{each.name!r} is widened in place from {each.was} to {each.now}" for each in found.retyped]
     return "; ".join(steps) or "as it landed"
+
+
+def _columns(plan: SyncPlan, lake: LakeReader) -> tuple[TargetColumn, ...]:
+    """Of the copy, as they are when the batch lands."""
+    names = {each.before.lower(): each.after for each in plan.renames}
+    return tuple(TargetColumn(names.get(name.lower(), name), kind) for name, kind in lake.columns(plan.spec))
+
+
+def _renamed(renames: Sequence[Rename]) -> str:
+    names = ", ".join(f"{each.before!r} to {each.after!r}" for each in renames)
+    return f"renamed first: {names}; rows keep their values, and no file is written"
 
 
 def _of_older_rows(plan: SyncPlan) -> str:

@@ -22,9 +22,7 @@ def next_of(copy: TableLog, history: TableLog | None) -> Step | None:
     shown = shown_version(copy, history)
     if shown == copy.version:
         return None
-    named = -1 if history is None else history.last_sequence(copy.app_id)
-    commits = tuple(_commits(copy, -1 if shown is None else shown))
-    return next_step(Copy(copy.version, copy.landed(), shown, commits, named))
+    return next_step(Copy(copy.version, copy.landed(), shown, tuple(_commits(copy, -1 if shown is None else shown))))
 
 
 def check_kind(spec: TableSpec, path: str, history: TableLog) -> None:
@@ -49,8 +47,6 @@ def shown_version(copy: TableLog, history: TableLog | None) -> int | None:
 
 def is_shown(step: Step, copy: TableLog, history: TableLog | None) -> bool:
     """Whether a step has been followed."""
-    if not step.has_rows:
-        return history is None
     return history is not None and history.last_sequence(copy.table_id) >= step.version
 
 

@@ -16,7 +16,7 @@ from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.table import Tables, made
 from incremental_assets.adapters.delta.history.versions import changed
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.renaming import rename
+from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.rollback import take_back
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ, own
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -24,7 +24,6 @@ from incremental_assets.core.errors import CommitMissing, Refused
 from incremental_assets.core.model.history import DELETED, VALID_FROM, VALID_TO, History, HistoryRows, Step
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.planning.plan import CommitIds, Renaming
 
 _ADDED, _DELETED, _ENDED = own("added"), own("gone"), own("ended")
 
@@ -33,8 +32,8 @@ def follow(session: SparkSession, tasks: Tasks, tables: Tables, step: Step, run_
     """Raises CommitMissing where the history does not show the step afterwards."""
     if step.restores is not None:
         _taken_back(session, tables, step, run_id)
-    for seq, renamed in step.renames:
-        _renamed(session, tables, CommitIds(tables.copy.app_id, seq, uuid.uuid4().hex), renamed, run_id)
+    for renamed in step.renames:
+        _renamed(session, tables, step, renamed, run_id)
     if not step.has_rows:
         return HistoryRows()
     before = made(session, tables)
@@ -67,12 +66,20 @@ def _taken_back(session: SparkSession, tables: Tables, step: Step, run_id: str) 
         take_back(lambda: session, tables.spec, tables.path, version, note)
 
 
-def _renamed(session: SparkSession, tables: Tables, names: CommitIds, renamed: Rename, run_id: str) -> None:
-    """A column of the versions, as the copy's: under the copy's own sequence, once, whoever dies after it."""
+def _renamed(session: SparkSession, tables: Tables, step: Step, renamed: Rename, run_id: str) -> None:
+    """A column of the versions, as the copy's; whoever dies after it, the next one finds the name.
+
+    With nothing else to follow, the last of them shows the copy's version.
+    """
     log = open_log(tables.path)
-    if log is not None and log.last_sequence(names.app_id) < names.seq:
-        note = CommitMetadata.of_rename(Renaming(names, run_id, renamed), None, log.version)
-        rename(lambda: session, tables.spec, tables.path, renamed, note)
+    if log is None:
+        return
+    app_id, shows = tables.copy.app_id, not step.has_rows and renamed is step.renames[-1]
+    there = any(found.name.lower() == renamed.before.lower() for found in log.columns())
+    if there or shows:
+        note = CommitMetadata(Kind.RENAME, app_id, step.seq, uuid.uuid4().hex, run_id, log.version)
+        under = (tables.copy.table_id, step.version) if shows else (f"{app_id}/names", log.version)
+        rename(lambda: session, tables.spec, Named(tables.path, renamed, note, under))
 
 
 def _by_spark(session: SparkSession, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:

@@ -1,0 +1,152 @@
+"""Which columns has the source renamed, and what does a sync make of it, whatever interrupts it?"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from incremental_assets.core.errors import SchemaChanged
+from incremental_assets.core.model.history import FaultyKeys, History
+from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.state import State
+from incremental_assets.core.model.table import Strategy, TableSpec
+from incremental_assets.core.planning.plan import Mode
+from incremental_assets.core.planning.renames import as_renamed, renames_of
+from incremental_assets.core.planning.report import Status
+from tests.core.stories import UPSERT, assert_equal, opened
+from tests.core.test_column_identity import identified
+from tests.fakes import Killed, World
+from tests.scenario import ORDERS, order, orders
+
+NUMBERED = identified(UPSERT, id="7.1", customer="7.2", status="7.3", updated_at="7.4")
+
+
+def called(spec: TableSpec, **names: str) -> TableSpec:
+    """The table once the source has given its columns these names."""
+    columns = tuple(replace(each, name=names.get(each.name, each.name)) for each in spec.columns)
+    key = tuple(names.get(name, name) for name in spec.key)
+    return replace(spec, key=key, shape=replace(spec.shape, columns=columns))
+
+
+def landed(spec: TableSpec = NUMBERED) -> State:
+    world = opened()
+    world.sync(spec)
+    state = world.checkpoints.position(ORDERS).state
+    assert state is not None
+    return state
+
+
+def rename(world: World, before: str, after: str) -> None:
+    """In the source, where no row is stamped for it."""
+    table = world.database.tables[ORDERS]
+    table.rows = {
+        number: replace(row, values={after if name == before else name: value for name, value in row.values.items()})
+        for number, row in table.rows.items()
+    }
+
+
+def test_a_name_is_followed_by_the_sources_own_number() -> None:
+    assert renames_of(called(NUMBERED, status="state"), landed()) == (Rename("status", "state"),)
+    assert renames_of(NUMBERED, landed()) == ()
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        identified(called(UPSERT, status="state"), state="8.3"),
+        identified(called(UPSERT, status="state")),
+        called(identified(UPSERT, customer="7.3", status="7.2"), customer="status", status="customer"),
+        called(NUMBERED, customer="status", status="state"),
+    ],
+    ids=["of another table", "by a source that tells none", "exchanged", "taken by another column"],
+)
+def test_where_more_than_a_name_may_have_changed_nothing_is_renamed_that_keeps_old_values_under_a_wrong_one(
+    now: TableSpec,
+) -> None:
+    assert renames_of(now, landed()) == ()
+
+
+def test_the_configuration_tells_what_a_source_cannot() -> None:
+    plain = landed(UPSERT)
+    now = replace(called(UPSERT, status="state"), renamed=(("status", "state"),))
+    assert renames_of(now, plain) == (Rename("status", "state", configured=True),)
+    assert renames_of(now, as_renamed(now, plain)) == ()
+
+
+def test_what_landed_knows_key_cursor_and_columns_by_their_new_names() -> None:
+    now = called(NUMBERED, id="number", status="state")
+    state = as_renamed(now, landed())
+    assert state is not None
+    assert (state.terms.key, state.terms.cursor) == (("number",), "updated_at:timestamp")
+    assert dict(state.columns) == {"number": "7.1", "customer": "7.2", "state": "7.3", "updated_at": "7.4"}
+
+
+def test_a_rename_alone_is_a_commit_without_rows_and_is_told_once() -> None:
+    world, now = opened(), called(NUMBERED, status="state")
+    world.sync(NUMBERED)
+    rename(world, "status", "state")
+    report = world.sync(now)
+    assert report.status is Status.LANDED
+    assert [str(change) for change in report.schema_changes] == [
+        "state: renamed (status -> state), by schema_changes: evolve"
+    ]
+    assert_equal(world)
+    assert world.sync(now).status is Status.IDLE
+    order_as_now(world)
+    assert world.sync(now).schema_changes == ()
+    assert_equal(world)
+
+
+def test_a_frozen_table_refuses_it_and_a_full_refresh_has_no_use_for_it() -> None:
+    world, now = opened(), replace(called(NUMBERED, status="state"), evolve=False)
+    world.sync(NUMBERED)
+    rename(world, "status", "state")
+    before = world.rows(ORDERS)
+    with pytest.raises(SchemaChanged, match=r"now calls the column 'status' 'state'.*rename it back"):
+        world.sync(now)
+    assert world.rows(ORDERS) == before
+    world.sync(replace(now, evolve=True), mode=Mode.FULL_REFRESH)
+    assert_equal(world)
+
+
+def order_as_now(world: World) -> None:
+    order(world.database, "mary", world.database.stamp())
+    rename(world, "status", "state")
+    world.database.tick(60)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "history"),
+    [(Strategy.UPSERT, History.NONE), (Strategy.APPEND, History.NONE), (Strategy.UPSERT, History.SCD2)],
+    ids=["upsert", "append", "with a history"],
+)
+def test_a_rename_killed_at_any_moment_is_made_good_by_the_next_sync(strategy: Strategy, history: History) -> None:
+    spec = identified(orders(strategy, history=history), id="7.1", customer="7.2", status="7.3", updated_at="7.4")
+    now = called(spec, status="state", customer="client")
+    for number in itertools.count():
+        world = opened()
+        world.sync(spec)
+        rename(world, "status", "state")
+        rename(world, "customer", "client")
+        process = world.process()
+        process.kill_at = number
+        try:
+            world.sync(now, process=process)
+        except Killed:
+            moment = f"killed {process.moments[-1]}, number {number}"
+        else:
+            assert number > 20
+            return
+        world.sync(now)
+        assert_equal(world)
+        state = world.checkpoints.position(ORDERS).state
+        assert state is not None
+        assert {"state", "client"} <= dict(state.columns).keys(), moment
+        assert not {"status", "customer"} & dict(state.columns).keys(), moment
+        assert (world.memory.leases, world.checkpoints.position(ORDERS).open) == ({}, None), moment
+        sequences = world.lake.sequences(ORDERS)
+        assert sequences == sorted(set(sequences)), moment
+        if history is not History.NONE:
+            assert world.lake.differing_versions(now) == FaultyKeys(0), moment
