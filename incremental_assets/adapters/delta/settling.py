@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,8 +11,11 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import spark_row_hash, spark_row_text
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
-from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.adapters.delta.holding import direct
+from incremental_assets.adapters.delta.holding.unit import Came
+from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.quarantine import content
+from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.staging import as_text, from_text
 from incremental_assets.adapters.spark.expressions import column, cursor_column, quoted
 from incremental_assets.adapters.spark.own_names import (
@@ -43,23 +45,22 @@ _AT_ONCE = 5_000
 """Rows that one statement names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Came:
-    """What landed with a batch: rows of a table, all of them if it `overwrites`, and what that makes of those that were held."""
-
-    spec: TableSpec
-    overwrites: bool
-    resolves: Resolution = Resolution.SUPERSEDED
-
-
-def settle(session: SparkSession, lake: str, came: Came, staged: str) -> None:
+def settle(site: Site, came: Came) -> None:
     """Resolve rows of which the batch that has just landed brought what comes after: another version, held or not, or that they are gone."""
-    spec, path = came.spec, quarantine_path(lake, came.spec.id)
-    held = open_rows(session, path, spec)
-    if held is None or not (spec.key or came.overwrites):
+    spec = came.spec
+    log = open_log(quarantine_path(site.lake, spec.id))
+    if log is None or not _holds(log) or not (spec.key or came.overwrites):
+        return
+    if not direct.settled(site, spec, came, _note(site.lake, spec)):
+        _settle_by_spark(site.session, site.lake, came)
+
+
+def _settle_by_spark(session: SparkSession, lake: str, came: Came) -> None:
+    spec, held = came.spec, open_rows(session, quarantine_path(lake, came.spec.id), came.spec)
+    if held is None:
         return
     names = held.columns[:-1]
-    batch = read_staged(session, staged, spec)
+    batch = read_staged(session, came.staged, spec)
     shown = [as_text(found).alias(name) for found, name in zip(spec.columns, names, strict=True)]
     batch = batch.select(*shown, column(REJECT_REASON), column(REJECT_COLUMN), column(OPERATION))
     again = batch.where(column(OPERATION) == Operation.HELD.value)
@@ -73,14 +74,14 @@ def settle(session: SparkSession, lake: str, came: Came, staged: str) -> None:
         goes = (column(OPERATION) == Operation.GONE.value) & column(REJECT_REASON).isNull()
         left = left.join(batch.groupBy(*(column(name) for name in keys)).agg(sf.bool_and(goes).alias(_GONE)), on=keys)
     found = left.select(CONTENT, _GONE).collect()
-    resolve(session, lake, spec, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
-    resolve(session, lake, spec, [row[CONTENT] for row in found if not row[_GONE]], came.resolves)
+    _resolve_by_spark(session, lake, spec, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
+    _resolve_by_spark(session, lake, spec, [row[CONTENT] for row in found if not row[_GONE]], came.resolves)
 
 
 def open_rows(session: SparkSession, path: str, spec: TableSpec) -> DataFrame | None:
     """Rows that are held now: the source's columns as texts, under the spelling of the quarantine, and CONTENT; None where none ever was."""
     log = open_log(path)
-    if log is None or HELD not in {found.name for found in log.columns()}:
+    if log is None or not _holds(log):
         return None
     there = {found.name.lower(): found.name for found in log.columns()}
     names = [there.get(found.name.lower(), found.name) for found in spec.columns]
@@ -133,8 +134,20 @@ def keys(session: SparkSession, path: str, spec: TableSpec) -> dict[str, list[st
     return found
 
 
-def resolve(session: SparkSession, lake: str, spec: TableSpec, contents: Sequence[str], how: Resolution) -> None:
+def _holds(log: TableLog) -> bool:
+    """Whether a quarantine ever held a row for a contract."""
+    return HELD in {found.name for found in log.columns()}
+
+
+def resolve(site: Site, spec: TableSpec, contents: Sequence[str], how: Resolution) -> None:
     """Say of these rows, which are held, that they are no more, and how that came."""
+    if contents and not direct.settled(site, spec, dict.fromkeys(contents, how.value), _note(site.lake, spec)):
+        _resolve_by_spark(site.session, site.lake, spec, contents, how)
+
+
+def _resolve_by_spark(
+    session: SparkSession, lake: str, spec: TableSpec, contents: Sequence[str], how: Resolution
+) -> None:
     path, distinct = quarantine_path(lake, spec.id), sorted(set(contents))
     if not distinct:
         return
