@@ -30,26 +30,26 @@ class LakeQuarantine(LakePart):
         if held is not None and not held.rows:
             return None
         session = self._session()
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta import held_frames
 
         with explained(spec.id, self._lake):
-            return settling.cursors(session, quarantine_path(self._lake, spec.id), spec)
+            return held_frames.cursors(session, quarantine_path(self._lake, spec.id), spec)
 
     def held_keys(self, spec: TableSpec) -> frozenset[str]:
         """The canonical texts of their keys."""
         session = self._session()
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta import held_frames
 
         with explained(spec.id, self._lake):
-            return frozenset(settling.keys(session, quarantine_path(self._lake, spec.id), spec))
+            return frozenset(held_frames.keys(session, quarantine_path(self._lake, spec.id), spec))
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
         site, path = self._site(), quarantine_path(self._lake, spec.id)
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta import held_frames, settling
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
-            contents = settling.keys(site.session, path, spec)
+            contents = held_frames.keys(site.session, path, spec)
             gone = [content for text in keys for content in contents.get(text, ())]
             settling.resolve(site, spec, gone, Resolution.GONE)
 
