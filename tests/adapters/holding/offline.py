@@ -99,3 +99,7 @@ class Counter:
             (tuple(row.values()) for row in pa.table(found.execute(sql).read_all()).to_pylist()),
             key=lambda row: row[:3],
         )
+
+    def files(self) -> set[str]:
+        """Names of what lies in the quarantine's folder."""
+        return {path.name for path in Path(quarantine_path(self.lake, ORDERS.id)).iterdir() if path.is_file()}

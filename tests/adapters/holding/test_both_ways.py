@@ -17,7 +17,6 @@ from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.holding import direct
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents
 from incremental_assets.adapters.delta.lake import DeltaLake
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.staging import as_text
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -181,9 +180,3 @@ def test_a_quarantine_with_more_than_we_know_is_spark_s_to_write(
         ("2", "superseded"),
         ("3", None),
     ]
-
-
-def test_a_year_of_five_digits_is_spark_s_to_write() -> None:
-    days = pa.chunked_array([pa.array([2_932_897], pa.int32()).cast(pa.date32())])
-    with pytest.raises(NotDirect, match="no year of four digits"):
-        as_texts(days, "date")
