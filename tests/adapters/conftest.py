@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.delta.direct import write as direct
+from incremental_assets.adapters.delta.holding import direct as holding
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.batches import Desk
 from tests.adapters.source import READER, Source
@@ -36,6 +37,8 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Commits of our own wherever they may be, or all of them by Spark's writer."""
     if request.param == "ordinary":
         monkeypatch.setattr(direct, "written", lambda *_: None)
+        for step in ("kept", "settled"):
+            monkeypatch.setattr(holding, step, lambda *_: False)
     return str(request.param)
 
 

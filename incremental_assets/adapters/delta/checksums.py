@@ -12,9 +12,9 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.dialect import Reader
 from incremental_assets.adapters.databases.measure import readable_key, spark_key_text, spark_row_hash
+from incremental_assets.adapters.delta.held_frames import without_held
 from incremental_assets.adapters.delta.live import live, marks_deletes, standing
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.delta.settling import without_held
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, own
 from incremental_assets.core.model.cursor import CursorValue

@@ -18,6 +18,7 @@ from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confi
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.held import concerned
+from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
@@ -170,20 +171,20 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             raise changed_meanwhile(spec, meanwhile)
         landed = written.landed() if written.landed else None
         check_sums(spec.id, done, written.note, into_nothing=written.into_nothing, landed=landed)
-        self._settle(session, plan, batch)
+        self._settle(plan, batch)
         counts = row_counts(done, written.note, late=written.late(), deleted=written.deleted)
         return Commit(after.table_id, done.version, counts, state, written.warnings)
 
-    def _settle(self, session: SparkSession, plan: SyncPlan, batch: Batch) -> None:
+    def _settle(self, plan: SyncPlan, batch: Batch) -> None:
         """What is held and has a later version now, which is not looked for where nothing is held."""
         staged = staging_path(self._lake, plan.spec.id, batch.batch_id)
         # A batch of new columns brings no later version of any row.
         if batch.in_target or batch.new_columns or not concerned(self._lake, plan, staged):
             return
+        site = self._site()
         from incremental_assets.adapters.delta import settling
 
-        came = settling.Came(plan.spec, plan.overwrites, plan.request.resolves)
-        settling.settle(session, self._lake, came, staged)
+        settling.settle(site, Came(plan.spec, staged, plan.overwrites, plan.request.resolves))
 
     def rows(self, spec: TableSpec) -> int | None:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""

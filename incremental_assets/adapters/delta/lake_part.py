@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
+from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import NameRefused
 from incremental_assets.core.model.paths import is_local
@@ -30,3 +31,6 @@ class LakePart:
             )
         self._lake, self._session, self._source = lake, session, source
         self._tasks = tasks or Tasks(session)
+
+    def _site(self) -> Site:
+        return Site(self._session(), self._tasks, self._lake)

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from incremental_assets.adapters.delta.commit_metadata import Kind
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.held import held_rows, holds_these
+from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.storage import commit_lock
@@ -29,28 +30,28 @@ class LakeQuarantine(LakePart):
         if held is not None and not held.rows:
             return None
         session = self._session()
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta import held_frames
 
         with explained(spec.id, self._lake):
-            return settling.cursors(session, quarantine_path(self._lake, spec.id), spec)
+            return held_frames.cursors(session, quarantine_path(self._lake, spec.id), spec)
 
     def held_keys(self, spec: TableSpec) -> frozenset[str]:
         """The canonical texts of their keys."""
         session = self._session()
-        from incremental_assets.adapters.delta import settling
+        from incremental_assets.adapters.delta import held_frames
 
         with explained(spec.id, self._lake):
-            return frozenset(settling.keys(session, quarantine_path(self._lake, spec.id), spec))
+            return frozenset(held_frames.keys(session, quarantine_path(self._lake, spec.id), spec))
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
-        session, path = self._session(), quarantine_path(self._lake, spec.id)
-        from incremental_assets.adapters.delta import settling
+        site, path = self._site(), quarantine_path(self._lake, spec.id)
+        from incremental_assets.adapters.delta import held_frames, settling
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
-            contents = settling.keys(session, path, spec)
+            contents = held_frames.keys(site.session, path, spec)
             gone = [content for text in keys for content in contents.get(text, ())]
-            settling.resolve(session, self._lake, spec, gone, Resolution.GONE)
+            settling.resolve(site, spec, gone, Resolution.GONE)
 
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
         """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""
@@ -59,9 +60,10 @@ class LakeQuarantine(LakePart):
         landed = next((note for note in notes if note and note.batch_id == batch_id), None)
         if landed is None or (held is not None and not held.rows):
             return
-        session = self._session()
+        site = self._site()
         from incremental_assets.adapters.delta import settling
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             if holds_these(staged, spec):
-                settling.settle(session, self._lake, settling.Came(spec, landed.kind is Kind.OVERWRITE), staged)
+                came = Came(spec, staged, overwrites=landed.kind is Kind.OVERWRITE)
+                settling.settle(site, came)

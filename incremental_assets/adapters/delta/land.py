@@ -12,6 +12,7 @@ from incremental_assets.adapters.delta import dedup, quarantine
 from incremental_assets.adapters.delta.dedup import Present
 from incremental_assets.adapters.delta.direct import write as direct
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
+from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.target_table import opened, prepare, widen, without_lost
 from incremental_assets.adapters.delta.writers import append, merge, overwrite, place, rewrite
 from incremental_assets.adapters.delta.writers import replace as replacing
@@ -52,7 +53,7 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
     present = Present(path, there, overlap(plan, batch, landed=landed))
     if not batch.in_target:
         if batch.rejected:
-            quarantine.keep(session, lake, plan, batch, staged)
+            quarantine.keep(Site(session, tasks, lake), plan, batch, staged)
         lost = without_lost(plan.spec, log, changes) if plan.overwrites else {}
         prepare(session, path, log, plan.spec.columns, lost)
     movable = _movable(delivery, present, changes, log) if landed else None

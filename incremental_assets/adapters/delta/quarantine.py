@@ -10,8 +10,10 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit import Write, write
 from incremental_assets.adapters.delta.commit_metadata import QUARANTINE_SUFFIX, CommitMetadata, Kind
+from incremental_assets.adapters.delta.holding import direct
 from incremental_assets.adapters.delta.live import live
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
+from incremental_assets.adapters.delta.site import Site
 from incremental_assets.adapters.delta.staging import as_text
 from incremental_assets.adapters.delta.target_table import opened, prepare
 from incremental_assets.adapters.spark.expressions import all_of, column
@@ -54,34 +56,41 @@ _COPY = own("copy")
 _KEPT = own("kept")
 
 
-def keep(session: SparkSession, lake: str, plan: SyncPlan, batch: Batch, staged: str) -> None:
+def keep(site: Site, plan: SyncPlan, batch: Batch, staged: str) -> None:
     """Add the batch's rejected rows, but for those that are there already, value by value and as often: what is read again is not added again."""
     spec, commit_ids = plan.spec, plan.commit_ids
-    path, columns = quarantine_path(lake, spec.id), _as_texts(spec)
+    path, columns = quarantine_path(site.lake, spec.id), _as_texts(spec)
     app_id, seq = _names(open_log(path), commit_ids)
-    log = opened(session, path, spec, columns=columns, app_id=app_id)
-    prepare(session, path, log, columns)
-    there = {found.name.lower(): found.name for found in log.columns()}
-    rows = _rejected(session, staged, spec, there)
-    fresh = _fresh(rows, session.read.format("delta").load(path))
+    log = opened(site.session, path, spec, columns=columns, app_id=app_id)
     note = CommitMetadata(
         Kind.QUARANTINE, app_id, seq, commit_ids.batch_id, plan.request.run_id, log.version, rows=batch.rejected
     )
-    marked = fresh.select(
-        *(column(name) for name in rows.columns),
-        sf.lit(plan.request.run_id).alias(RUN_ID),
-        sf.lit(commit_ids.seq).cast("bigint").alias(SEQ),
-        sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
-    )
-    if spec.contract is not None:
-        marked = _with_marks(session, lake, plan, marked)
-    evolves = any(name.lower() not in there for name in marked.columns)
-    write(marked, Write(path, note, evolves=evolves))
-    after = opened(session, path, spec, columns=columns, app_id=app_id)
+    if not direct.kept(site, plan, staged, note):
+        _by_spark(site, plan, staged, log, note)
+    after = opened(site.session, path, spec, columns=columns, app_id=app_id)
     if not any(commit.note and commit.note.batch_id == commit_ids.batch_id for commit in after.commits(log.version)):
         raise CommitMissing(
             f"{spec.id}: the rows that cannot land could not be written to quarantine, so nothing of this batch was written; run the sync again"
         )
+
+
+def _by_spark(site: Site, plan: SyncPlan, staged: str, log: TableLog, note: CommitMetadata) -> None:
+    spec, session = plan.spec, site.session
+    path = quarantine_path(site.lake, spec.id)
+    prepare(session, path, log, _as_texts(spec))
+    there = {found.name.lower(): found.name for found in log.columns()}
+    rows = _rejected(session, staged, spec, there)
+    fresh = _fresh(rows, session.read.format("delta").load(path))
+    marked = fresh.select(
+        *(column(name) for name in rows.columns),
+        sf.lit(plan.request.run_id).alias(RUN_ID),
+        sf.lit(plan.commit_ids.seq).cast("bigint").alias(SEQ),
+        sf.lit(datetime.now(UTC).isoformat()).cast("timestamp").alias(AT),
+    )
+    if spec.contract is not None:
+        marked = _with_marks(session, site.lake, plan, marked)
+    evolves = any(name.lower() not in there for name in marked.columns)
+    write(marked, Write(path, note, evolves=evolves))
 
 
 def _with_marks(session: SparkSession, lake: str, plan: SyncPlan, rows: DataFrame) -> DataFrame:

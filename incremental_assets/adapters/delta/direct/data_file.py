@@ -14,7 +14,7 @@ import pyspark.version
 
 from incremental_assets.adapters.delta.direct.file_statistics import Told
 from incremental_assets.adapters.delta.direct.staged_rows import staged_name
-from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Marks, Stored
+from incremental_assets.adapters.delta.direct.unit import Marks, Stored
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.new_file import new_file
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -31,21 +31,38 @@ class Writes(Protocol):
 
     @property
     def columns(self) -> tuple[Stored, ...]:
-        """The source's, as the table's files have them."""
+        """Those that differ from row to row, as the table's files have them."""
 
     @property
     def marks(self) -> Marks:
         """What every row of the commit carries."""
 
 
-def write(unit: ApplyUnit, parts: Iterable[pa.Table], now: int) -> dict[str, Any] | None:
+class Adds(Writes, Protocol):
+    """One that adds a file by itself."""
+
+    @property
+    def table(self) -> str:
+        """Where the table lies."""
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names in the files of the columns whose ends the log keeps."""
+
+
+def write(unit: Adds, parts: Iterable[pa.Table], now: int) -> dict[str, Any] | None:
     """The `add` action of a new file with these rows, given by `shaped`; None where there are none. `now` in milliseconds since 1970."""
+    return write_rows(unit.table, unit.statistics, parts, now)
+
+
+def write_rows(table: str, told_of: tuple[str, ...], parts: Iterable[pa.Table], now: int) -> dict[str, Any] | None:
+    """The same of rows that have the file's schema already. `told_of`: columns whose ends the log keeps."""
     groups = row_groups(parts, _ROWS_PER_GROUP)
     first = next(groups, None)
     if first is None:
         return None
-    path, told = Path(unit.table) / file_name(), Told(unit.statistics)
-    with new_file(path) as file, pq.ParquetWriter(file, schema(unit), **encoding(schema(unit))) as writer:
+    path, told = Path(table) / file_name(), Told(told_of)
+    with new_file(path) as file, pq.ParquetWriter(file, first.schema, **encoding(first.schema)) as writer:
         for rows in chain([first], groups):
             writer.write_table(rows, row_group_size=rows.num_rows)
             told.add(rows)
@@ -87,8 +104,12 @@ def shaped(unit: Writes, rows: pa.Table, gone_at: int | None = None) -> pa.Table
 
 def schema(unit: Writes) -> pa.Schema:
     """Of the files that are written."""
-    fields = [_field(each) for each in (*unit.columns, *unit.marks.stored)]
-    return pa.schema(fields, metadata=_OF_SPARK)
+    return schema_of((*unit.columns, *unit.marks.stored))
+
+
+def schema_of(columns: Iterable[Stored]) -> pa.Schema:
+    """Of files with these columns."""
+    return pa.schema([_field(each) for each in columns], metadata=_OF_SPARK)
 
 
 def _field(column: Stored) -> pa.Field:

@@ -29,12 +29,14 @@ class NextVersion:
     files: Sequence[str]
     transaction: tuple[str, int] | None = None
     """See `commit.Write`."""
+    once: bool = True
+    """Whether the table takes its sequence once. Of a commit that finds nothing to do when it comes again, it does not matter."""
 
     def commit(self, table: TableSpec) -> None:
         """Whatever another writer has done meanwhile is an obstacle: nothing is assumed to be harmless. Raises CommitMissing, Overtaken."""
         note, version = self.note, self.state.version + 1
         app_id, number = self.transaction or (note.app_id, note.seq)
-        if self.state.sequences.get(app_id, -1) >= number:
+        if self.once and self.state.sequences.get(app_id, -1) >= number:
             self.discard()
             raise too_late(table)
         now = time.time_ns() // 1_000_000
@@ -46,7 +48,7 @@ class NextVersion:
             "engineInfo": ENGINE,
         }
         transaction = {"appId": app_id, "version": number, "lastUpdated": now}
-        said = [{"commitInfo": about | dict(self.info)}, {"txn": transaction}]
+        said = [{"commitInfo": about | dict(self.info)}, *([{"txn": transaction}] if self.once else [])]
         if not put_if_absent(self.path, version, [*said, *self.actions]):
             self.discard()
             raise Overtaken(

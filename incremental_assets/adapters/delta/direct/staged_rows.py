@@ -117,15 +117,22 @@ class StagedRows:
 @contextmanager
 def staged(unit: ApplyUnit, groups: Mapping[str, Sequence[int]] | None) -> Iterator[StagedRows]:
     """The batch of a unit, or some of its row groups, by their files' names."""
+    with staged_groups(unit.staged, groups) as found:
+        yield StagedRows(unit.columns, found)
+
+
+@contextmanager
+def staged_groups(folder: str, groups: Mapping[str, Sequence[int]] | None = None) -> Iterator[tuple[StagedGroup, ...]]:
+    """Row groups of a batch, by their files' names; all of them unless some are named."""
     with ExitStack() as stack:
         found = []
-        for name in staged_files(unit.staged) if groups is None else groups:
+        for name in staged_files(folder) if groups is None else groups:
             with readable("the staged batch"):
-                file = stack.enter_context(pq.ParquetFile(Path(unit.staged) / name, coerce_int96_timestamp_unit="us"))
+                file = stack.enter_context(pq.ParquetFile(Path(folder) / name, coerce_int96_timestamp_unit="us"))
                 for place in range(file.num_row_groups) if groups is None else groups[name]:
                     (operation,) = file.read_row_group(place, columns=[OPERATION], use_threads=False).columns
                     found.append(StagedGroup(file, place, pc.equal(operation, Operation.PUT.value)))
-        yield StagedRows(unit.columns, tuple(found))
+        yield tuple(found)
 
 
 def staged_files(folder: str) -> list[str]:

@@ -1,0 +1,125 @@
+"""In a task: rows of a batch that cannot land, written to a file of their quarantine, but for those that it has already."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from incremental_assets.adapters.delta.direct import data_file
+from incremental_assets.adapters.delta.direct.key_set import KeySet
+from incremental_assets.adapters.delta.direct.replacing import reaches
+from incremental_assets.adapters.delta.direct.skipping import file_may_hold
+from incremental_assets.adapters.delta.direct.staged_rows import Flags, StagedGroup, staged_groups, staged_name
+from incremental_assets.adapters.delta.direct.stored_rows import row_groups
+from incremental_assets.adapters.delta.holding.rejected import Rejected, rejected, value
+from incremental_assets.adapters.delta.holding.texts import contents
+from incremental_assets.adapters.delta.holding.unit import CopyKeys, KeepUnit, Kept
+from incremental_assets.adapters.spark.arrow_types import required_type
+
+
+def apply(unit: KeepUnit) -> Kept:
+    """What the commit adds. Raises NotDirect for what only Spark should read or write."""
+    with staged_groups(unit.staged) as groups:
+        there = _there(unit, groups)
+        older = None if unit.copy is None else _Older(unit, unit.copy, groups)
+        rows = 0
+
+        def fresh() -> Iterator[pa.Table]:
+            nonlocal rows
+            for each in _rejected(unit, groups):
+                hashes = contents(each.texts)
+                new = _taken(there, hashes)
+                rows += int(new.sum())
+                if new.any():
+                    yield _written(unit, each, hashes, older).filter(pa.array(new))
+
+        return Kept(data_file.write(unit, fresh(), time.time_ns() // 1_000_000), rows)
+
+
+def _rejected(unit: KeepUnit, groups: Sequence[StagedGroup]) -> Iterator[Rejected]:
+    return rejected(groups, unit.names, unit.types)
+
+
+def _there(unit: KeepUnit, groups: Sequence[StagedGroup]) -> Counter[str]:
+    """How often the quarantine has each of the batch's rows, of those that nothing has resolved."""
+    if not unit.files:
+        return Counter()
+    asked = {each for found in _rejected(unit, groups) for each in contents(found.texts)}
+    counted: Counter[str] = Counter()
+    texts = unit.columns[: unit.texts]
+    for add in unit.files:
+        with row_groups(unit.table, add, ()) as stored:
+            for group in stored:
+                live = group.alive
+                if unit.resolved_at is not None:
+                    live &= group.columns([unit.resolved_at])[0].is_null().to_numpy()
+                kept = [column.filter(pa.array(live)) for column in group.columns(texts)]
+                counted.update(each for each in contents(kept) if each in asked)
+    return counted
+
+
+def _taken(there: Counter[str], hashes: Sequence[str]) -> Flags:
+    """Which rows are to be written: each as often as the quarantine has too few of it."""
+    new = np.ones(len(hashes), dtype=bool)
+    for place, each in enumerate(hashes):
+        if there[each] > 0:
+            there[each] -= 1
+            new[place] = False
+    return new
+
+
+class _Older:
+    """Keys of rows that are held and of which the copy shows a version, which is an older one."""
+
+    def __init__(self, unit: KeepUnit, copy: CopyKeys, groups: Sequence[StagedGroup]) -> None:
+        self._unit = unit
+        kinds = pa.schema([(f"k{place}", required_type(unit.types[place])) for place in unit.key])
+        held = (self._keys(each.rows) for each in _rejected(unit, groups) if each.held)
+        parts = [pa.Table.from_arrays(keys, schema=kinds) for keys in held]
+        # NULL is no key: it is equal to nothing.
+        keys = pa.concat_tables([kinds.empty_table(), *parts]).drop_null().group_by(kinds.names).aggregate([])
+        self._known = KeySet.of(keys.columns)
+        self._shown = np.zeros(keys.num_rows, dtype=bool)
+        if not keys.num_rows:
+            return
+        within = reaches(list(copy.columns), list(keys.columns))
+        for add in copy.files:
+            if not file_may_hold(add.get("stats"), within):
+                continue
+            with row_groups(copy.table, add, within) as stored:
+                for group in stored:
+                    live = group.alive
+                    if copy.gone is not None:
+                        live &= group.columns([copy.gone])[0].is_null().to_numpy()
+                    rows, numbers = self._known.found(group.columns(copy.columns))
+                    self._shown[numbers[live[rows]]] = True
+
+    def of(self, rows: pa.Table) -> Flags:
+        """Whether the copy shows a row with the key of each."""
+        found = np.zeros(rows.num_rows, dtype=bool)
+        if len(self._shown):
+            places, numbers = self._known.found(self._keys(rows))
+            found[places] = self._shown[numbers]
+        return found
+
+    def _keys(self, rows: pa.Table) -> list[pa.ChunkedArray]:
+        return [value(rows, place, self._unit.types[place]) for place in self._unit.key]
+
+
+def _written(unit: KeepUnit, found: Rejected, hashes: Sequence[str], older: _Older | None) -> pa.Table:
+    """The rows as the quarantine's files have them."""
+    count = found.rows.num_rows
+    columns: list[pa.ChunkedArray | pa.Array] = [*found.texts]
+    if unit.held:
+        # NULL where it is not, as in the rows of an earlier release.
+        columns.append(pa.array(np.ones(count, dtype=bool)) if found.held else pa.nulls(count, pa.bool_()))
+    if unit.told:
+        stale = np.zeros(count, dtype=bool) if older is None or not found.held else older.of(found.rows)
+        columns.append(pa.array(stale) if found.held else pa.nulls(count, pa.bool_()))
+        columns.append(pa.array(hashes) if found.held else pa.nulls(count, pa.string()))
+        columns += [pa.nulls(count, required_type(each.type)) for each in unit.columns[len(columns) :]]
+    return data_file.shaped(unit, pa.table(columns, names=[staged_name(place) for place in range(len(columns))]))

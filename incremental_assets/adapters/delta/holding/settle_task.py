@@ -1,0 +1,170 @@
+"""In a task: rows of a quarantine that are held no more, marked where they lie and written again with what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from incremental_assets.adapters.delta.direct import data_file, deletion_vector
+from incremental_assets.adapters.delta.direct.key_set import KeySet
+from incremental_assets.adapters.delta.direct.marked_file import marked_again, removed
+from incremental_assets.adapters.delta.direct.staged_rows import StagedGroup, staged_groups, staged_name
+from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, bounded, row_groups
+from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.holding.rejected import held_texts, value
+from incremental_assets.adapters.delta.holding.texts import as_texts, contents
+from incremental_assets.adapters.delta.holding.unit import Arrived, Settled, SettleUnit
+from incremental_assets.adapters.spark.arrow_types import required_type
+from incremental_assets.adapters.spark.own_names import OPERATION, REJECT_COLUMN, REJECT_REASON
+from incremental_assets.core.model.batch import Operation
+from incremental_assets.core.model.quarantine import Resolution
+
+_CONTENT, _FILE, _ROW = "content", "file", "row"
+
+
+def apply(unit: SettleUnit) -> Settled:
+    """What the commit says to the log; nothing where no row is concerned. Raises NotDirect for what only Spark should read or write."""
+    held = _held(unit)
+    how = _overtaken(unit.of, held) if isinstance(unit.of, Arrived) else unit.of
+    ends = pa.array([how.get(content) for content in held[_CONTENT].to_pylist()], pa.string())
+    ending = held.select([_FILE, _ROW]).append_column("how", ends).filter(ends.is_valid())
+    if not ending.num_rows:
+        return Settled()
+    now = time.time_ns() // 1_000_000
+    actions, files = _marked(unit, ending, now)
+    again = data_file.write_rows(unit.table, unit.statistics, _again(unit, ending), now)
+    if again is not None:
+        actions.append({"add": again})
+        files.append(again["path"])
+    return Settled(tuple(actions), tuple(files), ending.num_rows)
+
+
+def _held(unit: SettleUnit) -> pa.Table:
+    """Rows that are held now: their content, the texts of their key, and where they lie."""
+    key = unit.of.columns if isinstance(unit.of, Arrived) else ()
+    names = [_CONTENT, *_parts(key)]
+    schema = pa.schema([*((name, pa.string()) for name in names), (_FILE, pa.int64()), (_ROW, pa.int64())])
+
+    def read() -> Iterator[pa.Table]:
+        for place, add in enumerate(unit.files):
+            with row_groups(unit.table, add, ()) as groups:
+                for group in groups:
+                    rows = _open(unit, group)
+                    texts = [column.take(rows) for column in group.columns([unit.content, *key])]
+                    where = pa.repeat(pa.scalar(place, pa.int64()), len(rows))
+                    yield pa.Table.from_arrays([*texts, where, pc.add(rows, group.first)], schema=schema)
+
+    return pa.concat_tables([schema.empty_table(), *bounded(read())])
+
+
+def _open(unit: SettleUnit, group: RowGroup) -> pa.Array:
+    held, resolved = group.columns([unit.held, unit.resolved_at])
+    is_held = pc.fill_null(held, fill_value=False).to_numpy()
+    return pa.array(np.flatnonzero(group.alive & is_held & resolved.is_null().to_numpy()), pa.int64())
+
+
+def _overtaken(of: Arrived, held: pa.Table) -> Mapping[str, str]:
+    """By their content, the rows of which the batch brought what comes after: another version, held or not, or that they are gone."""
+    parts = _parts(of.columns)
+    keys = held.select(parts).drop_null().group_by(parts).aggregate([]) if parts else None
+    if held.num_rows == 0 or (keys is not None and not keys.num_rows):
+        return {}
+    found = _Found(of, keys)
+    with staged_groups(of.staged) as groups:
+        for group in groups:
+            found.look(group)
+    return found.ends(held, parts)
+
+
+class _Found:
+    """What the batch says of the keys of rows that are held; of one that is all of its table it says something of every row."""
+
+    def __init__(self, of: Arrived, keys: pa.Table | None) -> None:
+        self._of, self._known = of, None if keys is None else KeySet.of(keys.columns)
+        count = 0 if keys is None else keys.num_rows
+        self._seen, self._stays = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        self._again: set[str] = set()
+        """Rows that are held again just as they are."""
+
+    def look(self, group: StagedGroup) -> None:
+        """At one row group, first at the rows that land, of which only the key matters."""
+        if self._known is not None:
+            names = [*map(staged_name, self._of.key), REJECT_REASON, OPERATION]
+            self._keyed(self._known, group.read(names))
+        if not group.lands_whole:
+            all_of = [*map(staged_name, range(len(self._of.types))), REJECT_REASON, REJECT_COLUMN, OPERATION]
+            rows = group.read(all_of, put=False)
+            if self._known is not None:
+                rows = rows.take(pa.array(self._keyed(self._known, rows)))
+            held = rows.filter(pc.equal(rows[OPERATION], Operation.HELD.value))
+            self._again.update(contents(held_texts(held, self._of.types)))
+
+    def _keyed(self, known: KeySet, rows: pa.Table) -> Any:
+        """Numbers of the rows with one of the keys."""
+        texts = [as_texts(value(rows, place, self._of.types[place]), self._of.types[place]) for place in self._of.key]
+        places, numbers = known.found(texts)
+        goes = pc.and_(pc.equal(rows[OPERATION], Operation.GONE.value), pc.is_null(rows[REJECT_REASON]))
+        self._seen[numbers] = True
+        self._stays[numbers[~goes.to_numpy()[places]]] = True
+        return places
+
+    def ends(self, held: pa.Table, parts: Sequence[str]) -> Mapping[str, str]:
+        """How each row came to be held no more, by its content."""
+        texts = held[_CONTENT].to_pylist()
+        if self._known is None:
+            ends = dict.fromkeys(texts, self._of.resolves)
+        else:
+            places, numbers = self._known.found([held[part] for part in parts])
+            ends = {
+                texts[place]: self._of.resolves if self._stays[number] else Resolution.GONE.value
+                for place, number in zip(places, numbers, strict=True)
+                if self._seen[number]
+            }
+        return {content: end for content, end in ends.items() if content not in self._again}
+
+
+def _marked(unit: SettleUnit, ending: pa.Table, now: int) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """Their files without them."""
+    actions: list[Mapping[str, Any]] = []
+    files: list[str] = []
+    places, numbers = ending[_FILE].to_numpy(), ending[_ROW].to_numpy()
+    for place in np.unique(places):
+        add = unit.files[place]
+        dead = deletion_vector.read(unit.table, add.get("deletionVector")) | BitMap64(numbers[places == place].tolist())
+        again, file = marked_again(unit.table, add, dead)
+        actions += [{"remove": removed(add, now)}, *([{"add": again}] if again else [])]
+        files += [file] if file else []
+    return actions, files
+
+
+def _again(unit: SettleUnit, ending: pa.Table) -> Iterator[pa.Table]:
+    """They themselves, with what became of them."""
+    schema = data_file.schema_of(unit.columns)
+    places, numbers = ending[_FILE].to_numpy(), ending[_ROW].to_numpy()
+    for place in np.unique(places):
+        of_file = places == place
+        with row_groups(unit.table, unit.files[place], ()) as groups:
+            for group in groups:
+                mine = of_file & (numbers >= group.first) & (numbers < group.first + group.rows)
+                if not mine.any():
+                    continue
+                rows = pa.array(numbers[mine] - group.first)
+                values = [column.take(rows) for column in group.columns(unit.columns)]
+                told = {
+                    unit.resolved_at.name: pa.repeat(
+                        pa.scalar(unit.at, required_type(unit.resolved_at.type)), len(rows)
+                    ),
+                    unit.resolution.name: ending["how"].filter(pa.array(mine)),
+                }
+                columns = [told.get(each.name, held) for each, held in zip(unit.columns, values, strict=True)]
+                yield pa.Table.from_arrays(columns, schema=schema)
+
+
+def _parts(key: Sequence[Stored]) -> list[str]:
+    return [f"k{place}" for place in range(len(key))]

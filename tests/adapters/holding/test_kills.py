@@ -1,0 +1,109 @@
+"""A process that dies at any point of a commit of a quarantine leaves it as it was, or with all of it; the next run makes it right, and nothing is there twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, NoReturn
+
+import pytest
+
+from incremental_assets.adapters.delta.direct import data_file, deletion_vector, marked_file
+from incremental_assets.adapters.delta.log import commit_file
+from tests.adapters.holding import offline
+from tests.adapters.holding.offline import Counter, Row
+
+BAD: list[Row] = [(number, None, number) for number in range(5_000)]
+MENDED: list[Row] = [(number, "fine", 9_000 + number) for number in range(0, 5_000, 5)]
+
+
+def _die(*_: object, **__: object) -> NoReturn:
+    os._exit(9)
+
+
+def _then_die(step: Callable[..., object]) -> Callable[..., NoReturn]:
+    def stepped(*asked: object, **named: object) -> NoReturn:
+        step(*asked, **named)
+        _die()
+
+    return stepped
+
+
+def _half(file: IO[bytes], *_: object, **__: object) -> NoReturn:
+    file.write(b"PAR1")
+    file.flush()
+    _die()
+
+
+def _die_at(point: str) -> None:
+    if point == "half of the data file":
+        data_file.pq = SimpleNamespace(ParquetWriter=_half)  # type: ignore[assignment]
+    elif point == "the data file":
+        data_file.Told.text = _die  # type: ignore[method-assign]
+    elif point == "the vector":
+        marked_file.deletion_vector.write = _then_die(deletion_vector.write)  # type: ignore[assignment]
+    elif point == "the commit, without its name":
+        commit_file._linked = _die
+    elif point == "the commit":
+        commit_file._linked = _then_die(commit_file._linked)
+
+
+def _keep_and_die(folder: Path, point: str) -> None:
+    """What the process does that is killed."""
+    _die_at(point)
+    Counter(folder).keep(2, BAD)
+
+
+def _settle_and_die(folder: Path, point: str) -> None:
+    _die_at(point)
+    Counter(folder).settle(2, MENDED)
+
+
+# Each is a fork of one process that has imported what they need, which takes longer than they live.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload([offline.__name__, data_file.__name__])
+
+POINTS = ("half of the data file", "the data file", "the commit, without its name", "the commit")
+
+
+def killed(play: Callable[[Path, str], None], folder: Path, point: str) -> None:
+    dying = processes.Process(target=play, args=(folder, point))
+    dying.start()
+    dying.join()
+    assert dying.exitcode == 9
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_process_that_keeps_rows_is_killed_after(point: str, tmp_path: Path) -> None:
+    counter = Counter(tmp_path)
+    counter.keep(1, BAD[:3])
+    first = [(str(number), str(number), 1, None, False) for number in range(3)]
+    killed(_keep_and_die, tmp_path, point)
+    kept = sorted((str(number), str(number), 2, None, False) for number in range(3, 5_000))
+    landed = point == "the commit"
+    assert counter.rows() == (sorted([*first, *kept]) if landed else first)
+    # The next run reads the same rows, under a sequence of its own.
+    counter.keep(3, BAD)
+    seq = 2 if landed else 3
+    assert counter.rows() == sorted([*first, *((key, at, seq, how, done) for key, at, _, how, done in kept)])
+
+
+@pytest.mark.parametrize("point", [*POINTS[:2], "the vector", *POINTS[2:]])
+def test_a_process_that_resolves_rows_is_killed_after(point: str, tmp_path: Path) -> None:
+    counter = Counter(tmp_path)
+    counter.copy()
+    counter.keep(1, BAD)
+    before = counter.rows()
+    killed(_settle_and_die, tmp_path, point)
+    ended = {str(row[0]) for row in MENDED}
+    after = [(key, at, seq, "superseded" if key in ended else None, key in ended) for key, at, seq, *_ in before]
+    assert len(ended) == 1_000
+    assert counter.rows() == (after if point == "the commit" else before)
+    counter.settle(2, MENDED)
+    assert counter.rows() == after
+    versions = len(list((tmp_path / "lake").glob("_quarantine/**/_delta_log/*.json")))
+    counter.settle(2, MENDED)
+    assert len(list((tmp_path / "lake").glob("_quarantine/**/_delta_log/*.json"))) == versions
