@@ -191,6 +191,35 @@ def test_a_column_that_is_left_out_is_told_before_it_in_the_report_and_in_the_st
     assert "last change of its columns" in call("status").out
 
 
+def test_a_rename_is_told_before_it_though_no_row_has_moved_and_the_sync_does_it(
+    call: Call, outside: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monday(outside.world.database).commit()
+    outside.world.database.tick(60)
+    call("sync")
+    table = outside.world.database.tables[ORDERS]
+    columns = tuple(replace(each, name="state") if each.name == "status" else each for each in ORDERS_SHAPE.columns)
+    table.shape = replace(table.shape, columns=columns)
+    table.rows = {
+        number: replace(row, values={{"status": "state"}.get(name, name): value for name, value in row.values.items()})
+        for number, row in table.rows.items()
+    }
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        rename: {status: state}"))
+
+    told = call("plan", "--json").tables["public.orders"]["schema"]
+    shown = call("plan").out
+    done = call("sync", "--json").tables["public.orders"]
+
+    assert told["renamed"] == [{"was": "status", "now": "state"}]
+    assert (told["added"], told["dropped"]) == ([], [])
+    assert told["outcome"] == "renamed first: 'status' to 'state'; rows keep their values, and no file is written"
+    assert "renamed first" in shown
+    assert done["schema_changes"] == [
+        {"column": "state", "change": "renamed", "before": "status", "after": "state", "rule": "rename"}
+    ]
+    assert call("plan", "--json").tables["public.orders"]["schema"] is None
+
+
 def test_a_column_that_a_frozen_schema_refuses_stops_the_table_beforehand(
     call: Call, outside: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

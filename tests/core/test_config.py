@@ -79,6 +79,7 @@ sources:
         tags: {tier: gold}
         pii: [email]
         columns: {exclude: [secret]}
+        rename: {mail: email}
         reconciliation: {severity: warn}
         maintenance: {compact: never}
       - table: public.log
@@ -156,6 +157,7 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
         refresh_every=timedelta(hours=12),
         owners=("ann@example.com",),
         tags={"team": "shop", "tier": "gold"},
+        renamed=(("mail", "email"),),
         pii=("email",),
         reconciliation=Severity.WARN,
         compact=Compact.NEVER,

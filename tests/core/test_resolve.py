@@ -102,6 +102,15 @@ def test_a_column_that_does_not_exist_is_refused_with_the_likeliest_first(role: 
         resolve(config(cursor=cursor, primary_key=key), shape())
 
 
+def test_a_rename_names_a_column_that_the_source_has_and_one_that_it_has_no_more() -> None:
+    spec = resolve(config(renamed=(("remark", "note"),)), shape())
+    assert spec.renamed == (("remark", "note"),)
+    with pytest.raises(ColumnMissing, match="the `rename` column 'noet' does not exist; choose one of: note"):
+        resolve(config(renamed=(("remark", "noet"),)), shape())
+    with pytest.raises(SourceRefused, match="still has a column 'day'; rename it there first, or remove the entry"):
+        resolve(config(renamed=(("day", "note"),)), shape())
+
+
 def test_a_key_is_found_in_the_catalogue_and_is_enforced_there() -> None:
     spec = resolve(
         config(strategy=Strategy.UPSERT, cursor=Cursor("updated_at", CursorType.TIMESTAMP)),
