@@ -18,7 +18,8 @@ HOW = """\
   that is UTC, and a `char(n)` without its trailing blanks.
 * **Whole process** is from start to end; **inside** is what the tool's own clock reports for its work: the report's seconds of one
   table (ours), `pipeline.run` (dlt), read and write (the scripts). Memory is the most that all its processes held together, a running engine included, looked
-  at every 0.6 seconds: the sum of Linux's proportional set sizes (PSS), in which a page that several processes share counts once, divided among them; *new in the lake* is the size of the files that appeared there; *written in all* is everything that its
+  at every 0.6 seconds: the sum of Linux's proportional set sizes (PSS), in which a page that several processes share counts once, divided among them (what was
+  played before 2026-11-25 12:50 UTC counted it in each of them); *new in the lake* is the size of the files that appeared there; *written in all* is everything that its
   processes wrote to the file system.
 * **Ours** is `incremental-assets sync --json` as a user would type it, with Dagster's instance, lease, checkpoints, one exported snapshot, and the
   source's own count compared with what was read. *Engine running* is the same command while `incremental-assets engine` runs; *in a session* is one
