@@ -146,7 +146,7 @@ def _of_cursor(spec: TableSpec, cursor: Cursor, facts: TableFacts, source: Sourc
             f"{apart}: such a row may be missed",
             source.cures.numbers_apart,
         )
-    if cursor.by_transaction:
+    if cursor.by_transaction and not cursor.is_own:
         fits = False
         yield _warn(
             name,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.mistakes import in_table, only_problem
+from tests.core.mistakes import FILE, in_table, only_problem
 
 CURSOR = "cursor: {column: updated_at, type: timestamp}"
 XMIN = "table: public.a\ncursor: {type: xmin}\nstrategy: upsert"
@@ -216,6 +216,48 @@ TABLE_MISTAKES = [
     (XMIN + "\nholdback: 5 #!", "5", "remove `holdback`"),
     (XMIN + "\nlookback: 15m #!", "15m", "a whole number of transactions"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "kind", "cure"),
+    [
+        (
+            "mariadb",
+            "xmin",
+            "a word of postgresql, and this source is mariadb; write a cursor of another type, or `strategy: upsert` with `compare: {every: 1h}`",
+        ),
+        ("mysql", "rowversion", "a word of sqlserver, and this source is mysql"),
+        ("postgresql", "rowversion", "write `type: xmin`, a cursor of another type, or `strategy: upsert` with"),
+        ("postgresql", "ora_rowscn", "a word of oracle"),
+        ("sqlserver", "xmin", "write `type: rowversion`, a cursor of another type, or `strategy: full_refresh`"),
+        ("oracle", "rowversion", "write `type: ora_rowscn`, a cursor of another type, or `strategy: full_refresh`"),
+    ],
+)
+def test_a_database_has_its_own_word_for_the_transaction_that_wrote_a_row(
+    tmp_path: Path, dialect: str, kind: str, cure: str
+) -> None:
+    text = in_table(XMIN.replace("xmin}", f"{kind}}} #!"))
+    problem = only_problem(tmp_path, text.replace("dialect: postgresql", f"dialect: {dialect}"))
+    assert problem.text == kind
+    assert cure in problem.cure
+
+
+def test_a_file_has_no_such_word(tmp_path: Path) -> None:
+    text = (
+        FILE
+        + "    dialect: sqlite\n    database: shop.db\n    tables:\n      - table: main.a\n        cursor: {type: xmin} #!\n        strategy: upsert\n"
+    )
+    assert "this source is sqlite" in only_problem(tmp_path, text).cure
+
+
+@pytest.mark.parametrize(
+    ("more", "cure"), [(", column: v", "is found by its type"), (", nulls: skip", "is never NULL; remove `nulls`")]
+)
+def test_the_row_version_of_a_table_is_not_named(tmp_path: Path, more: str, cure: str) -> None:
+    text = in_table(f"table: dbo.a\ncursor: {{type: rowversion{more}}} #!").replace(
+        "dialect: postgresql", "dialect: sqlserver"
+    )
+    assert cure in only_problem(tmp_path, text).cure
 
 
 @pytest.mark.parametrize(("snippet", "text", "cure"), TABLE_MISTAKES)

@@ -137,6 +137,67 @@ def test_rows_are_only_appended_where_the_source_has_counted_nothing_but_inserts
     assert cursor_of(judged(shape, traits))[0] is strategy
 
 
+XMIN = Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False)
+MIB = 2**20
+
+
+def transactional(*columns: Column, size: int, key: tuple[str, ...] = ("id",)) -> TableShape:
+    return replace(table(*columns, size=size, key=key), numbering=XMIN)
+
+
+def test_a_table_that_no_column_tells_of_is_followed_by_the_transaction_that_wrote_a_row_and_the_comment_says_at_what_cost() -> (
+    None
+):
+    shape = transactional(Column("id", "text", "string", Fidelity.EXACT), column("price", "int"), size=100 * MIB)
+    proposal = judged(shape, replace(told(shape), updates=7, deletes=2))
+    text = entries([proposal], "")
+    assert "  cursor: {type: xmin}\n  strategy: upsert" in text
+    assert "partitions" not in text
+    assert "no column tells which rows are new or were changed, and xmin does" in proposal.why
+    assert "(100 MiB)" in proposal.why
+    assert any("deletes: {mode: diff}" in fix for fix in proposal.fixes)
+
+
+def test_where_a_column_shows_inserts_alone_and_rows_are_updated_so_is_it() -> None:
+    shape = transactional(ID, column("created_at"), size=100 * MIB)
+    proposal = judged(shape, replace(told(shape), inserts=9, updates=1, deletes=0))
+    assert cursor_of(proposal) == (Strategy.UPSERT, "xmin")
+    grown = judged(shape, replace(told(shape), inserts=9, updates=0, deletes=0))
+    assert cursor_of(grown) == (Strategy.APPEND, "id"), "what only grows needs no look at every row"
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        (transactional(ID, size=1000), "small enough to be read whole"),
+        (transactional(ID, size=300 * MIB), "id shows inserts alone"),
+        (transactional(ID, size=100 * MIB, key=()), "id shows inserts alone"),
+        (table(ID, size=100 * MIB), "id shows inserts alone"),
+    ],
+    ids=["small", "too large to be read at each look", "no key", "a source that keeps nothing of the kind"],
+)
+def test_otherwise_it_is_read_whole(shape: TableShape, why: str) -> None:
+    proposal = judged(shape, replace(told(shape), inserts=9, updates=1, deletes=0))
+    assert cursor_of(proposal) == (Strategy.FULL_REFRESH, None)
+    assert why in proposal.why
+    is_said = any("`cursor: {type: xmin}`: each look then reads all of it" in fix for fix in proposal.fixes)
+    assert is_said is (shape.bytes >= 256 * MIB), "of a large one a person may decide"
+
+
+def test_what_is_proposed_of_it_is_read_back_as_it_was_meant(tmp_path: Path) -> None:
+    shape = transactional(Column("id", "text", "string", Fidelity.EXACT), size=100 * MIB)
+    proposal = judged(shape, told(shape))
+    file = tmp_path / "sources.yaml"
+    head = HEAD.replace(
+        "dialect: sqlite\n    database: shop.db",
+        "dialect: postgresql\n    host: localhost\n    database: shop\n    user: reader",
+    )
+    file.write_text(head + entries([proposal], "      ") + "\n", encoding="utf-8")
+    (found,) = load(file).source("shop").tables
+    assert found.cursor is not None
+    assert (found.strategy, found.cursor.by_transaction) == (Strategy.UPSERT, True)
+
+
 def test_a_small_table_is_read_whole_though_it_only_grows() -> None:
     shape = table(ID, size=10_000)
     traits = replace(told(shape), inserts=100, updates=0, deletes=0)

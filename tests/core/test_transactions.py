@@ -117,9 +117,9 @@ def test_rows_of_a_subscription_or_a_refresh_have_numbers_of_this_server(arrival
 # --- the configuration -------------------------------------------------------------------------------
 
 
-def table(tmp_path: Path, snippet: str) -> TableConfig:
+def table(tmp_path: Path, snippet: str, dialect: str = "postgresql") -> TableConfig:
     file = tmp_path / "sources.yaml"
-    file.write_text(in_table(snippet), encoding="utf-8")
+    file.write_text(in_table(snippet).replace("dialect: postgresql", f"dialect: {dialect}"), encoding="utf-8")
     return config.load(file).source("shop").tables[0]
 
 
@@ -139,8 +139,23 @@ def test_its_column_is_what_the_source_shows_and_it_lands(tmp_path: Path) -> Non
 
 
 def test_a_table_that_does_not_show_it_is_refused_with_other_ways(tmp_path: Path) -> None:
-    with pytest.raises(SourceRefused, match=r"type: xmin.*shows the transaction.*`compare: \{every: 1h\}`"):
+    with pytest.raises(
+        SourceRefused, match=r"xmin, rowversion or ora_rowscn.*shows the transaction.*`compare: \{every: 1h\}`"
+    ):
         resolve(table(tmp_path, UPSERT), orders().shape)
+
+
+@pytest.mark.parametrize("numbering", ["first", "last"])
+def test_a_column_of_the_table_s_own_stays_where_it_is_and_needs_no_key(tmp_path: Path, numbering: str) -> None:
+    """SQL Server's `rowversion`: of two versions of a row the later one has the larger, and no row is read again without a change."""
+    version = Column("v", "rowversion", "bigint", Fidelity.EXACT)
+    own = orders().shape
+    columns = (version, *own.columns) if numbering == "first" else (*own.columns, version)
+    shape = replace(own, columns=columns, numbering=version, primary_key=(), unique_keys=())
+    found = resolve(table(tmp_path, "table: dbo.orders\ncursor: {type: rowversion}", "sqlserver"), shape)
+    assert found.shape.columns == columns
+    assert found.cursor == Cursor("v", CursorType.INTEGER, by_transaction=True, is_own=True)
+    assert found.strategy is Strategy.APPEND
 
 
 def test_so_is_a_key_that_the_source_does_not_enforce(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ Row = TypeVar("Row", bound=LocalRow)
 def check_unaltered(spec: TableSpec, found: Iterable[TableShape]) -> None:
     """The table as the catalogue shows it in the snapshot is the one that the plan was made for. Raises SourceRefused."""
     shape = next((shape.without(spec.shape.left_out) for shape in found), None)
+    if shape is not None and spec.cursor is not None and spec.cursor.by_transaction:
+        shape = shape.numbered()
     if shape is not None and (shape.columns, shape.primary_key) == (spec.columns, spec.shape.primary_key):
         return
     what = "its columns or keys" if shape else "it is gone"

@@ -136,11 +136,11 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
 
 def _by_transaction(cursor: table_document.CursorDocument | None) -> bool:
     """Whether the source says what has settled, whatever `holdback` the other tables have."""
-    return cursor is not None and cursor.type is CursorKind.XMIN
+    return cursor is not None and cursor.type.by_transaction
 
 
 def _cursor(document: table_document.CursorDocument) -> Cursor:
-    """Of xmin the column has its name from the source."""
+    """Of one by transactions the column has its name from the source."""
     return Cursor(
         column=document.column or "",
         type=document.type.values,
@@ -207,7 +207,7 @@ def _grid(
         return IntegerGrid(own.size)
     if kind.values.is_time:
         return _time_grid(own or default)
-    return _TRANSACTION_GRID if kind is CursorKind.XMIN else _INTEGER_GRID
+    return _TRANSACTION_GRID if kind.by_transaction else _INTEGER_GRID
 
 
 def _time_grid(partitions: table_document.TimePartitions) -> TimeGrid:

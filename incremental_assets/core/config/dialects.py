@@ -12,6 +12,10 @@ FILES = ("sqlite",)
 """Those whose `database` is a file: they have no host, no user and no password."""
 SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 """Those that have no schemas within a database: what they call so is the database itself."""
+NUMBERINGS = {"postgresql": "xmin", "sqlserver": "rowversion", "oracle": "ora_rowscn"}
+"""What those call it that keep with each row the number of the transaction which wrote it: a type of cursors."""
+WITHOUT_COMPARE = ("sqlserver", "oracle")
+"""Those of which no table can be compared yet."""
 SCHEMA_IS_USER = ("oracle",)
 """Those in which a schema is what a user owns, in upper case unless it is quoted."""
 _PORTS = {"mariadb": 3306, "mysql": 3306, "sqlserver": 1433, "oracle": 1521}

@@ -151,7 +151,7 @@ def resolve(config: TableConfig, shape: TableShape) -> TableSpec:
         _check_column(shape, "key", name)
     if traits_of(config.strategy).one_row_per_key and not key:
         raise NoPrimaryKey(shape.id, shape.own_key)
-    _check_key(shape, config, key)
+    _check_key(shape, config, cursor, key)
     spec = TableSpec(
         shape=shape,
         strategy=config.strategy,
@@ -217,18 +217,19 @@ def _by_transaction(shape: TableShape, cursor: Cursor) -> tuple[TableShape, Curs
     """With the number of each row's transaction as a column: it lands, so that both sides tell the windows of rows by it."""
     if shape.numbering is None:
         raise SourceRefused(
-            f"{shape.id}: `cursor: {{type: xmin}}` needs a table that shows the transaction of each of its rows, and this one does not "
-            "(a view or a foreign table does not, nor a table of which only some columns are granted, nor most databases); grant SELECT on the whole table, "
-            "or choose another cursor, `strategy: upsert` with `compare: {every: 1h}`, or `strategy: full_refresh`"
+            f"{shape.id}: a cursor of the type xmin, rowversion or ora_rowscn needs a table that shows the transaction of each of its rows, and this one does "
+            "not (a view, an external or a foreign table does not, nor a table of which only some columns are granted, nor one without a column of the type "
+            "rowversion where that is asked for); grant SELECT on the whole table, add that column, or choose another cursor, "
+            "`strategy: upsert` with `compare: {every: 1h}` where a table can be compared, or `strategy: full_refresh`"
         )
-    return shape.numbered(), replace(cursor, column=shape.numbering.name)
+    return shape.numbered(), replace(cursor, column=shape.numbering.name, is_own=shape.numbering in shape.columns)
 
 
-def _check_key(shape: TableShape, config: TableConfig, key: tuple[str, ...]) -> None:
+def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, key: tuple[str, ...]) -> None:
     """What tells rows, or versions of them, by a key needs one that cannot repeat."""
-    if config.cursor is not None and config.cursor.by_transaction and not _is_enforced(shape, key):
+    if cursor is not None and cursor.by_transaction and not cursor.is_own and not _is_enforced(shape, key):
         raise SourceRefused(
-            f"{shape.id}: by `xmin` the later of two rows cannot be told, and the source enforces no key on ({', '.join(key)}); "
+            f"{shape.id}: by `{cursor.column.lower()}` the later of two rows cannot be told, and the source enforces no key on ({', '.join(key)}); "
             "add a primary key or a unique index on columns that are NOT NULL, or choose another cursor"
         )
     if config.compares and not _is_enforced(shape, key):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from incremental_assets.core.config import compare_rules, delete_rules, xmin_rules
+from incremental_assets.core.config import compare_rules, delete_rules, numbering_rules
 from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER
@@ -40,8 +40,10 @@ Mistake = tuple[Path, str]
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The context of a table: its source's defaults and grid."""
+    """The context of a table: its source's dialect, defaults and grid."""
 
+    dialect: str
+    """Empty where it is not known."""
     defaults: DefaultsDocument
     partitions: TimePartitions
 
@@ -49,9 +51,9 @@ class Around:
     def of(cls, source: SourceDocument | None) -> Around:
         """What the source gives its tables; a source that could not be read gives nothing that a table could clash with."""
         return (
-            cls(DefaultsDocument(), TimePartitions(every=Every.MONTH))
+            cls("", DefaultsDocument(), TimePartitions(every=Every.MONTH))
             if source is None
-            else cls(source.defaults, source.partitions)
+            else cls(source.dialect, source.defaults, source.partitions)
         )
 
 
@@ -70,8 +72,8 @@ def cursor_mistakes(table: TableDocument, around: Around, now: datetime) -> Iter
         yield from _full_refresh_mistakes(table)
     elif table.cursor is not None:
         kind = table.cursor.type.values
-        if table.cursor.type is CursorKind.XMIN:
-            yield from xmin_rules.mistakes(table, table.cursor, strategy, around.defaults)
+        if table.cursor.type.by_transaction:
+            yield from numbering_rules.mistakes(table, table.cursor, strategy, around.dialect, around.defaults)
         else:
             yield from _column_mistakes(table.cursor)
             yield from _span_mistakes(table, kind, around.defaults)

@@ -47,21 +47,32 @@ class CursorKind(StrEnum):
     TIMESTAMP = "timestamp"
     INTEGER = "integer"
     XMIN = "xmin"
+    ROWVERSION = "rowversion"
+    ORA_ROWSCN = "ora_rowscn"
+
+    @property
+    def by_transaction(self) -> bool:
+        """Whether the source itself keeps it, by the transaction that wrote a row."""
+        return self in (CursorKind.XMIN, CursorKind.ROWVERSION, CursorKind.ORA_ROWSCN)
 
     @property
     def values(self) -> CursorType:
         """The type of its values."""
-        return CursorType.INTEGER if self is CursorKind.XMIN else CursorType(self.value)
+        return CursorType.INTEGER if self.by_transaction else CursorType(self.value)
 
 
 class CursorDocument(Strict):
     """The column whose values grow with every change."""
 
     column: Annotated[
-        Column | None, Field(description="Of every type but xmin, which is no column of the table's own.")
+        Column | None,
+        Field(description="Of every type but xmin, rowversion and ora_rowscn, which the source has by itself."),
     ] = None
     type: Annotated[
-        CursorKind, Field(description="The column's type, or xmin: by the transaction that wrote a row (PostgreSQL).")
+        CursorKind,
+        Field(
+            description="The column's type; or by the transaction that wrote a row: xmin (PostgreSQL), rowversion (SQL Server), ora_rowscn (Oracle)."
+        ),
     ]
     nulls: Annotated[
         NullPolicy, Field(description="Rows without a cursor: stop, read them on every sync, or leave them out.")

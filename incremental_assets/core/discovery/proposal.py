@@ -8,7 +8,7 @@ from datetime import timedelta
 from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.discovery.ranking import Candidate, Tells, ranked
 from incremental_assets.core.discovery.traits import TableTraits
-from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Arrival, Cursor, NullPolicy, TableShape
 from incremental_assets.core.strategies import Strategy
 from incremental_assets.core.words import counted
@@ -16,6 +16,7 @@ from incremental_assets.core.words import counted
 _FEW_ROWS, _FEW_BYTES = 10_000, 8 * 2**20
 """Below both, a table is read whole sooner than one would notice, and is then right whatever its columns tell."""
 _LARGE = 256 * 2**20
+"""From here on a look that reads all rows is felt in the source: it takes seconds of it, every minute."""
 _APPLICATION_LAG = timedelta(minutes=15)
 """What clocks of application servers and their transactions are taken to lag behind at most, until a person knows better."""
 
@@ -57,7 +58,7 @@ def propose(shape: TableShape, traits: TableTraits) -> Proposal:
         )
     changes = _best(candidates, Tells.CHANGES)
     births = _best(candidates, Tells.BIRTHS)
-    key = shape.primary_key or next(iter(shape.unique_keys), ())
+    key = _enforced_key(shape)
     deleted = _deleted(traits)
     if changes is not None and key:
         found = _followed(
@@ -104,6 +105,8 @@ def _whole(
     terms = TableConfig(shape.id.schema, shape.id.name, Strategy.FULL_REFRESH)
     if _is_small(shape) and changes is None:
         return Proposal(shape, terms, "small enough to be read whole", candidates)
+    if changes is None and (by_transaction := _by_transaction(shape, candidates, births, traits)):
+        return by_transaction
     if changes is not None:
         why = "no key tells which row an update belongs to"
         fixes: tuple[str, ...] = (f"add a primary key, then it can be followed by {changes.name}",)
@@ -116,7 +119,38 @@ def _whole(
         fixes = ()
     if shape.bytes >= _LARGE:
         fixes = (*fixes, "it is large: add a column such as updated_at, set by a default and a trigger, with an index")
+        if (numbering := _numbering(shape)) and _enforced_key(shape) and changes is None:
+            told = f"or follow it by `cursor: {{type: {numbering}}}`: each look then reads all of it in the source, unless nothing was written on the whole server"
+            fixes = (*fixes, told)
     return Proposal(shape, terms, why, candidates, fixes)
+
+
+def _by_transaction(
+    shape: TableShape, candidates: tuple[Candidate, ...], births: Candidate | None, traits: TableTraits
+) -> Proposal | None:
+    """By what the source itself keeps of each row, for which it has no index: of a table that is read in a moment, and yet too large to be copied whole each day."""
+    numbering, key = _numbering(shape), _enforced_key(shape)
+    if not numbering or not key or shape.bytes >= _LARGE:
+        return None
+    why = (
+        f"{f'{births.name} shows inserts alone' if births else 'no column tells which rows are new or were changed'}, and {numbering} does: a look reads all of it "
+        f"({shape.bytes / 2**20:,.0f} MiB) in the source, and only what changed moves; from {_LARGE // 2**20} MiB on that would weigh on the source"
+    )
+    cursor = Cursor(numbering, CursorType.INTEGER, by_transaction=True)
+    terms = TableConfig(shape.id.schema, shape.id.name, Strategy.UPSERT, cursor)
+    found = Proposal(shape, terms, why, candidates, _deleted(traits))
+    return found if shape.primary_key else found.keyed(key)
+
+
+def _numbering(shape: TableShape) -> str:
+    """The source's own word for what it keeps beside the columns; empty where it keeps nothing. One of the columns is a candidate like any other."""
+    if shape.numbering is None or shape.numbering in shape.columns:
+        return ""
+    return shape.numbering.name.lower()
+
+
+def _enforced_key(shape: TableShape) -> tuple[str, ...]:
+    return shape.primary_key or next(iter(shape.unique_keys), ())
 
 
 def _best(candidates: tuple[Candidate, ...], tells: Tells) -> Candidate | None:

@@ -72,13 +72,15 @@ def _terms(each: Proposal, terms: TableConfig) -> Iterator[str]:
         yield f"primary_key: [{', '.join(map(scalar, terms.primary_key))}]"
     if terms.lookback:
         yield f"lookback: {format_span(terms.lookback)}"
-    if terms.cursor is not None and not traits_of(terms.strategy).overwrites:
+    if terms.cursor is not None and not terms.cursor.by_transaction and not traits_of(terms.strategy).overwrites:
         grid = _grid(terms.cursor, each)
         if grid:
             yield f"partitions: {{{grid}}}"
 
 
 def _cursor(cursor: Cursor) -> str:
+    if cursor.by_transaction:
+        return f"{{type: {cursor.column}}}"
     parts = [f"column: {scalar(cursor.column)}", f"type: {cursor.type}"]
     parts += [f"nulls: {cursor.nulls}"] if cursor.nulls is not NullPolicy.FAIL else []
     parts += [f"fallback: {scalar(cursor.fallback)}"] if cursor.fallback else []

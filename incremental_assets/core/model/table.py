@@ -134,7 +134,7 @@ class TableShape:
     left_out: tuple[str, ...] = ()
     """Columns of the source that are not read, and do not count."""
     numbering: Column | None = None
-    """What the source can show beside its columns: the number of the transaction that wrote a row (PostgreSQL: xmin); None where it cannot."""
+    """The number of the transaction that wrote a row: what the source can show beside its columns, or one of them; None where it shows none."""
 
     def without(self, names: Collection[str]) -> TableShape:
         """The table as if it had none of these columns."""
@@ -144,7 +144,9 @@ class TableShape:
 
     def numbered(self) -> TableShape:
         """The table with the number of each row's transaction as its last column, where the source can show it."""
-        return self if self.numbering is None else replace(self, columns=(*self.columns, self.numbering))
+        if self.numbering is None or self.numbering in self.columns:
+            return self
+        return replace(self, columns=(*self.columns, self.numbering))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,6 +165,8 @@ class Cursor:
     zone: str | None = None
     by_transaction: bool = False
     """Whether its values are the numbers of the transactions that wrote the rows, which settle as the source says; the column is the table's `numbering`."""
+    is_own: bool = False
+    """Whether that number is a column of the table's own, which grows with each version of a row and may have an index."""
 
     @property
     def is_zoneless(self) -> bool:

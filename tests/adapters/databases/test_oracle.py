@@ -65,11 +65,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Recorded:
             "LAST_CALL_ET": [],
             "V$TRANSACTION": [],
             "DBA_2PC_PENDING": [],
+            "SELECT CURRENT_SCN": [(900,)],
             "V$DATABASE": [IDENTITY],
             "PRODUCT_COMPONENT_VERSION": [("19.0.0.0.0", "READER", 0)],
             "ALL_POLICIES": [],
             "ALL_TAB_IDENTITY_COLS": COLUMNS,
-            "ALL_MVIEWS": [("SHOP", "ORDERS", "TABLE", 3, 300, 0, 0, None)],
+            "ALL_MVIEWS": [("SHOP", "ORDERS", "TABLE", 3, 300, 0, 0, None, "DISABLED")],
             "ALL_CONSTRAINTS": [("SHOP", "ORDERS", "SYS_C1", 1, "ID")],
             "ALL_TAB_PRIVS": [(1, 1, 0, 3, 0)],
             "ALL_IND_COLUMNS": [(1,)],
@@ -127,10 +128,10 @@ def test_the_catalogue_tells_columns_types_key_and_what_draws_the_numbers(server
 @pytest.mark.parametrize(
     ("answer", "arrivals"),
     [
-        (("VIEW", None, None, 0, 0, None), (Arrival.VIEW,)),
-        (("TABLE", 1, 1, 1, 0, None), (Arrival.MATERIALIZED,)),
-        (("TABLE", 1, 1, 0, 1, None), (Arrival.FOREIGN,)),
-        (("TABLE", 1, 1, 0, 0, None), ()),
+        (("VIEW", None, None, 0, 0, None, None), (Arrival.VIEW,)),
+        (("TABLE", 1, 1, 1, 0, None, "DISABLED"), (Arrival.MATERIALIZED,)),
+        (("TABLE", 1, 1, 0, 1, None, "DISABLED"), (Arrival.FOREIGN,)),
+        (("TABLE", 1, 1, 0, 0, None, "ENABLED"), ()),
     ],
 )
 def test_how_rows_arrive_apart_from_a_transaction_is_told(
@@ -160,6 +161,57 @@ def test_rows_are_read_once_and_a_later_one_with_the_next_sync(server: Recorded,
     assert 4 in rows.column("c0").to_pylist()
     assert 1 not in rows.column("c0").to_pylist()
     assert isinstance(decided(ADDRESS, spec, state), NothingToDo)
+
+
+BY_CHANGE = Cursor("ORA_ROWSCN", CursorType.INTEGER, by_transaction=True)
+
+
+def followed_by_change(server: Recorded) -> TableSpec:
+    """A table whose rows show the change that wrote them, as no column of the stand-in's can that no statement names."""
+    server.tables.execute("ALTER TABLE SHOP.ORDERS ADD COLUMN ORA_ROWSCN DEFAULT 880")
+    spec = spec_of(BY_CHANGE)
+    return replace(spec, shape=spec.shape.numbered())
+
+
+@pytest.mark.parametrize(
+    ("answer", "columns", "said"),
+    [
+        (("TABLE", 1, 1, 0, 0, None, "DISABLED"), COLUMNS, "wrote the block in which the row lies last"),
+        (("TABLE", 1, 1, 0, 0, None, "ENABLED "), COLUMNS, "wrote the row last"),
+        (("VIEW", None, None, 0, 0, None, None), COLUMNS, ""),
+        (("TABLE", 1, 1, 0, 1, None, "DISABLED"), COLUMNS, ""),
+        (("TABLE", 1, 1, 0, 0, None, "ENABLED"), [*COLUMNS, (*COLUMNS[0][:2], "ORA_ROWSCN", *COLUMNS[0][3:])], ""),
+    ],
+    ids=["of blocks", "of rows", "view", "external", "a column of its name"],
+)
+def test_which_tables_show_the_change_that_wrote_a_row(
+    server: Recorded, answer: tuple[Any, ...], columns: list[Any], said: str
+) -> None:
+    server.answers = {
+        **server.answers,
+        "ALL_TAB_IDENTITY_COLS": columns,
+        "ALL_MVIEWS": [("SHOP", "ORDERS", *answer)],
+    }
+    (shape,) = SqlProbe(ADDRESS, "shop").catalogue()
+    assert said in (shape.numbering.comment if shape.numbering else "")
+    assert bool(said) is (shape.numbering is not None)
+
+
+def test_by_the_change_of_a_row_all_below_the_database_s_own_has_settled_whoever_is_at_work(server: Recorded) -> None:
+    spec = followed_by_change(server)
+    server.answers = {**server.answers, "V$TRANSACTION": refused(942), "LAST_CALL_ET": refused(942)}
+    rows, state = synced(ADDRESS, spec)
+    assert rows.column("c6").to_pylist() == [880, 880, 880]
+    assert str(state.position.watermark) == "900"
+
+    server.answers = {"SELECT CURRENT_SCN": [(950,)], **{k: v for k, v in server.answers.items() if "SCN" not in k}}
+    server.tables.execute("UPDATE SHOP.ORDERS SET NOTE = 'second', ORA_ROWSCN = 920 WHERE ID = 2")
+    server.tables.execute("UPDATE SHOP.ORDERS SET ORA_ROWSCN = 960 WHERE ID = 3")
+    rows, state = synced(ADDRESS, spec, state)
+
+    assert sorted(rows.column("c0").to_pylist()) == [2, 3]
+    assert str(state.position.watermark) == "950", "above it one may commit that has not"
+    assert any("ORA_ROWSCN >= 900" in sql and '"ORA_ROWSCN"' not in sql for sql in server.asked)
 
 
 def test_a_value_that_spark_cannot_hold_is_rejected_alone(server: Recorded) -> None:
@@ -240,6 +292,7 @@ def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) ->
     server.answers = {**server.answers, "TIMEZONE_HOUR": [(NOW, 0)]}
     for cursor in (BY_TIME, BY_SECOND, BY_NUMBER):
         synced(ADDRESS, spec_of(cursor))
+    synced(ADDRESS, followed_by_change(server))
     SqlProbe(ADDRESS, "shop").facts((Wanted(ORDERS, ("UPDATED_AT",)),))
     asked = "\n;\n".join([*connect.SETTINGS, *dict.fromkeys(server.asked)]) + "\n"
     assert asked == GOLDEN.read_text(encoding="utf-8")

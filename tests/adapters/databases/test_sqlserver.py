@@ -108,6 +108,7 @@ def spec_of(cursor: Cursor) -> TableSpec:
 
 BY_TIME = Cursor("updated_at", CursorType.DATETIME, zone="UTC")
 BY_VERSION = Cursor("version", CursorType.INTEGER)
+BY_TRANSACTION = Cursor("version", CursorType.INTEGER, by_transaction=True, is_own=True)
 
 
 # --- the whole of a look ------------------------------------------------------------------------------
@@ -214,6 +215,39 @@ def test_of_a_row_version_only_those_below_the_smallest_active_one_count(server:
     assert found == CursorValue(CursorType.INTEGER, "103")
 
 
+def test_the_one_row_version_of_a_table_is_found_by_its_type_and_stays_its_own_column(server: Recorded) -> None:
+    (shape,) = SqlProbe(ADDRESS, "shop").catalogue()
+    assert shape.numbering == shape.columns[4]
+    assert shape.numbered() == shape
+    server.answers = {
+        **server.answers,
+        "sys.extended_properties": [("dbo", "orders", "V ", 1, 3, 8192, None, None, None)],
+    }
+    (view,) = SqlProbe(ADDRESS, "shop").catalogue()
+    assert view.numbering is None
+
+
+def test_by_the_row_version_all_below_the_smallest_active_one_has_settled_whoever_is_at_work(server: Recorded) -> None:
+    spec, oldest = spec_of(BY_TRANSACTION), 103
+    server.answers = {
+        "SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION())": lambda _: [(oldest,)],
+        **server.answers,
+        "dm_tran_active_transactions": [(7, "2024-05-01T08:00:00", 2, 55, "app", "till")],
+    }
+    rows, state = synced(ADDRESS, spec)
+    assert rows.column("c0").to_pylist() == [1, 2, 3]
+    assert str(state.position.watermark) == "103", "the third may have company that commits later"
+
+    server.tables.execute("INSERT INTO dbo.orders VALUES (4, 'later', NULL, '2024-05-01T09:00:00', 106)")
+    server.tables.execute("INSERT INTO dbo.orders VALUES (5, 'late', NULL, '2024-05-01T09:00:00', 104)")
+    oldest = 107
+    rows, state = synced(ADDRESS, spec, state)
+
+    assert sorted(rows.column("c0").to_pylist()) == [3, 4, 5]
+    assert str(state.position.watermark) == "107"
+    assert isinstance(decided(ADDRESS, spec, state), NothingToDo)
+
+
 def test_measure_and_keys_are_made_of_the_same_rows(server: Recorded) -> None:
     spec, probe = spec_of(BY_TIME), SqlProbe(ADDRESS, "shop")
     halves = tuple(
@@ -232,6 +266,8 @@ def test_the_sql_of_a_look_and_a_read_is_as_it_was_reviewed(server: Recorded) ->
     server.answers = {**server.answers, "SYSDATETIMEOFFSET": [(NOW, 0)]}
     synced(ADDRESS, spec_of(BY_TIME))
     decided(ADDRESS, spec_of(BY_VERSION))
+    server.answers = {"SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION())": [(1000,)], **server.answers}
+    decided(ADDRESS, spec_of(BY_TRANSACTION))
     SqlProbe(ADDRESS, "shop").facts((Wanted(TableId("shop", "dbo", "orders"), ("updated_at",)),))
     assert "\n;\n".join(dict.fromkeys(server.asked)) + "\n" == GOLDEN.read_text(encoding="utf-8")
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from incremental_assets.adapters.databases.oracle.types import declared, spark_type
-from incremental_assets.adapters.databases.oracle.words import text, texts
+from incremental_assets.adapters.databases.oracle.words import ROW_CHANGE, text, texts
 from incremental_assets.adapters.databases.rowwise.listed import Place, by_table, keys_of
 from incremental_assets.adapters.databases.rowwise.row_dialect import Row, RowConnection
-from incremental_assets.core.model.table import Arrival, Column, TableId, TableShape
+from incremental_assets.core.model.table import Arrival, Column, Fidelity, TableId, TableShape
 from incremental_assets.core.model.table import Sequence as Numbers
 
 
@@ -21,7 +21,8 @@ def _wanted(column: str) -> str:
 _TABLES = f"""
 SELECT o.OWNER, o.OBJECT_NAME, o.OBJECT_TYPE, t.NUM_ROWS, t.NUM_ROWS * t.AVG_ROW_LEN,
        (SELECT COUNT(*) FROM ALL_MVIEWS m WHERE m.OWNER = o.OWNER AND m.MVIEW_NAME = o.OBJECT_NAME),
-       (SELECT COUNT(*) FROM ALL_EXTERNAL_TABLES e WHERE e.OWNER = o.OWNER AND e.TABLE_NAME = o.OBJECT_NAME), c.COMMENTS
+       (SELECT COUNT(*) FROM ALL_EXTERNAL_TABLES e WHERE e.OWNER = o.OWNER AND e.TABLE_NAME = o.OBJECT_NAME), c.COMMENTS,
+       CASE WHEN o.OBJECT_TYPE = 'TABLE' AND t.IOT_TYPE IS NULL AND t.CLUSTER_NAME IS NULL THEN t.DEPENDENCIES END
 FROM ALL_OBJECTS o LEFT JOIN ALL_TABLES t ON t.OWNER = o.OWNER AND t.TABLE_NAME = o.OBJECT_NAME
 LEFT JOIN ALL_TAB_COMMENTS c ON c.OWNER = o.OWNER AND c.TABLE_NAME = o.OBJECT_NAME
 WHERE o.OBJECT_TYPE IN ('TABLE', 'VIEW') AND o.OWNER {_wanted("o.OBJECT_NAME")}
@@ -81,7 +82,7 @@ def hiding_tables(connection: RowConnection) -> set[Place]:
 
 
 def _shape(table: TableId, rest: Row, declared_columns: Sequence[Row], key_columns: Sequence[Row]) -> TableShape:
-    kind, rows, size, materialized, external, comment = rest
+    kind, rows, size, materialized, external, comment, dependencies = rest
     columns = tuple(_column(each) for each in declared_columns)
     filled = {column.name for column in columns if not column.nullable}
     primary, unique = keys_of(key_columns)
@@ -95,7 +96,17 @@ def _shape(table: TableId, rest: Row, declared_columns: Sequence[Row], key_colum
         rows=int(rows or 0),
         bytes=int(size or 0),
         arrivals=_arrivals(str(kind), materialized=bool(materialized), external=bool(external)),
+        numbering=None if dependencies is None or external else _numbering(columns, str(dependencies).strip()),
     )
+
+
+def _numbering(columns: Sequence[Column], dependencies: str) -> Column | None:
+    """No quotes tell it from a column of this name, which a table may have."""
+    if any(column.name == ROW_CHANGE for column in columns):
+        return None
+    what = "the row" if dependencies == "ENABLED" else "the block in which the row lies"
+    comment = f"The change number of the transaction that wrote {what} last, as the source numbers it"
+    return Column(ROW_CHANGE, "NUMBER(18)", "bigint", Fidelity.EXACT, nullable=False, comment=comment)
 
 
 def _column(row: Row) -> Column:

@@ -6,6 +6,9 @@ from incremental_assets.adapters.databases.oracle import bound, catalogue, docto
 from incremental_assets.adapters.databases.oracle.connect import Connection
 from incremental_assets.adapters.databases.rowwise.row_dialect import UNPLAYED, RowDialect
 
+_OVER = "SELECT CURRENT_SCN FROM V$DATABASE"
+"""Whatever commits later gets a larger change number, and every view that is taken later shows what has a smaller one."""
+
 ORACLE = RowDialect(
     name="oracle",
     note=UNPLAYED,
@@ -20,4 +23,5 @@ ORACLE = RowDialect(
     hiding=catalogue.hiding_tables,
     bound=bound.take_bound,
     facts=doctor.read_facts,
+    over=_OVER,
 )

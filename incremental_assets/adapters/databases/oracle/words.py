@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.table import TableId
 
+ROW_CHANGE = "ORA_ROWSCN"
+"""What every row has beside its columns: the change number of the transaction that wrote it, or its block, last. It is no name in quotes."""
+
 
 def identifier(name: str) -> str:
     """A name as the catalogue spells it: upper case unless it was quoted when it was made. Raises SourceRefused."""
     if '"' in name or "\0" in name:
         raise SourceRefused(f"{name!r} is no name in Oracle, where none holds a double quote; check its spelling")
-    return f'"{name}"'
+    return name if name == ROW_CHANGE else f'"{name}"'
 
 
 def relation(table: TableId) -> str:

@@ -32,7 +32,13 @@ from incremental_assets.core.model.window import Window, disjoint
 
 
 def end(dialect: RowDialect, connection: RowConnection, spec: TableSpec, function: str) -> CursorValue | None:
-    """The smallest (`MIN`) or the largest (`MAX`) cursor of a table; the largest only of those that have settled, where the database tells."""
+    """The smallest (`MIN`) or the largest (`MAX`) cursor of a table; the largest only of those that have settled, where the database tells.
+
+    In place of the largest number of a transaction stands the one below which all are over.
+    """
+    if function == "MAX" and cursor_of(spec).by_transaction:
+        ((number,),) = connection.rows(dialect.over)
+        return value_of(spec, int(number))
     column = cursor_columns(spec)[0]
     settled = dialect.settled_rows(column) if function == "MAX" else ""
     return _one(dialect, connection, spec, f"{function}({effective(dialect, spec)})", settled or EVERY)

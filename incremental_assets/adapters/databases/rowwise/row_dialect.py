@@ -73,5 +73,7 @@ class RowDialect:
     """How far the source has settled."""
     facts: Callable[[RowConnection, Sequence[Wanted]], SourceFacts]
     """What `doctor` must know."""
+    over: str = ""
+    """Selects the number below which every transaction is over, in the words of the tables' `numbering`; empty where no table has one."""
     settled_rows: Callable[[Column], str] = _untold
     """A condition on rows whose number cannot be followed by a smaller one any more; empty where the database does not tell."""

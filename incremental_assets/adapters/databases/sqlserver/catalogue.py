@@ -101,6 +101,10 @@ def _shape(table: TableId, rest: Row, declared_columns: Sequence[Row], key_colum
         rows=int(rows or 0),
         bytes=int(size or 0),
         arrivals=_arrivals(str(kind).strip(), in_memory=bool(in_memory), external=bool(external)),
+        # A view shows those of a table, whose rows may come to be seen later.
+        numbering=next(
+            (column for column in columns if column.source_type == "rowversion" and str(kind).strip() == "U"), None
+        ),
     )
 
 

@@ -7,6 +7,9 @@ from incremental_assets.adapters.databases.sqlserver import bound, catalogue, do
 from incremental_assets.adapters.databases.sqlserver.connect import Connection
 from incremental_assets.core.model.table import Column
 
+_OVER = "SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION())"
+"""The smallest version that an open transaction holds; where there is none, the one that is given next."""
+
 
 def _settled_rows(column: Column) -> str:
     """Below the smallest version that an open transaction holds, every one is committed."""
@@ -28,5 +31,6 @@ SQL_SERVER = RowDialect(
     hiding=catalogue.hiding_tables,
     bound=bound.take_bound,
     facts=doctor.read_facts,
+    over=_OVER,
     settled_rows=_settled_rows,
 )

@@ -88,6 +88,8 @@ SELECT [id], CONVERT(varbinary(max), CONVERT(nvarchar(max), [note])), [price], [
 ;
 SELECT CONVERT(bigint, MAX([version])) FROM [dbo].[orders] WHERE ([version] IS NOT NULL) AND ([version] < MIN_ACTIVE_ROWVERSION())
 ;
+SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION())
+;
 SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), ORIGINAL_LOGIN(), IS_SRVROLEMEMBER('sysadmin')
 ;
 SELECT CASE WHEN o.type = 'U' THEN 1 ELSE 0 END, HAS_PERMS_BY_NAME(N'[dbo].[orders]', N'OBJECT', N'SELECT'),
