@@ -219,3 +219,37 @@ def test_a_key_says_nothing_of_rows_that_other_tables_inherit(source: Source) ->
     )
     assert source.shape("cities").primary_key == ()
     assert source.shape("sales").primary_key == ("id",)
+
+
+def test_rows_are_put_into_many_windows_without_sorting_them(source: Source) -> None:
+    source.execute(
+        "CREATE TABLE orders AS SELECT n AS id, repeat('x', 100) AS note, timestamptz '2024-01-01Z' + n * interval '1 min' AS at FROM generate_series(1, 30000) AS n",
+        "ANALYZE orders",
+        f"ALTER DATABASE {source.database} SET work_mem = '64kB'",
+    )
+    spec, before = source.spec("orders", Cursor("at", CursorType.TIMESTAMP)), spilled(source)
+    cut = CursorValue(CursorType.TIMESTAMP, "2024-01-10T00:00:00Z")
+    measures = source.open().measure(spec, [Window(None, cut), Window(cut, None)])
+    assert [found.rows for found in measures] == [12959, 17041]
+    with source.connect() as connection:
+        (table,) = connection.execute("SELECT pg_relation_size('orders')").fetchone() or (0,)
+    # Where work_mem is this small even a look at the catalogue spills something.
+    assert spilled(source) - before < table / 10
+
+
+def spilled(source: Source) -> int:
+    """Bytes of all sessions of this database, which tell them when they end."""
+
+    def told(sql: str) -> int:
+        with source.connect() as connection:
+            row = connection.execute(sql.encode()).fetchone()
+        return int(row[0]) if row else 0
+
+    while source.opened:
+        source.opened.pop().close()
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    deadline = time.monotonic() + 30
+    while told(others):
+        assert time.monotonic() < deadline, "sessions of this test have not ended"
+        time.sleep(0.05)
+    return told("SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()")

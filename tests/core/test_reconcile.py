@@ -376,3 +376,23 @@ def test_a_row_under_another_key_leaves_the_old_one_in_the_copy_and_its_key_is_n
     assert drift.rows == 0
     assert "1 row is only in the lake (the keys 2): " in drift.detail
     assert "given another key" in drift.detail
+
+
+@pytest.mark.parametrize("foreseen", [RowHash.TEXT, RowHash.BYTES])
+def test_a_copy_that_is_counted_by_the_text_of_its_rows_after_all_is_compared_by_that(foreseen: RowHash) -> None:
+    spec = orders()
+    ports: Ports = settled(spec).ports()
+    asked: list[RowHash] = []
+
+    def of_lake(spec: TableSpec, windows: Sequence[Window], _by: RowHash) -> Counted:
+        return Counted(foreseen, ports.lake.measure(spec, windows, RowHash.TEXT))
+
+    def of_source(spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Any:
+        asked.append(by)
+        return ports.probe.measure(spec, windows, by)
+
+    drift = reconcile(
+        spec, DAYS, replace(ports, lake=_Asked(ports.lake, of_lake), probe=_Asked(ports.probe, of_source))
+    )
+    assert (drift.rows, "are equal" in drift.detail) == (0, True)
+    assert asked == ([RowHash.TEXT] if foreseen is RowHash.TEXT else [RowHash.BYTES, RowHash.TEXT])

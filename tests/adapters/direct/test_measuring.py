@@ -15,12 +15,13 @@ import pytest
 from incremental_assets.adapters.delta import checksums
 from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.measure_task import Ends, MeasureUnit, apply
-from incremental_assets.adapters.delta.direct.measuring import measured
+from incremental_assets.adapters.delta.direct.measuring import measured, units_of
 from incremental_assets.adapters.delta.direct.unit import Replacing, Stored
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.measure import RowHash
 from incremental_assets.core.model.table import Strategy
 from incremental_assets.core.model.window import Window
 from tests.adapters.batches import Desk, table
@@ -113,9 +114,10 @@ def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path) -> None:
         [Window(None, None)],
         [Window(lower, upper) for lower, upper in pairwise(ends)],
     ):
-        by_tasks = measured(Tasks(lambda: spark), desk.path(spec), log, spec, windows)
+        units = units_of(desk.path(spec), log, spec, windows)
+        by_tasks = measured(Tasks(lambda: spark), units, windows, RowHash.TEXT)
         assert by_tasks == checksums.measure(checksums.Held(spark, desk.path(spec), log, spec), windows)
         assert sum(found.rows for found in by_tasks) == 5
     versions = table(f"{DDL}, at bigint", Strategy.APPEND)
     with pytest.raises(NotDirect, match="last version"):
-        measured(Tasks(lambda: spark), desk.path(spec), log, versions, [Window(None, None)])
+        units_of(desk.path(spec), log, versions, [Window(None, None)])
