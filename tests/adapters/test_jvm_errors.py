@@ -41,4 +41,8 @@ def test_every_line_but_that_of_the_module_is_passed_on() -> None:
 
 
 def test_a_session_begins_without_a_word_and_its_jvm_is_heard() -> None:
-    assert _said(BEGINS + HEARD) == ("2\n", "from the JVM\n")
+    said, heard = _said(BEGINS + HEARD)
+    assert said == "2\n"
+    # What comes behind it is Python's own: PySpark's server of counters may tell that the JVM, which this program ends, has hung up.
+    assert heard.startswith("from the JVM\n")
+    assert "incubator" not in heard

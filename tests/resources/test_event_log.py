@@ -16,7 +16,8 @@ from dagster import (
     materialize,
     multi_asset,
 )
-from sqlalchemy import Connection, event
+from dagster._core.storage.event_log import SqliteEventLogStorage
+from sqlalchemy import event, inspect, text
 from sqlalchemy.engine import Engine
 
 from resources.event_log import KeptSqliteEventLogStorage
@@ -66,22 +67,23 @@ def test_the_files_of_a_run_are_opened_once_and_not_for_every_event(home: Path) 
     assert opened.count(home / "history" / "runs" / "index.db") < 10
 
 
-def test_the_tables_of_a_new_run_are_made_without_waiting_for_the_disk_at_each(home: Path) -> None:
-    journals: list[str] = []
+def test_the_tables_of_a_new_run_are_made_without_waiting_for_the_disk_at_each(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journals: dict[str, str] = {}
+    make_tables = SqliteEventLogStorage._initdb
 
-    def note(connection: Connection, _cursor: object, statement: str, *_: object) -> None:
-        if "CREATE TABLE" in statement and "runs/index.db" not in str(connection.engine.url):
-            journals.append(connection.connection.cursor().execute("PRAGMA journal_mode").fetchone()[0])
+    def note(storage: SqliteEventLogStorage, engine: Engine, **given: bool) -> None:
+        with engine.connect() as connection:
+            assert not inspect(connection).get_table_names()
+            journals[Path(str(engine.url.database)).stem] = connection.execute(text("PRAGMA journal_mode")).scalar_one()
+        make_tables(storage, engine, **given)
 
     with DagsterInstance.get() as instance:
         instance.get_asset_keys()
-        event.listen(Engine, "before_cursor_execute", note)
-        try:
-            ran(instance)
-        finally:
-            event.remove(Engine, "before_cursor_execute", note)
-    assert len(journals) > 3
-    assert set(journals) == {"wal"}
+        monkeypatch.setattr(SqliteEventLogStorage, "_initdb", note)
+        run_id = ran(instance)
+    assert journals == {run_id: "wal"}
 
 
 def test_dagsters_own_storage_reads_what_was_written_and_the_other_way_round(home: Path) -> None:
