@@ -2,78 +2,29 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO, NoReturn
 
 import pytest
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector, marked_file
-from incremental_assets.adapters.delta.log import commit_file
-from tests.adapters.holding import offline
+from tests.adapters.dying import die_at, killed
 from tests.adapters.holding.offline import Counter, Row
 
 BAD: list[Row] = [(number, None, number) for number in range(5_000)]
 MENDED: list[Row] = [(number, "fine", 9_000 + number) for number in range(0, 5_000, 5)]
 
 
-def _die(*_: object, **__: object) -> NoReturn:
-    os._exit(9)
-
-
-def _then_die(step: Callable[..., object]) -> Callable[..., NoReturn]:
-    def stepped(*asked: object, **named: object) -> NoReturn:
-        step(*asked, **named)
-        _die()
-
-    return stepped
-
-
-def _half(file: IO[bytes], *_: object, **__: object) -> NoReturn:
-    file.write(b"PAR1")
-    file.flush()
-    _die()
-
-
-def _die_at(point: str) -> None:
-    if point == "half of the data file":
-        data_file.pq = SimpleNamespace(ParquetWriter=_half)  # type: ignore[assignment]
-    elif point == "the data file":
-        data_file.Told.text = _die  # type: ignore[method-assign]
-    elif point == "the vector":
-        marked_file.deletion_vector.write = _then_die(deletion_vector.write)  # type: ignore[assignment]
-    elif point == "the commit, without its name":
-        commit_file._linked = _die
-    elif point == "the commit":
-        commit_file._linked = _then_die(commit_file._linked)
-
-
 def _keep_and_die(folder: Path, point: str) -> None:
     """What the process does that is killed."""
-    _die_at(point)
+    die_at(point)
     Counter(folder).keep(2, BAD)
 
 
 def _settle_and_die(folder: Path, point: str) -> None:
-    _die_at(point)
+    die_at(point)
     Counter(folder).settle(2, MENDED)
 
 
-# Each is a fork of one process that has imported what they need, which takes longer than they live.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([offline.__name__, data_file.__name__])
-
 POINTS = ("half of the data file", "the data file", "the commit, without its name", "the commit")
-
-
-def killed(play: Callable[[Path, str], None], folder: Path, point: str) -> None:
-    dying = processes.Process(target=play, args=(folder, point))
-    dying.start()
-    dying.join()
-    assert dying.exitcode == 9
 
 
 @pytest.mark.parametrize("point", POINTS)
