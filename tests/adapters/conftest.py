@@ -14,6 +14,9 @@ from incremental_assets.adapters.delta.holding import direct as holding
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.batches import Desk
 from tests.adapters.source import READER, Source
+from tests.adapters.twenty_orders import ORDERS, Open
+from tests.conformance.stand import Stand
+from tests.shop import PASSWORD, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,3 +48,19 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def desk(spark: SparkSession, tmp_path: Path, writer: str) -> Desk:
     return Desk(tmp_path / "lake", spark)
+
+
+@pytest.fixture
+def opened(
+    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> Open:
+    """Twenty orders, of which the last two were stamped today, that have landed as they are configured."""
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+
+    def desk(entry: str) -> Stand:
+        stand = Stand(Shop.open(postgres, database, tmp_path, f"\n- {entry}\n", options="unlisted: ignore"), spark)
+        stand.execute(*ORDERS)
+        stand.land()
+        return stand
+
+    return desk

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pytest
 
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
-from incremental_assets.demo.postgres import EmbeddedPostgres
-from tests.conformance.stand import Stand
-from tests.shop import PASSWORD, Shop
+from tests.adapters.twenty_orders import BY_TIME, Open
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
-Open = Callable[[str], Stand]
-BY_TIME = "{table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert}"
 BY_XMIN = "{table: public.orders, cursor: {type: xmin}, strategy: upsert}"
-
-
-@pytest.fixture
-def opened(
-    postgres: EmbeddedPostgres, database: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> Open:
-    """A table of twenty orders, of which the last two were stamped today, that has landed as it is configured."""
-    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
-
-    def desk(entry: str) -> Stand:
-        stand = Stand(Shop.open(postgres, database, tmp_path, f"\n- {entry}\n", options="unlisted: ignore"), spark)
-        stand.execute(
-            "CREATE TABLE orders (id int PRIMARY KEY, note text, rate numeric(5,1), at timestamptz NOT NULL DEFAULT clock_timestamp())",
-            "INSERT INTO orders SELECT n, 'old', 1, timestamptz '2024-01-01Z' + n * interval '1 day' FROM generate_series(1, 18) n",
-            "INSERT INTO orders SELECT n, 'new', 1 FROM generate_series(19, 20) n",
-        )
-        stand.land()
-        return stand
-
-    return desk
 
 
 def test_a_history_shows_the_versions_with_their_new_column(opened: Open) -> None:
