@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.errors import SchemaChanged
+from incremental_assets.core.errors import CommitMissing, SchemaChanged
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
@@ -150,3 +150,17 @@ def test_a_rename_killed_at_any_moment_is_made_good_by_the_next_sync(strategy: S
         assert sequences == sorted(set(sequences)), moment
         if history is not History.NONE:
             assert world.lake.differing_versions(now) == FaultyKeys(0), moment
+
+
+def test_a_run_that_sleeps_before_its_rename_lands_it_no_more_once_another_run_was_there() -> None:
+    world = opened()
+    world.sync(NUMBERED)
+    rename(world, "status", "state")
+    sleeper = world.asleep(called(NUMBERED, status="state"), "before commit")
+    assert sleeper.is_asleep
+    world.pass_time(120)
+    rename(world, "state", "status")
+    world.sync(NUMBERED)
+    sleeper.wake()
+    assert isinstance(sleeper.error, CommitMissing)
+    assert_equal(world)
