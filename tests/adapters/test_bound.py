@@ -123,6 +123,7 @@ def test_a_prepared_transaction_is_told_and_keeps_the_watermark(source: Source) 
 
 def test_a_transaction_that_may_not_be_seen_lowers_the_guarantee(source: Source) -> None:
     source.execute(ORDERS)
+    _until_ended(source)
     probe = source.open(READER)
     assert probe.bound().blind == ""
     writer = source.connect()
@@ -303,6 +304,20 @@ def _until(source: Source, condition: str, writer: psycopg.Connection[Any]) -> N
     while asked.execute(sql.encode()).fetchone() != (True,):
         assert time.monotonic() < until, f"the session never came to {condition}"
         time.sleep(0.001)
+
+
+def _until_ended(source: Source) -> None:
+    """Wait until the server has ended the sessions that the superuser has closed: asked by the reader, as a superuser who asks has one more."""
+    place = source.address(READER)
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename <> current_user"
+    until = time.monotonic() + 30
+    with psycopg.connect(
+        host=place.host, port=place.port, dbname=place.database, user=place.user, password=place.password
+    ) as asked:
+        asked.autocommit = True
+        while asked.execute(others).fetchone() != (0,):
+            assert time.monotonic() < until, "sessions of this test have not ended"
+            time.sleep(0.001)
 
 
 def _login(source: Source) -> str:
