@@ -208,7 +208,6 @@ def test_what_does_not_fit_the_catalogue_is_told_with_the_line_of_its_table(tmp_
         + "\n      - public.returns:updated_at:date\n      - public.retruns:id:integer\n      - {table: public.bare, strategy: upsert, compare: {every: 1h}}",
         encoding="utf-8",
     )
-    bare = replace(shape("bare"), readable=False)
     shapes = (shape(), shape("returns"), replace(shape("bare"), readable=False), shape("unlisted", columns=()))
     *listed, unlisted = resolve_all(load(file, now=NOW).sources[0], shapes).problems
     lines = file.read_text(encoding="utf-8").splitlines()

@@ -167,12 +167,9 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
 
 def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:
     """A limit that could hold; and a warning comes before a failure."""
-    nothing = [key for key in ("warn", "fail") if getattr(freshness, key) == timedelta(0)]
-    for key in nothing:
-        yield (
-            ("freshness", key),
-            "no row lands in no time, so that this limit would never hold; write a longer duration, or remove the key to have none",
-        )
+    cure = "no row lands in no time, so that this limit would never hold; write a longer duration, or remove the key to have none"
+    nothing = [(("freshness", key), cure) for key in ("warn", "fail") if getattr(freshness, key) == timedelta(0)]
+    yield from nothing
     if nothing:
         return
     if freshness.warn is not None and freshness.fail is not None and freshness.fail < freshness.warn:

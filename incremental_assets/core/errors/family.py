@@ -10,7 +10,7 @@ class IncrementalAssetsError(Exception):
 
     exit_code = 1
 
-    def at(self, place: str) -> Self:
+    def at(self, place: str, /) -> Self:
         """The same, with the place in the file that it is about: `file:line`, or nothing."""
         if place:
             self.args = (f"{self} ({place})", *self.args[1:])

@@ -31,7 +31,7 @@ class ConfigurationError(IncrementalAssetsError):
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
 
-    def at(self, place: str) -> Self:
+    def at(self, _place: str, /) -> Self:
         """Each mistake names its own place."""
         return self
 
