@@ -163,6 +163,7 @@ def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:
         compact=Compact.NEVER,
         deletes=Deletes(DeleteMode.DIFF, Then.REMOVE, timedelta(hours=6), 0.1),
         columns=ColumnChoice(exclude=("secret",)),
+        file=str(tmp_path / "sources.yaml"),
         line=26,
     )
 

@@ -196,6 +196,32 @@ def test_one_table_that_cannot_be_synced_does_not_stop_the_others() -> None:
     assert isinstance(keyless.error, NoPrimaryKey)
 
 
+def test_what_does_not_fit_the_catalogue_is_told_with_the_line_of_its_table(tmp_path: Path) -> None:
+    file = tmp_path / "sources.yaml"
+    file.write_text(
+        in_table(
+            """
+            table: public.orders
+            cursor: {column: changed_at, type: timestamp}
+            """
+        )
+        + "\n      - public.returns:updated_at:date\n      - public.retruns:id:integer\n      - {table: public.bare, strategy: upsert, compare: {every: 1h}}",
+        encoding="utf-8",
+    )
+    shapes = (shape(), shape("returns"), replace(shape("bare"), readable=False), shape("unlisted", columns=()))
+    *listed, unlisted = resolve_all(load(file, now=NOW).sources[0], shapes).problems
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = [str(problem.error).rpartition(f" ({file}:")[2] for problem in listed]
+    assert [lines[int(number.removesuffix(")")) - 1].strip() for number in found] == [
+        "- table: public.orders",
+        "- public.returns:updated_at:date",
+        "- public.retruns:id:integer",
+        "- {table: public.bare, strategy: upsert, compare: {every: 1h}}",
+    ]
+    assert "no columns" in str(unlisted.error)
+    assert str(file) not in str(unlisted.error)
+
+
 def test_a_table_whose_rows_are_hidden_from_the_reader_is_refused() -> None:
     with pytest.raises(
         SourceRefused, match=r"shop\.public\.orders: row-level security.*BYPASSRLS.*USING \(true\).*view"

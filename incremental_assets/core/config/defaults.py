@@ -130,6 +130,7 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         columns=ColumnChoice(document.columns.exclude, document.columns.include, defaults.columns.exclude),
         deletes=_deletes_of(document, chosen("deletes")),
         contract=contract_of(document, file, table.line),
+        file=str(file),
         line=table.line,
     )
 

@@ -82,7 +82,7 @@ def resolve_all(source: SourceConfig, shapes: Sequence[TableShape]) -> Resolved:
                 )
             specs.append(resolve(config, shape))
         except IncrementalAssetsError as error:
-            problems.append(Unresolved(table, error))
+            problems.append(Unresolved(table, error.at(config.place)))
     return Resolved(tuple(specs), tuple(problems))
 
 

@@ -33,7 +33,7 @@ from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.strategies import Strategy, traits_of
-from incremental_assets.core.words import with_article
+from incremental_assets.core.words import counted, with_article
 
 Mistake = tuple[Path, str]
 
@@ -148,6 +148,12 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
             ("exclude",),
             "this leaves out every table that is not listed; write `unlisted: ignore` in its place, or exclude fewer",
         )
+    most, wanted = source.parallel.connections, source.backfill.connections
+    if wanted is not None and wanted > most:
+        yield (
+            ("backfill", "connections"),
+            f"a source has at most {counted(most, 'connection')}, by `parallel`; write {most} or less, or raise `parallel: {{connections: …}}`",
+        )
     yield from grid_mistakes(source.partitions, now)
     for path, cure in freshness_mistakes(source.defaults.freshness):
         yield ("defaults", *path), cure
@@ -160,7 +166,12 @@ def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:
 
 
 def freshness_mistakes(freshness: FreshnessDocument) -> Iterator[Mistake]:
-    """A warning comes before a failure."""
+    """A limit that could hold; and a warning comes before a failure."""
+    cure = "no row lands in no time, so that this limit would never hold; write a longer duration, or remove the key to have none"
+    nothing = [(("freshness", key), cure) for key in ("warn", "fail") if getattr(freshness, key) == timedelta(0)]
+    yield from nothing
+    if nothing:
+        return
     if freshness.warn is not None and freshness.fail is not None and freshness.fail < freshness.warn:
         yield ("freshness",), "`warn` comes before `fail`; write the shorter duration at `warn`"
 

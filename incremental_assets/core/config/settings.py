@@ -96,7 +96,7 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
-    """One table as the file wants it synced. `line` is its place in the file, 0 for a table that is not listed."""
+    """One table as the file wants it synced. `file` and `line` are its place, 0 for a table that is not listed."""
 
     schema: str
     name: str
@@ -129,7 +129,13 @@ class TableConfig:
     contract: Contract | None = None
     history: History = History.NONE
     columns: ColumnChoice = ALL
+    file: str = ""
     line: int = 0
+
+    @property
+    def place(self) -> str:
+        """`file:line`, or nothing for a table that is not listed."""
+        return f"{self.file}:{self.line}" if self.line else ""
 
     def id(self, source: str) -> TableId:
         """The table's full name."""

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class IncrementalAssetsError(Exception):
     """Base of the family; `str()` is the sentence that people read."""
 
     exit_code = 1
+
+    def at(self, place: str, /) -> Self:
+        """The same, with the place in the file that it is about: `file:line`, or nothing."""
+        if place:
+            self.args = (f"{self} ({place})", *self.args[1:])
+        return self
 
 
 def sentence(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from incremental_assets.core.errors.family import IncrementalAssetsError
 from incremental_assets.core.words import counted
@@ -29,6 +30,10 @@ class ConfigurationError(IncrementalAssetsError):
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
+
+    def at(self, _place: str, /) -> Self:
+        """Each mistake names its own place."""
+        return self
 
 
 class TooManyPartitions(IncrementalAssetsError):
