@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from incremental_assets.core.model.key_parts import (
@@ -11,10 +10,10 @@ from incremental_assets.core.model.key_parts import (
     MOST_PARTS,
     KeyParts,
     KeySpread,
-    KeySum,
     coarse,
     everywhere,
     finer,
+    rows_in,
     unlike,
 )
 from incremental_assets.core.model.table import TableSpec
@@ -41,13 +40,13 @@ def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differin
     while rows > FEW:
         here, there = copy.sums(parts, shift), source.sums(parts, shift)
         parts = unlike(parts, shift, here, there)
-        numbers = parts.numbers or frozenset()
-        if len(numbers) > MOST_PARTS:
+        unequal = len(parts.numbers or ())
+        if unequal > MOST_PARTS:
             return None
-        rows = _rows_in(numbers, here, there)
+        rows = rows_in(parts, here, there)
         if shift == 0:
             break
-        shift = finer(shift, len(numbers))
+        shift = finer(shift, unequal, rows)
     held, shown = Counter(copy.hashes(parts)), Counter(source.hashes(parts))
     missing, extra = shown - held, held - shown
     sought = _sought(spec, missing, extra)
@@ -67,8 +66,3 @@ def _hull(one: KeySpread, other: KeySpread) -> KeySpread:
     if not (one.rows and other.rows):
         return one if one.rows else other
     return KeySpread(max(one.rows, other.rows), min(one.lowest, other.lowest), max(one.highest, other.highest))
-
-
-def _rows_in(parts: frozenset[int], *sides: Mapping[int, KeySum]) -> int:
-    """How many the side holds there that holds more."""
-    return max(sum(side[part].rows for part in parts if part in side) for side in sides)

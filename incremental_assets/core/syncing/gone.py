@@ -22,6 +22,7 @@ from incremental_assets.core.model.key_parts import (
     everywhere,
     finer,
     lacking,
+    rows_in,
 )
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import CopyKeys, LakeKeys, Snapshot, SourceKeys
@@ -64,17 +65,20 @@ def gone_keys(
     if not spread.rows or (places is not None and not places.numbers):
         return frozenset()
     parts = places or everywhere(spread)
-    if places is None and spread.rows > FEW:
-        for shift in (coarse(spread), finer(coarse(spread))):
-            here, there = copy.sums(parts, shift), source.sums(parts, shift)
-            if check is not None:
-                check(lacking(here, there))
-            found = differing(parts, shift, here, there)
-            if not found.numbers:
-                return frozenset()
-            if len(found.numbers) > MOST_PARTS:
-                break
-            parts = found
+    rows, shift = (0 if places else spread.rows), coarse(spread)
+    while rows > FEW:
+        here, there = copy.sums(parts, shift), source.sums(parts, shift)
+        if check is not None:
+            check(lacking(here, there))
+        found = differing(parts, shift, here, there)
+        if not found.numbers:
+            return frozenset()
+        if len(found.numbers) > MOST_PARTS:
+            break
+        parts, rows = found, rows_in(found, here)
+        if shift == 0:
+            break
+        shift = finer(shift, len(found.numbers), rows)
     missing = copy.texts(parts) - source.texts(parts)
     gone = missing - source.present(missing) if missing else missing
     if check is not None:
