@@ -84,6 +84,8 @@ class Sought:
     places: KeyParts | None
     rows: int
     """As many as the snapshot shows of those that a copy can hold."""
+    vanished: KeyParts | None = None
+    """Those of the places where the copy alone has a row; None where that is not known."""
 
 
 def everywhere(spread: KeySpread) -> KeyParts:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from incremental_assets.core.model.key_parts import (
     FEW,
@@ -17,7 +18,7 @@ from incremental_assets.core.model.key_parts import (
     unlike,
 )
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.ports import PlacedRows
+from incremental_assets.core.ports import ByteHashed, NotByBytes, PlacedRows
 
 MOST_PLACES = 20_000
 """Rows that are asked for by their keys; of more of them the windows are read whole."""
@@ -31,10 +32,21 @@ class Differing:
     extra: int
     places: KeyParts
     """Where their keys lie on the line."""
+    vanished: KeyParts
+    """Those of the places where the copy alone has a row."""
 
 
 def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differing | None:
     """None where more rows differ than are worth naming. The copy's version was chosen before the source's snapshot."""
+    if isinstance(copy, ByteHashed) and isinstance(source, ByteHashed):
+        here, there = copy.by_bytes(), source.by_bytes()
+        if here is not None and there is not None:
+            with suppress(NotByBytes):
+                return _differing(spec, here, there)
+    return _differing(spec, copy, source)
+
+
+def _differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differing | None:
     spread = _hull(copy.spread(), source.spread())
     parts, rows, shift = everywhere(spread), spread.rows, coarse(spread)
     while rows > FEW:
@@ -53,7 +65,8 @@ def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differin
     if len(sought) > MOST_PLACES:
         return None
     places = KeyParts(spread.lowest, spread.highest, 0, frozenset(sought))
-    return Differing(missing.total(), extra.total(), places)
+    vanished = frozenset(place for place, _ in extra) - {place for place, _ in missing}
+    return Differing(missing.total(), extra.total(), places, replace(places, numbers=vanished))
 
 
 def _sought(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:

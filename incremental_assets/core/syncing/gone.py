@@ -44,11 +44,12 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
     if not plan.compares_keys or source is None:
         return None
     compared = KeysCompared(plan.bound.clock, source.storage)
-    copy = lake.keys(plan.spec)
+    places = snapshot.sought.vanished if snapshot.sought else None
+    # Where a comparison of rows has told that none is gone, no key is looked at.
+    copy = None if places is not None and not places.numbers else lake.keys(plan.spec)
     if copy is None:
         return Gone(compared)
     rows = copy.spread().rows
-    places = snapshot.sought.places if snapshot.sought else None
     gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, rows), places)
     check_storage(plan, len(gone), source)
     return Gone(compared, len(gone), copy.frame(gone)) if gone else Gone(compared)
