@@ -50,22 +50,29 @@ def test_the_ends_of_what_a_number_can_be_are_in_some_part() -> None:
 
 def test_a_part_is_no_wider_than_a_number_of_64_bits_can_be_shifted() -> None:
     # Keys that are drawn at random lie so: PostgreSQL and Java take 64 bits for none, numpy takes them for all.
-    assert coarse(KeySpread(6_000, -(2**63), MOST)) == 63
+    assert coarse(KeySpread(60, -(2**63), MOST)) == 63
 
 
 @pytest.mark.parametrize("rows", [1, 8_191, 8_192, 100_000, 10_000_000])
-def test_the_first_look_has_some_thousand_keys_in_a_part_and_the_second_some_dozen(rows: int) -> None:
+def test_the_first_look_brings_some_thousand_hashes_at_most_and_has_some_dozen_keys_in_a_part_at_least(
+    rows: int,
+) -> None:
     for spread in (KeySpread(rows, 1, rows), KeySpread(rows, 0, (1 << HASH_BITS) - 1)):
         first = coarse(spread)
         parts = 1 + (spread.highest >> first) - (spread.lowest >> first)
-        assert parts <= 2 + rows / 4_096
-        assert rows / parts <= 16_384
-        assert finer(first) == max(0, first - 8)
+        assert parts <= 8_194
+        assert rows / parts <= max(128, rows / 4_096)
+        assert rows / parts >= min(rows, 32) / 2
 
 
 def test_a_look_is_finer_by_so_much_that_it_brings_few_hashes_more_than_eight_of_each_part_that_differs() -> None:
-    assert [40 - finer(40, unequal) for unequal in (0, 1, 32, 33, 500, 1_024, 20_000)] == [8, 8, 8, 7, 4, 3, 3]
-    assert finer(2, 20_000) == 0
+    many = 2**20
+    assert [40 - finer(40, unequal, many * unequal) for unequal in (1, 32, 33, 500, 1_024, 20_000)] == [8, 8, 7, 4, 3, 3]
+    assert finer(2, 20_000, many) == 0
+
+
+def test_a_look_brings_no_more_hashes_of_a_part_than_keys_are_then_read_of_it() -> None:
+    assert [40 - finer(40, 10, rows * 10) for rows in (8, 64, 2_048, 8_192)] == [3, 3, 6, 7]
 
 
 def test_a_part_of_the_source_alone_does_not_differ_and_one_with_equal_counts_may() -> None:

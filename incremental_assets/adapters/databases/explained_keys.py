@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
-from incremental_assets.core.ports import PlacedRows, SourceKeys
+from incremental_assets.core.ports import ByteHashed, PlacedRows, SourceKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +61,9 @@ class ExplainedRows:
         """As they are."""
         with self.explained():
             return self.asked.hashes(within)
+
+    def by_bytes(self) -> PlacedRows | None:
+        """As they are."""
+        with self.explained():
+            found = self.asked.by_bytes() if isinstance(self.asked, ByteHashed) else None
+        return ExplainedRows(found, self.explained) if found else None

@@ -99,10 +99,7 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
         from incremental_assets.adapters.delta.placed_rows import HeldRows
 
-        rows = HeldRows(held, windows, self._lake)
-        with suppress(NotDirect):
-            return PlacedByTasks(self._tasks, held, windows, rows)
-        return rows
+        return PlacedByTasks(self._tasks, held, windows, HeldRows(held, windows, self._lake))
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""

@@ -15,14 +15,16 @@ FEW = 5_000
 """Rows of a copy whose keys are read at once: for fewer of them a count by parts costs more than it spares."""
 MOST_PARTS = 20_000
 """Parts that are asked for by their numbers: if more of them differ, keys are read of all that the look before had left."""
-_COARSE = 8_192
-"""Keys in a part of the first look."""
+_FIRST = 8_192
+"""Parts of the first look, at most: so many that of a few hundred keys that differ most parts have none, and need no second look."""
+_SMALLEST = 32
+"""Keys in a part of the first look, at least."""
 _MOST_BITS = 63
 """By which a number of 64 bits is shifted: by more of them each database and Java does something else."""
 _FINER = 8
-"""Bits by which the second look is finer: some thirty keys in a part."""
+"""Bits by which a look is finer at most."""
 _HASHES = 8_192
-"""Hashes that a look brings while few parts differ."""
+"""Hashes that a further look brings while few parts differ."""
 _LEAST = 3
 """Bits by which a look is finer at least. So of many parts that differ it brings eight times as many hashes, not 256 times."""
 
@@ -82,6 +84,8 @@ class Sought:
     places: KeyParts | None
     rows: int
     """As many as the snapshot shows of those that a copy can hold."""
+    vanished: KeyParts | None = None
+    """Those of the places where the copy alone has a row; None where that is not known."""
 
 
 def everywhere(spread: KeySpread) -> KeyParts:
@@ -91,14 +95,17 @@ def everywhere(spread: KeySpread) -> KeyParts:
 
 def coarse(spread: KeySpread) -> int:
     """The shift of the first look."""
-    parts = max(1, spread.rows // _COARSE)
+    parts = max(1, min(_FIRST, spread.rows // _SMALLEST))
     return min(_MOST_BITS, ((spread.highest - spread.lowest) // parts).bit_length())
 
 
-def finer(shift: int, unequal: int = 1) -> int:
-    """The shift of the next look, into so many parts that differ."""
-    bits = (_HASHES // max(1, unequal)).bit_length() - 1
-    return max(0, shift - min(_FINER, max(_LEAST, bits)))
+def finer(shift: int, unequal: int, rows: int) -> int:
+    """The shift of the next look, into so many parts that differ and have so many rows."""
+    parts = max(1, unequal)
+    bits = (_HASHES // parts).bit_length() - 1
+    # What is then read of a part that differs is about as much as the look itself brings of it.
+    balanced = (rows // parts).bit_length() // 2
+    return max(0, shift - min(_FINER, max(_LEAST, min(bits, balanced))))
 
 
 def differing(within: KeyParts, shift: int, copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> KeyParts:
@@ -112,6 +119,12 @@ def unlike(within: KeyParts, shift: int, one: Mapping[int, KeySum], other: Mappi
     """The parts in which the two sides do not hold the same, whichever holds more."""
     found = frozenset(part for part in one.keys() | other.keys() if one.get(part) != other.get(part))
     return KeyParts(within.lowest, within.highest, shift, found)
+
+
+def rows_in(parts: KeyParts, *sides: Mapping[int, KeySum]) -> int:
+    """How many the side holds there that holds more."""
+    numbers = parts.numbers or frozenset()
+    return max(sum(side[part].rows for part in numbers if part in side) for side in sides)
 
 
 def lacking(copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.ports.checkpoints import Checkpoints, Lease
-from incremental_assets.core.ports.keys import CopyKeys, Keys, PlacedRows, Seek, SourceKeys
+from incremental_assets.core.ports.keys import ByteHashed, CopyKeys, Keys, NotByBytes, PlacedRows, Seek, SourceKeys
 from incremental_assets.core.ports.lake import (
     Lake,
     LakeAuditor,
@@ -19,6 +19,7 @@ from incremental_assets.core.ports.staging import GoneRows, Stage
 from incremental_assets.core.ports.sync_ports import Ports
 
 __all__ = [
+    "ByteHashed",
     "Checkpoints",
     "CopyKeys",
     "GoneRows",
@@ -32,6 +33,7 @@ __all__ = [
     "LakeReader",
     "LakeWriter",
     "Lease",
+    "NotByBytes",
     "PlacedRows",
     "Ports",
     "Probe",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, Sought
 
@@ -57,6 +57,18 @@ class PlacedRows(Protocol):
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         """Place and hash of each row `within`; of a copy that keeps versions all of them."""
+
+
+class NotByBytes(Exception):
+    """A side that was to hash rows by their bytes cannot do so after all."""
+
+
+@runtime_checkable
+class ByteHashed(Protocol):
+    """What a side may offer beside: the hash of a row's bytes, several times cheaper than that of its text, which counts where both sides have it."""
+
+    def by_bytes(self) -> PlacedRows | None:
+        """The same rows at the same places, hashed so; None where this side cannot. What it is asked raises NotByBytes."""
 
 
 class Seek(Protocol):

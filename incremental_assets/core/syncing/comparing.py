@@ -40,4 +40,5 @@ def shown(snapshot: Snapshot, compared: KeysCompared | None, changed: tuple[Sche
 def sought(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Sought:
     """The places of the keys whose rows differ; all rows where there are more of them than are worth naming."""
     found = differing(spec, copy, source)
-    return Sought(found.places if found else None, source.spread().rows)
+    rows = source.spread().rows
+    return Sought(found.places, rows, found.vanished) if found else Sought(None, rows)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from incremental_assets.core.model.key_parts import (
     FEW,
     MOST_PARTS,
     KeyParts,
     KeySpread,
-    KeySum,
     coarse,
     everywhere,
     finer,
+    rows_in,
     unlike,
 )
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.ports import PlacedRows
+from incremental_assets.core.ports import ByteHashed, NotByBytes, PlacedRows
 
 MOST_PLACES = 20_000
 """Rows that are asked for by their keys; of more of them the windows are read whole."""
@@ -32,29 +32,41 @@ class Differing:
     extra: int
     places: KeyParts
     """Where their keys lie on the line."""
+    vanished: KeyParts
+    """Those of the places where the copy alone has a row."""
 
 
 def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differing | None:
     """None where more rows differ than are worth naming. The copy's version was chosen before the source's snapshot."""
+    if isinstance(copy, ByteHashed) and isinstance(source, ByteHashed):
+        here, there = copy.by_bytes(), source.by_bytes()
+        if here is not None and there is not None:
+            with suppress(NotByBytes):
+                return _differing(spec, here, there)
+    return _differing(spec, copy, source)
+
+
+def _differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differing | None:
     spread = _hull(copy.spread(), source.spread())
     parts, rows, shift = everywhere(spread), spread.rows, coarse(spread)
     while rows > FEW:
         here, there = copy.sums(parts, shift), source.sums(parts, shift)
         parts = unlike(parts, shift, here, there)
-        numbers = parts.numbers or frozenset()
-        if len(numbers) > MOST_PARTS:
+        unequal = len(parts.numbers or ())
+        if unequal > MOST_PARTS:
             return None
-        rows = _rows_in(numbers, here, there)
+        rows = rows_in(parts, here, there)
         if shift == 0:
             break
-        shift = finer(shift, len(numbers))
+        shift = finer(shift, unequal, rows)
     held, shown = Counter(copy.hashes(parts)), Counter(source.hashes(parts))
     missing, extra = shown - held, held - shown
     sought = _sought(spec, missing, extra)
     if len(sought) > MOST_PLACES:
         return None
     places = KeyParts(spread.lowest, spread.highest, 0, frozenset(sought))
-    return Differing(missing.total(), extra.total(), places)
+    vanished = frozenset(place for place, _ in extra) - {place for place, _ in missing}
+    return Differing(missing.total(), extra.total(), places, replace(places, numbers=vanished))
 
 
 def _sought(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:
@@ -67,8 +79,3 @@ def _hull(one: KeySpread, other: KeySpread) -> KeySpread:
     if not (one.rows and other.rows):
         return one if one.rows else other
     return KeySpread(max(one.rows, other.rows), min(one.lowest, other.lowest), max(one.highest, other.highest))
-
-
-def _rows_in(parts: frozenset[int], *sides: Mapping[int, KeySum]) -> int:
-    """How many the side holds there that holds more."""
-    return max(sum(side[part].rows for part in parts if part in side) for side in sides)

@@ -22,6 +22,7 @@ from incremental_assets.core.model.key_parts import (
     everywhere,
     finer,
     lacking,
+    rows_in,
 )
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import CopyKeys, LakeKeys, Snapshot, SourceKeys
@@ -43,11 +44,12 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
     if not plan.compares_keys or source is None:
         return None
     compared = KeysCompared(plan.bound.clock, source.storage)
-    copy = lake.keys(plan.spec)
+    places = snapshot.sought.vanished if snapshot.sought else None
+    # Where a comparison of rows has told that none is gone, no key is looked at.
+    copy = None if places is not None and not places.numbers else lake.keys(plan.spec)
     if copy is None:
         return Gone(compared)
     rows = copy.spread().rows
-    places = snapshot.sought.places if snapshot.sought else None
     gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, rows), places)
     check_storage(plan, len(gone), source)
     return Gone(compared, len(gone), copy.frame(gone)) if gone else Gone(compared)
@@ -64,17 +66,20 @@ def gone_keys(
     if not spread.rows or (places is not None and not places.numbers):
         return frozenset()
     parts = places or everywhere(spread)
-    if places is None and spread.rows > FEW:
-        for shift in (coarse(spread), finer(coarse(spread))):
-            here, there = copy.sums(parts, shift), source.sums(parts, shift)
-            if check is not None:
-                check(lacking(here, there))
-            found = differing(parts, shift, here, there)
-            if not found.numbers:
-                return frozenset()
-            if len(found.numbers) > MOST_PARTS:
-                break
-            parts = found
+    rows, shift = (0 if places else spread.rows), coarse(spread)
+    while rows > FEW:
+        here, there = copy.sums(parts, shift), source.sums(parts, shift)
+        if check is not None:
+            check(lacking(here, there))
+        found = differing(parts, shift, here, there)
+        if not found.numbers:
+            return frozenset()
+        if len(found.numbers) > MOST_PARTS:
+            break
+        parts, rows = found, rows_in(found, here)
+        if shift == 0:
+            break
+        shift = finer(shift, len(found.numbers), rows)
     missing = copy.texts(parts) - source.texts(parts)
     gone = missing - source.present(missing) if missing else missing
     if check is not None:

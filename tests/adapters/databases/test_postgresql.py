@@ -12,9 +12,12 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import KeysCompared
-from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
 from tests.adapters.databases.contract import Words, orders, spec_of
@@ -56,6 +59,18 @@ class Server:
     def elsewhere(self) -> Address:
         self.postgres.create_database(f"{self.database}_other")
         return self._at(f"{self.database}_other")
+
+    def scanned(self, table: str) -> tuple[int, int]:
+        """How often the whole table was read, and how many entries of its indexes, by sessions that have told."""
+        with self._connect() as asked:
+            asked.execute("SELECT pg_stat_force_next_flush()")
+            found = asked.execute(
+                "SELECT t.seq_scan, sum(i.idx_tup_read)::bigint FROM pg_stat_user_tables AS t JOIN pg_stat_user_indexes AS i USING (relid) "
+                "WHERE t.relname = %s GROUP BY 1",
+                [table],
+            ).fetchone()
+        assert found is not None
+        return found[0], found[1]
 
     def _connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.postgres.dsn(self.database))
@@ -106,3 +121,31 @@ def test_where_rows_are_stored_changes_when_a_table_is_truncated_and_not_when_ro
     world.execute("TRUNCATE orders", "TRUNCATE parted_1")
     rewritten = {name: before[name].rewritten(compared(name).storage) for name in before}
     assert rewritten == {"orders": True, "parted": True, "seen": False}
+
+
+class Remembered:
+    """A copy that holds every key from 1 on."""
+
+    def __init__(self, spec: TableSpec, rows: int) -> None:
+        self._rows, self._keys = rows, ReadKeys.of(spec, map(str, range(1, rows + 1)))
+        self.sums, self.texts = self._keys.sums, self._keys.texts
+
+    def spread(self) -> KeySpread:
+        return KeySpread(self._rows, 1, self._rows)
+
+
+def test_a_hundred_deletes_cost_less_than_two_reads_of_the_keys_index_and_none_of_the_table(world: Server) -> None:
+    world.execute(
+        "CREATE TABLE sales (id bigint PRIMARY KEY, price numeric(12,2), note text, day date, updated_at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO sales SELECT n, n * 1.25, 'note number ' || n, date '2020-01-01' FROM generate_series(1, 100000) AS n",
+        "DELETE FROM sales WHERE id % 1000 = 7",
+        "VACUUM ANALYZE sales",
+        "SELECT pg_stat_reset()",
+    )
+    spec = spec_of(world, "sales")
+    with keys_of(world, spec) as keys:
+        found = gone_keys(Remembered(spec, 100_000), keys)  # type: ignore[arg-type]
+    assert found == {str(number) for number in range(7, 100_000, 1000)}
+    of_table, of_index = world.scanned("sales")
+    assert of_table == 0
+    assert 100_000 < of_index < 2 * 100_000

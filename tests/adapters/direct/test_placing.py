@@ -14,7 +14,6 @@ from incremental_assets.adapters.delta.checksums import Held
 from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.placed_task import summed
 from incremental_assets.adapters.delta.direct.placing import PlacedByTasks
-from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.placed_rows import HeldRows
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
@@ -104,8 +103,9 @@ def test_no_row_has_no_ends(desk: Desk) -> None:
 def test_of_versions_the_last_one_counts_which_spark_alone_tells(desk: Desk) -> None:
     spec = replace(NUMBERS, strategy=Strategy.APPEND)
     desk.land(spec, ROWS)
-    with pytest.raises(NotDirect, match="last version"):
-        Both(desk, spec, [Window(None, None)])
+    both = Both(desk, spec, [Window(None, None)])
+    assert both.tasks.by_bytes() is None
+    both.assert_equal(KeyParts(-1000, 1000), 4)
 
 
 def test_where_no_task_can_run_spark_answers(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

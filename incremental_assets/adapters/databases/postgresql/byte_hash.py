@@ -54,7 +54,9 @@ def hashes_alike(asked: psycopg.RawCursor[Any]) -> bool:
         for each, (kind, _, value) in zip(columns, _KNOWN, strict=True)
     )
     try:
-        found = asked.execute(f"SELECT {byte_hash(columns)} FROM (SELECT {values}) AS {ALIAS}").fetchone()
+        # What fails ends at a savepoint where a snapshot is held.
+        with asked.connection.transaction():
+            found = asked.execute(f"SELECT {byte_hash(columns)} FROM (SELECT {values}) AS {ALIAS}").fetchone()
     except (psycopg.DataError, psycopg.NotSupportedError, psycopg.ProgrammingError):
         return False
     return found is not None and found[0] == _expected()

@@ -9,8 +9,9 @@ import psycopg
 
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.batch import one_row
-from incremental_assets.adapters.databases.postgresql.keys import holdable
-from incremental_assets.adapters.databases.postgresql.measure import comparable, row_hash
+from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, hashes_alike
+from incremental_assets.adapters.databases.postgresql.keys import by_index, holdable
+from incremental_assets.adapters.databases.postgresql.measure import Hashed, comparable, row_hash
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, Values, column, column_of, relation
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
@@ -18,10 +19,19 @@ from incremental_assets.core.model.window import Window
 
 
 class PlacedRows:
-    """Implements `core.ports.PlacedRows` over the connection that holds the snapshot."""
+    """Implements `core.ports.PlacedRows` and `core.ports.ByteHashed` over the connection that holds the snapshot."""
 
-    def __init__(self, asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window]) -> None:
+    def __init__(
+        self, asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window], hashed: Hashed = row_hash
+    ) -> None:
         self._asked, self._spec, self._windows = asked, spec, windows
+        self._hash = hashed(spec.columns)
+
+    def by_bytes(self) -> PlacedRows | None:
+        """Where this very server hashes as the lake does."""
+        if not hashes_alike(self._asked):
+            return None
+        return PlacedRows(self._asked, self._spec, self._windows, byte_hash)
 
     def spread(self) -> KeySpread:
         """In one scan of the windows."""
@@ -33,13 +43,14 @@ class PlacedRows:
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """Of the ranges alone where the key's own order has them."""
-        hashed = f"{place(self._spec)} >> {shift}, count(*), sum({row_hash(self._spec.columns)})"
+        by_index(self._asked)
+        hashed = f"{place(self._spec)} >> {shift}, count(*), sum({self._hash})"
         rows = self._rows(hashed, within, "GROUP BY 1")
         return {part: KeySum(count, int(digest)) for part, count, digest in rows}
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
         """As `sums` finds them."""
-        rows = self._rows(f"{place(self._spec)}, {row_hash(self._spec.columns)}", within)
+        rows = self._rows(f"{place(self._spec)}, {self._hash}", within)
         return [(found, digest) for found, digest in rows]
 
     def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:

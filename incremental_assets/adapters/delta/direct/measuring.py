@@ -23,7 +23,7 @@ from incremental_assets.core.model.table import NullPolicy, TableSpec
 from incremental_assets.core.model.window import Window, disjoint
 
 _TASK = "incremental_assets.adapters.delta.direct.measure_task"
-_FLOATING = ("float", "double")
+FLOATING = ("float", "double")
 
 
 def measured(tasks: Tasks, units: Sequence[MeasureUnit], windows: Sequence[Window], by: RowHash) -> tuple[Measure, ...]:
@@ -46,7 +46,7 @@ def units_of(
         raise NotDirect("its lake is in a store, or only the last version of each row counts")
     if any(arrow_type(each.spark_type) is None for each in spec.columns):
         raise NotDirect("a column has a type that only Spark knows")
-    if by is RowHash.TEXT and any(each.spark_type in _FLOATING for each in spec.columns):
+    if by is RowHash.TEXT and any(each.spark_type in FLOATING for each in spec.columns):
         raise NotDirect("a column has a type whose text only Spark writes as a source does")
     state = log_cache.at(path, log.version)
     if why := eligible.refused_to_read(state):

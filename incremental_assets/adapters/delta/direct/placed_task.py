@@ -10,6 +10,7 @@ from enum import StrEnum
 import numpy as np
 import pyarrow as pa
 
+from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.delta.direct.key_set import Numbers
 from incremental_assets.adapters.delta.direct.measure_task import (
     OUTSIDE,
@@ -25,6 +26,7 @@ from incremental_assets.adapters.delta.direct.query import asked
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.measure import RowHash
 
 
 class Asked(StrEnum):
@@ -133,7 +135,10 @@ def _inside(within: KeyParts | None, places: Numbers) -> np.ndarray[tuple[int], 
 
 
 def _hashes(unit: PlacedUnit, found: _Placed) -> Numbers:
-    return _hashed(unit, found.group, found.rows, range(len(unit.measured.columns)))
+    if unit.measured.by is RowHash.TEXT:
+        return _hashed(unit, found.group, found.rows, range(len(unit.measured.columns)))
+    rows = pa.array(found.rows)
+    return byte_hash.row_hashes([values.take(rows) for values in found.group.columns(unit.measured.columns)])
 
 
 def _hashed(unit: PlacedUnit, group: RowGroup, rows: Numbers, places: Sequence[int]) -> Numbers:

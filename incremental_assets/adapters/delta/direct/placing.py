@@ -4,32 +4,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.delta.checksums import Held
-from incremental_assets.adapters.delta.direct.measuring import units_of
+from incremental_assets.adapters.delta.direct.measuring import FLOATING, units_of
 from incremental_assets.adapters.delta.direct.placed_task import Asked, PlacedUnit
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
+from incremental_assets.core.model.measure import RowHash
 from incremental_assets.core.model.window import Window, merge
-from incremental_assets.core.ports import PlacedRows
+from incremental_assets.core.ports import NotByBytes, PlacedRows
 
 _TASK = "incremental_assets.adapters.delta.direct.placed_task"
 
 
 class PlacedByTasks:
-    """Implements `core.ports.PlacedRows`. Raises NotDirect when it is made where tasks do not know all that the table has."""
+    """Implements `core.ports.PlacedRows` and `core.ports.ByteHashed`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
 
-    def __init__(self, tasks: Tasks, held: Held, windows: Sequence[Window], otherwise: PlacedRows) -> None:
-        spec = held.spec
-        self._tasks, self._otherwise = tasks, otherwise
-        self._by_value = placed_by_value(spec)
-        key = tuple(spec.shape.names.index(name) for name in spec.key) or tuple(range(len(spec.columns)))
-        units = units_of(held.path, held.log, spec, merge(windows))
-        self._units = [PlacedUnit(unit, key, self._by_value) for unit in units]
+    def __init__(self, tasks: Tasks, held: Held, windows: Sequence[Window], otherwise: PlacedRows | None) -> None:
+        self._tasks, self._held, self._windows, self._given = tasks, held, windows, otherwise
+        self._by_value = placed_by_value(held.spec)
+        self._units: list[PlacedUnit] | None = None
+        with suppress(NotDirect):
+            self._units = _units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
+
+    def by_bytes(self) -> PlacedRows | None:
+        """By tasks alone: Spark has no such hash."""
+        found = PlacedByTasks(self._tasks, self._held, self._windows, None)
+        return None if found._units is None else found
+
+    @property
+    def _otherwise(self) -> PlacedRows:
+        if self._given is None:
+            raise NotByBytes
+        return self._given
 
     def spread(self) -> KeySpread:
         """From the keys and the cursor alone."""
@@ -64,8 +76,20 @@ class PlacedByTasks:
             return self._otherwise.hashes(within)
 
     def _run(self, asked: Asked, within: KeyParts | None = None, shift: int = 0) -> list[Any]:
+        if self._units is None:
+            raise NotDirect("tasks do not know all that the table has")
         units = [replace(unit, asked=asked, within=within, shift=shift) for unit in self._units]
         try:
             return self._tasks.run_all(_TASK, units) if units else []
         except TasksUnavailable as why:
             raise NotDirect(str(why)) from why
+
+
+def _units(held: Held, windows: Sequence[Window], by: RowHash) -> list[PlacedUnit]:
+    """What tasks are given. Raises NotDirect where they do not know all that the table has."""
+    spec, by_value = held.spec, placed_by_value(held.spec)
+    key = tuple(spec.shape.names.index(name) for name in spec.key) or tuple(range(len(spec.columns)))
+    if not by_value and any(spec.columns[place].spark_type in FLOATING for place in key):
+        raise NotDirect("a key lies at the hash of its text, which has a type whose text only Spark writes as a source does")
+    units = units_of(held.path, held.log, spec, merge(windows), by)
+    return [PlacedUnit(unit, key, by_value) for unit in units]
