@@ -1,7 +1,7 @@
 """The benchmark: `make bench`. Ours and the tools that people would pick instead, on the same rows, interleaved, each copy proven equal.
 
-Makes a PostgreSQL with TPC-H data and an environment for each contender under `.bench/`, plays the workloads, and writes
-docs/benchmarks.json, of which docs/benchmarks.md and its picture are made wholly. `--quick` is smaller and writes under `.bench/`.
+Makes a PostgreSQL and a MariaDB with TPC-H data and an environment for each contender under `.bench/`, plays the workloads, and writes
+docs/benchmarks.json, of which docs/benchmarks.md, its picture and the README's count of targets are made. `--quick` is smaller and writes under `.bench/` alone.
 """
 
 from __future__ import annotations
@@ -11,24 +11,28 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bench import drift
+from bench import comparing, databases, drift
 from bench.environments import Environments
-from bench.figures import Results
+from bench.figures import Result, Results
 from bench.machine import machine, tools
 from bench.measuring import Failed
 from bench.playing import Play, Stand, make_warm_up, say
 from bench.plot import draw
-from bench.report import document
+from bench.report import document, with_count
 from bench.source import Source
-from bench.workloads import FULL, QUICK, Workloads
+from bench.workloads import FULL, QUICK, Sizes, Workloads
 from incremental_assets.core.errors import IncrementalAssetsError
 
 ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 FOLDER = ROOT / ".bench"
 SERVER, QUICK_SERVER = FOLDER / "server", FOLDER / "server-quick"
+MARIADB, QUICK_MARIADB = FOLDER / "mariadb", FOLDER / "mariadb-quick"
 
 
 def main() -> None:
@@ -42,21 +46,28 @@ def main() -> None:
     sizes = QUICK if options.quick else FULL
     file = FOLDER / "quick" / "benchmarks.json" if options.quick else ROOT / "docs" / "benchmarks.json"
     picture = file.with_name("benchmarks.svg") if options.quick else ROOT / "docs" / "images" / "benchmarks.svg"
+    failures: list[str] = []
     if not options.write:
-        _play(options, Workloads(sizes, environments, FOLDER), environments, file)
+        _play(options, Workloads(sizes, environments, FOLDER), environments, file, failures)
     results = Results.read(file)
     file.with_suffix(".md").write_text(document(results, picture.relative_to(file.parent)), encoding="utf-8")
+    if not options.quick:
+        README.write_text(with_count(README.read_text(encoding="utf-8"), results), encoding="utf-8")
     try:
         draw(environments, file, picture)
     except Failed as error:
         say(f"no picture: {error}")
     say(f"{file.with_suffix('.md')}")
+    if failures:
+        sys.exit("\n".join(failures))
 
 
-def _play(options: argparse.Namespace, workloads: Workloads, environments: Environments, file: Path) -> None:
+def _play(
+    options: argparse.Namespace, workloads: Workloads, environments: Environments, file: Path, failures: list[str]
+) -> None:
     begun, sizes = time.monotonic(), QUICK if options.quick else FULL
     made = workloads.all()
-    known = [*made, drift.NAME]
+    known = [*made, drift.NAME, comparing.NAME, databases.NAME]
     chosen = options.only.split(",") if options.only else known
     unknown = [name for name in chosen if name not in known]
     if unknown:
@@ -64,9 +75,14 @@ def _play(options: argparse.Namespace, workloads: Workloads, environments: Envir
     # What is played alone takes its place beside what was played before: ratios are within one workload.
     results = Results.read(file) if options.only else Results()
     if drift.NAME in chosen:
-        results = replace(results, quick=options.quick, drift=drift.play(sizes.drift))
-        results.write(file)
-    chosen = [name for name in chosen if name != drift.NAME]
+        with _told(drift.NAME, failures):
+            results = replace(results, quick=options.quick, drift=drift.play(sizes.big_table))
+            results.write(file)
+    if comparing.NAME in chosen:
+        with _told(comparing.NAME, failures):
+            results = replace(results, quick=options.quick, compare=comparing.play(sizes.big_table))
+            results.write(file)
+    chosen = [name for name in chosen if name not in (drift.NAME, comparing.NAME)]
     if not chosen:
         return
     source = Source(QUICK_SERVER if options.quick else SERVER)
@@ -77,13 +93,42 @@ def _play(options: argparse.Namespace, workloads: Workloads, environments: Envir
         results = replace(results, machine=machine(source), tools=tools(environments), quick=options.quick)
         stand = Stand(FOLDER / "work", source, sizes.rounds)
         for name in chosen:
-            results = _played(Play(made[name](), stand), results, file)
+            if name != databases.NAME:
+                results = _played(Play(made[name](), stand), results, file)
+        if databases.NAME in chosen:
+            with _told(databases.NAME, failures):
+                for result in _beside(stand, sizes, options):
+                    results = results.with_workload(result)
+                    results.write(file)
     finally:
         workloads.close()
         source.stop()
     minutes = (time.monotonic() - begun) / 60
     replace(results, minutes=results.minutes if options.only else round(minutes, 1)).write(file)
     say(f"{minutes:.1f} minutes")
+
+
+@contextmanager
+def _told(name: str, failures: list[str]) -> Iterator[None]:
+    """What fails is told, also at the end, and the others go on: the document keeps what it has of it."""
+    try:
+        yield
+    except (Failed, IncrementalAssetsError) as error:
+        failures.append(f"{name}: failed: {error}")
+        say(failures[-1])
+
+
+def _beside(stand: Stand, sizes: Sizes, options: argparse.Namespace) -> Iterator[Result]:
+    """Another database, with the same rows."""
+    mariadb = databases.MariaDB(QUICK_MARIADB if options.quick else MARIADB)
+    say(f"MariaDB, with TPC-H at scale {sizes.scale}")
+    try:
+        mariadb.start(sizes.scale)
+        for result in databases.play(stand.source, mariadb, stand.folder, stand.rounds, sizes.changes):
+            say(f"{result.name}: {result.title} ({result.minutes:.1f} minutes)")
+            yield result
+    finally:
+        mariadb.stop()
 
 
 def _played(play: Play, results: Results, file: Path) -> Results:
@@ -106,6 +151,8 @@ def _played(play: Play, results: Results, file: Path) -> Results:
 def _forget() -> None:
     for folder in (SERVER, QUICK_SERVER):
         Source(folder).remove()
+    for folder in (MARIADB, QUICK_MARIADB):
+        databases.MariaDB(folder).remove()
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 

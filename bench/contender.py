@@ -89,7 +89,7 @@ class Process(Contender):
 
     def run(self, job: Job) -> Round:
         """From the start of the process to its end."""
-        before = _files(job.lake)
+        before = files(job.lake)
         try:
             answer, cost = timed(
                 self.command(job), self.environment(job), said=self.said(job), resident=self.resident()
@@ -97,7 +97,7 @@ class Process(Contender):
         except Failed as failed:
             self.inside(_document(failed.answer))  # which may know it better
             raise
-        return _round(cost, self.inside(_document(answer)), _new_bytes(before, job.lake))
+        return _round(cost, self.inside(_document(answer)), new_bytes(before, job.lake))
 
     def inside(self, document: Mapping[str, Any]) -> float | None:
         """The seconds of its own work. Raises Failed where the document tells of a failure."""
@@ -141,7 +141,7 @@ class Session(Contender):
 
     def run(self, job: Job) -> Round:
         """One line there, one line back."""
-        before, process = _files(job.lake), self._started(job)
+        before, process = files(job.lake), self._started(job)
         with Watch(resident=[process.pid]) as watch:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -151,7 +151,7 @@ class Session(Contender):
         if not line:
             self._errors.seek(0)
             raise Failed(last_words("", self._errors.read().decode(errors="replace"), process.wait()))
-        return _round(watch.cost(), self._process.inside(json.loads(line)), _new_bytes(before, job.lake))
+        return _round(watch.cost(), self._process.inside(json.loads(line)), new_bytes(before, job.lake))
 
     def copy_of(self, job: Job, table: Table) -> Copy:
         """As the script leaves it."""
@@ -189,13 +189,15 @@ def _document(answer: str) -> Mapping[str, Any]:
     return {}
 
 
-def _files(lake: Path) -> dict[Path, tuple[int, int]]:
+def files(lake: Path) -> dict[Path, tuple[int, int]]:
+    """Of a lake: size and time of each."""
     states = ((path, path.stat()) for path in lake.rglob("*") if path.is_file())
     return {path: (state.st_size, state.st_mtime_ns) for path, state in states}
 
 
-def _new_bytes(before: Mapping[Path, tuple[int, int]], lake: Path) -> int:
-    return sum(state[0] for path, state in _files(lake).items() if before.get(path) != state)
+def new_bytes(before: Mapping[Path, tuple[int, int]], lake: Path) -> int:
+    """Of files that are new or others since."""
+    return sum(state[0] for path, state in files(lake).items() if before.get(path) != state)
 
 
 def _round(cost: Cost, inside: float | None, lake: int) -> Round:

@@ -95,6 +95,12 @@ class Results:
     profiles: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     drift: Mapping[str, Any] = field(default_factory=dict)
     """As `bench.drift` tells it; empty where it was not played."""
+    compare: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.comparing`."""
+
+    def steps(self, way: str, measure: str) -> list[float]:
+        """What the comparisons, or the full refreshes beside them, came to."""
+        return [step[measure] for step in self.compare.get("steps", ()) if step["way"] == way]
 
     def of(self, workload: str) -> Result | None:
         """The workload by its name."""

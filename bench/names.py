@@ -4,6 +4,8 @@ OURS = "incremental-assets"
 ENGINE = "incremental-assets, engine running"
 SESSION = "incremental-assets, in a session"
 CHECK = "incremental-assets check"
+POSTGRESQL = "PostgreSQL"
+MARIADB = "MariaDB"
 DLT = "dlt, connectorx"
 DLT_PYARROW = "dlt, pyarrow"
 SLING = "sling, CSV"
@@ -13,5 +15,5 @@ SPARK_MERGE = "Spark MERGE"
 COPY_NOWHERE = "COPY to nowhere"
 COPY_PARQUET = "COPY, Parquet"
 
-FIRST = (OURS, ENGINE, SESSION, CHECK)
+FIRST = (OURS, ENGINE, SESSION, CHECK, POSTGRESQL)
 """Ours, by which ratios are told: the first of these that a workload has."""

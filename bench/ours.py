@@ -30,6 +30,7 @@ class Ours(Process):
         self._java, self._words = java, words
 
     spark = f"master: 'local[{os.cpu_count()}]'"
+    dialect = "postgresql"
 
     def prepare(self, job: Job) -> None:
         """Its configuration."""
@@ -42,7 +43,7 @@ class Ours(Process):
             f"spark: {{{self.spark}}}",
             "sources:",
             f"  {SOURCE}:",
-            "    dialect: postgresql",
+            f"    dialect: {self.dialect}",
             "    host: 127.0.0.1",
             f"    port: {job.source.port}",
             f"    database: {DATABASE}",

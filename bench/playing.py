@@ -37,14 +37,27 @@ class Stand:
 
 
 @dataclass
-class _Tally:
+class Tally:
+    """What is known so far of one contender in one series."""
+
     rounds: list[Round] = field(default_factory=list)
     failed: str | None = None
     notes: tuple[str, ...] = ()
     done: bool = False
 
     def of(self, name: str) -> Played:
+        """As it is written."""
         return Played(name, tuple(self.rounds), self.failed, self.notes)
+
+    def attempt(self, name: str, what: Callable[[], object]) -> None:
+        """Whoever fails is out of this series, and the others go on."""
+        if self.failed:
+            return
+        try:
+            what()
+        except Failed as error:
+            self.failed = str(error)
+            say(f"  {name}: failed: {error}")
 
 
 class Play:
@@ -87,7 +100,7 @@ class Play:
     def _played(self, series: Series) -> Result:
         begun, load, at = time.monotonic(), os.getloadavg()[0], datetime.now(UTC)
         rounds = self._stand.rounds if series.rounds is None else series.rounds
-        tallies = {each: _Tally(failed=self._out.get(each.name)) for each in series.everybody}
+        tallies = {each: Tally(failed=self._out.get(each.name)) for each in series.everybody}
         for contender, tally in tallies.items():
             self._attempt(contender, tally, lambda contender=contender: self._ready(series, contender))
         for number in range(-series.untimed, rounds):
@@ -118,7 +131,7 @@ class Play:
             contender.load(job)
             self._there.add(contender.room)
 
-    def _round(self, series: Series, contender: Contender, tally: _Tally, number: int, last: bool) -> None:  # noqa: FBT001
+    def _round(self, series: Series, contender: Contender, tally: Tally, number: int, last: bool) -> None:  # noqa: FBT001
         job = self._job(contender)
         if series.fresh:
             self._wipe(job.folder)
@@ -152,15 +165,11 @@ class Play:
             noted |= dict.fromkeys(notes)
         return tuple(noted)
 
-    def _attempt(self, contender: Contender, tally: _Tally, what: Callable[[], None]) -> None:
-        """Whoever fails is out of this workload, and the others go on."""
+    def _attempt(self, contender: Contender, tally: Tally, what: Callable[[], None]) -> None:
+        """Out of a series is out of those that come after it."""
+        tally.attempt(contender.name, what)
         if tally.failed:
-            return
-        try:
-            what()
-        except Failed as error:
-            tally.failed = self._out[contender.name] = str(error)
-            say(f"  {contender.name}: failed: {error}")
+            self._out[contender.name] = tally.failed
 
     def _change(self, change: Change, *, settles: bool) -> None:
         self._changes += 1

@@ -37,6 +37,8 @@ def main(results: Path, picture: Path) -> None:
 
     told = {each["name"]: each for each in json.loads(results.read_text(encoding="utf-8"))["workloads"]}
     shown = [told[name] for name in SHOWN if name in told]
+    if not shown:
+        sys.exit("no workload that it shows has been played")
     rows = [shown[first : first + COLUMNS] for first in range(0, len(shown), COLUMNS)]
     heights = [max(len(_bars(each)) for each in row) + 1.6 for row in rows]
     figure, axes = plt.subplots(

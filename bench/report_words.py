@@ -32,7 +32,14 @@ HOW = """\
 * PostgreSQL has `fsync` off and no autovacuum, so that it does no background work during a measurement; its files and the
   others' are in the page cache. Ticks start two and a half seconds after the changes, when they have settled (the row of ticks of G does not wait: each
   reads some of the rows of the previous one again). A long-lived process has done 32 small ticks
-  before the first that counts: the first few take twice as long. The engine, and our session, are the same for every workload."""
+  before the first that counts: the first few take twice as long. The engine, and our session, are the same for every workload.
+* **DB** is `incremental-assets sync --json` from PostgreSQL and from a MariaDB with the same rows, by turns; *to ours* is to PostgreSQL's. Before each round of its
+  tick the same rows change in both. Each copy is held against the count and the sums of its source. MariaDB holds 1 GiB of pages in memory and waits for no
+  disk at a commit (`innodb_flush_log_at_trx_commit=2`).
+* **C** and **D** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
+  those of that process, of what it started, and of the source. After each sync of C the copy is held against the count and the sums of the source. *Lines to be compared* are the
+  counts, hashes and keys that the source sends before rows are read; *sent by the source* are all its bytes in a round of their own, through a port that counts
+  them, whose time does not count."""
 
 TRIED = """\
 ## What was tried

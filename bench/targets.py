@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.comparing import COMPARED
 from bench.figures import Results
-from bench.names import CHECK, DLT, ENGINE, OURS, SESSION, SPARK_MERGE, SPARK_PARQUET
+from bench.names import CHECK, DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION, SPARK_MERGE, SPARK_PARQUET
 
 THOUSAND = Path(__file__).parents[1] / "docs" / "benchmarks-thousand.json"
 MIB = 2**20
+UNPLAYED = "not measured yet"
 AROUND = 2
 """A single tick is as long as the machine lets it be: the 5th and the 50th are told with two neighbours on either side."""
 
@@ -21,7 +23,7 @@ Reached = Callable[[Results], float | None]
 
 @dataclass(frozen=True)
 class Target:
-    """`unit` follows the number: `x` for a ratio, `s`, `MiB`."""
+    """`unit` follows the number: `x` for a ratio, `s`, `MiB`, `rows`."""
 
     workload: str
     told: str
@@ -30,10 +32,10 @@ class Target:
     unit: str = "x"
 
     def verdict(self, results: Results) -> tuple[float | None, str]:
-        """The number, and `met`, `missed` or `not measured`."""
+        """The number, and `met`, `missed` or `not measured yet`."""
         reached = self.reached(results)
         if reached is None:
-            return None, "not measured"
+            return None, UNPLAYED
         return reached, "met" if reached <= self.at_most else "missed"
 
 
@@ -75,6 +77,16 @@ def late_over_early(workload: str, ours: str) -> Reached:
     return reached
 
 
+def compared(measure: str) -> Reached:
+    """The median of the comparisons."""
+
+    def reached(results: Results) -> float | None:
+        found = results.steps(COMPARED, measure)
+        return statistics.median(found) if found else None
+
+    return reached
+
+
 def thousand(_: Results) -> float | None:
     """From the other benchmark's own file."""
     return float(json.loads(THOUSAND.read_text(encoding="utf-8"))["seconds"]["tick"]) if THOUSAND.exists() else None
@@ -105,6 +117,9 @@ TARGETS = (
     Target("G", "the last tick of a long row to the 5th", 1.3, late_over_early("G small, row of ticks", SESSION)),
     Target("R", "reconciliation and every other check, whole process, to the first load", 0.8,
            ratio("R", CHECK, OURS, against="F1")),
+    Target("C", "rows that are read where 500 of a large table have changed", 5_000.0, compared("read"), "rows"),
+    Target("DB", "first load, whole process, MariaDB to PostgreSQL", 1.5, ratio("DB load", MARIADB, POSTGRESQL)),
+    Target("DB", "tick, whole process, MariaDB to PostgreSQL", 1.2, ratio("DB tick", MARIADB, POSTGRESQL)),
     Target("M", "first load in a JVM of 2 GB: our Python", 500.0, most("M load", OURS, "python", MIB), "MiB"),
     Target("M", "big delta in a JVM of 2 GB: our Python", 500.0, most("M delta", OURS, "python", MIB), "MiB"),
 )  # fmt: skip

@@ -6,10 +6,12 @@ same, as the source's type, and the difference is noted: only the values must be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -140,3 +142,12 @@ def _different(types: Types, kinds: Mapping[str, str]) -> Iterator[str]:
     floating = [name for name, kind in types.items() if kind.startswith("numeric") and kinds.get(name) == "DOUBLE"]
     if floating:
         yield f"holds numeric columns as DOUBLE: {', '.join(floating)}"
+
+
+def prove_sums(copy: str | Path, sums: str, source: Sequence[Any]) -> None:
+    """Raises Failed where a Delta table does not come to the source's numbers; with how many digits they are written is the same to it."""
+    found = QueryBuilder().register("copied", DeltaTable(str(copy))).execute(f"SELECT {sums} FROM copied").read_all()
+    copied = [column[0].as_py() for column in found.columns]
+    mine, theirs = (", ".join(f"{Decimal(str(each)):f}" for each in row) for row in (copied, source))
+    if [Decimal(str(each)) for each in copied] != [Decimal(str(each)) for each in source]:
+        raise Failed(f"its copy comes to {mine} and the source to {theirs}")

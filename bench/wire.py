@@ -12,7 +12,7 @@ from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import PlacedRows, Ports
+from incremental_assets.core.ports import PlacedRows, Ports, Seek
 
 
 @dataclass
@@ -49,6 +49,11 @@ class _Source(_Through):
     def snapshot(self, plan: SyncPlan) -> Iterator[Any]:
         with self.inner.snapshot(plan) as snapshot:
             yield _Snapshot(snapshot, self.wire)
+
+    @contextmanager
+    def compared(self, plan: SyncPlan, seek: Seek) -> Iterator[Any]:
+        with self.inner.compared(plan, lambda rows: seek(_Rows(rows, self.wire))) as snapshot:
+            yield snapshot
 
 
 @dataclass(frozen=True)

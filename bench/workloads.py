@@ -39,8 +39,8 @@ class Sizes:
     many: Many
     growth: tuple[int, int, int]
     ticks: int
-    drift: int
-    """Rows of the table of which some drift."""
+    big_table: int
+    """Rows of the table of which some drift, or change unseen."""
 
 
 FULL = Sizes(
@@ -52,7 +52,7 @@ FULL = Sizes(
     many=Many(50, 10_000, 100),
     growth=(1_500_000, 6_000_000, 24_000_000),
     ticks=50,
-    drift=10_000_000,
+    big_table=10_000_000,
 )
 QUICK = Sizes(
     scale=Decimal("0.1"),
@@ -63,7 +63,7 @@ QUICK = Sizes(
     many=Many(10, 5_000, 50),
     growth=(150_000, 600_000, 2_400_000),
     ticks=8,
-    drift=200_000,
+    big_table=200_000,
 )
 
 

@@ -18,7 +18,7 @@ from deltalake import write_deltalake
 
 from bench.figures import Results
 from bench.names import DLT, ENGINE, OURS, SPARK_MERGE
-from bench.report import document
+from bench.report import document, with_count
 from bench.targets import TARGETS
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.cli.main import commands
@@ -149,6 +149,7 @@ def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
         return f"{(results.median('I1', name, 'lake') or 0) / 2**20:.2g} MiB"
 
     assert f"{verdicts.count('met')} of {len(TARGETS)} targets are met" in told
+    assert with_count(README, results) == README
     assert (
         f"With an engine a small sync of one table takes {seconds(ENGINE)}, {times('I1', DLT, ENGINE):.1f} times as fast as dlt"
         in told

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.comparing import COMPARED, WHOLE
 from bench.figures import Played, Result, Results, Round, Span
-from bench.names import DLT, ENGINE, OURS, SESSION
-from bench.report import document
+from bench.names import DLT, ENGINE, MARIADB, OURS, POSTGRESQL, SESSION
+from bench.report import document, with_count
 from bench.targets import TARGETS, Target, late_over_early, most, ratio
 
 MACHINE = {
@@ -49,7 +50,7 @@ def test_a_target_is_met_at_its_limit_and_missed_above_it() -> None:
 
 
 def test_what_was_not_played_is_not_measured() -> None:
-    assert Target("I2", "warm", 1.2, ratio("I1", ENGINE, DLT)).verdict(LOADED) == (None, "not measured")
+    assert Target("I2", "warm", 1.2, ratio("I1", ENGINE, DLT)).verdict(LOADED) == (None, "not measured yet")
 
 
 def test_a_contender_that_failed_has_no_time_whatever_it_did_before() -> None:
@@ -67,7 +68,7 @@ def test_the_document_shows_each_figure_of_a_contender_in_its_line() -> None:
 def test_the_document_shows_a_missed_target_as_missed_with_its_ratio() -> None:
     page = document(LOADED, PICTURE)
     assert "| F1 | first load, whole process, to dlt | ≤ 0.70x | 1.05x | **missed** |" in page
-    assert "| F2 | first load, warm session, to plain Spark JDBC → Parquet | ≤ 1.05x |  | not measured |" in page
+    assert "| F2 | first load, warm session, to plain Spark JDBC → Parquet | ≤ 1.05x |  | not measured yet |" in page
 
 
 def test_the_document_counts_the_verdicts_of_all_targets() -> None:
@@ -143,3 +144,68 @@ def test_what_drift_costs_is_told_where_it_was_played_and_only_there() -> None:
     assert "and 0 of the whole table" in told
     assert "### D:" not in document(LOADED, PICTURE)
     assert "### D:" in document(Results(drift=played), PICTURE), "and alone"
+
+
+def test_what_a_comparison_costs_is_told_beside_a_full_refresh_and_has_its_targets() -> None:
+    step = {
+        "told": "`compare`",
+        "seconds": 4.0,
+        "cpu": 6.0,
+        "lines": 9310,
+        "read": 612,
+        "lake": 40_000,
+        "way": COMPARED,
+    }
+    whole = {
+        **step,
+        "told": "`full_refresh`",
+        "seconds": 16.0,
+        "lines": None,
+        "read": 10_000_000,
+        "lake": 60_000_000,
+        "way": WHOLE,
+    }
+    others = [{**step, "seconds": seconds, "read": read} for seconds, read in ((3.0, 600), (9.0, 5_200))]
+    played = {
+        "rows": 10_000_000,
+        "commit": "abc1234",
+        "at": "2026-11-25 06:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [step, whole, *others],
+        "sent": {COMPARED: 3_145_728, WHOLE: 734_003_200},
+    }
+    found = replace(LOADED, compare=played)
+    page = document(found, PICTURE)
+    assert "### C: 500 changed rows of 10,000,000" in page
+    assert "| `compare` | 3 | 4.0 | 3.0 to 9.0 | 6.0 | 9,310 | 612 | 3.0 MiB | 0.0 MiB |" in page
+    assert "| `full_refresh` | 1 | 16.0 | 16.0 to 16.0 | 6.0 |  | 10,000,000 | 700.0 MiB | 57.2 MiB |" in page
+    assert [target.verdict(found) for target in TARGETS if target.workload == "C"] == [(612, "met")]
+    assert {target.verdict(LOADED)[1] for target in TARGETS if target.workload == "C"} == {"not measured yet"}
+
+
+def test_another_database_is_told_beside_postgresql_and_has_its_targets() -> None:
+    load = result("DB load", Played(MARIADB, rounds(14.0, 16.0, 15.0)), Played(POSTGRESQL, rounds(10.0, 9.0, 11.0)))
+    tick = result("DB tick", Played(MARIADB, rounds(5.0)), Played(POSTGRESQL, rounds(4.0)))
+    found = results(load, tick)
+    assert [target.verdict(found) for target in TARGETS if target.workload == "DB"] == [(1.5, "met"), (1.25, "missed")]
+    page = document(found, PICTURE)
+    assert page.index("### DB load") < page.index("### DB tick")
+    assert "| MariaDB | 3 | 15.00 | 14.00 to 16.00 | 1.50x |" in page
+
+
+def test_a_database_that_failed_is_told_and_its_targets_are_open() -> None:
+    failed = Played(MARIADB, rounds(14.0), failed="the copy of lineitem comes to 5, and the source to 6")
+    found = results(result("DB load", failed, Played(POSTGRESQL, rounds(10.0))))
+    assert "* **MariaDB** failed: the copy of lineitem comes to 5, and the source to 6" in document(found, PICTURE)
+    assert {target.verdict(found) for target in TARGETS if target.workload == "DB"} == {(None, "not measured yet")}
+
+
+def test_the_readme_takes_the_count_of_the_results_and_keeps_its_other_words() -> None:
+    readme = "In short:\n\n* 7 of 9 targets are met; 1 are not measured yet.\n* A sync takes 1.2 s.\n"
+    count = next(line for line in with_count(readme, LOADED).splitlines() if "targets" in line)
+    verdicts = [target.verdict(LOADED)[1] for target in TARGETS]
+    assert (
+        count
+        == f"* {verdicts.count('met')} of {len(TARGETS)} targets are met; {len(TARGETS) - 2} are not measured yet."
+    )
+    assert with_count(readme, LOADED).replace(count, "") == "In short:\n\n\n* A sync takes 1.2 s.\n"

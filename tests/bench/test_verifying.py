@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -10,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from bench.measuring import Failed
-from bench.verifying import Copy, difference, of_copy, of_csv
+from bench.verifying import Copy, difference, of_copy, of_csv, prove_sums
 
 TYPES = {
     "id": "bigint", "amount": "numeric(12,2)", "state": "character(4)", "note": "character varying(20)",
@@ -103,3 +104,16 @@ def test_a_copy_that_is_not_there_is_a_failure_in_a_sentence(tmp_path: Path) -> 
         of_copy(Copy("delta", str(tmp_path / "nothing")), TYPES)
     with pytest.raises(Failed, match="cannot be read"):
         of_copy(Copy("parquet", str(tmp_path / "nothing.parquet")), TYPES)
+
+
+def test_a_copy_comes_to_the_sums_of_its_source_however_many_digits_they_are_written_with(tmp_path: Path) -> None:
+    copy = delta(tmp_path, ROWS)
+    prove_sums(copy.place, "count(*), sum(id), sum(amount)", (3, Decimal(6), Decimal("10.6")))
+    prove_sums(copy.place, "count(*), sum(id), sum(amount)", (3, 6, Decimal("10.6000")))
+
+
+@pytest.mark.parametrize("source", [(4, 6, Decimal("10.60")), (3, 7, Decimal("10.60")), (3, 6, Decimal("10.61"))])
+def test_a_sum_that_differs_is_a_failure_in_a_sentence(source: tuple[object, ...], tmp_path: Path) -> None:
+    copy = delta(tmp_path, ROWS)
+    with pytest.raises(Failed, match=r"its copy comes to 3, 6, 10\.60 and the source to"):
+        prove_sums(copy.place, "count(*), sum(id), sum(amount)", source)
