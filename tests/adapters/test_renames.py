@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta import renaming
-from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.rollback import roll_back
+from tests.adapters.copies import by_delta_rs, log_of, told
 from tests.adapters.twenty_orders import BY_TIME, Open
-from tests.conformance.stand import Stand, plain
-
-if TYPE_CHECKING:
-    pass
+from tests.conformance.stand import Stand
 
 APPEND = "{table: public.orders, cursor: {column: at, type: timestamp}}"
 SHOWN = "SELECT id, remark, rate, at FROM orders"
@@ -27,18 +20,6 @@ SHOWN = "SELECT id, remark, rate, at FROM orders"
 
 def renamed(desk: Stand) -> None:
     desk.execute("ALTER TABLE orders RENAME COLUMN note TO remark")
-
-
-def log_of(desk: Stand, name: str = "orders") -> TableLog:
-    log = open_log(str(desk.shop.lake(name)))
-    assert log is not None
-    return log
-
-
-def by_delta_rs(desk: Stand, query: str, name: str = "orders") -> list[tuple[Any, ...]]:
-    """What a reader shows that is not Spark."""
-    found = QueryBuilder().register("t", DeltaTable(str(desk.shop.lake(name)))).execute(query).read_all()
-    return sorted((tuple(plain(value) for value in row.values()) for row in pa.table(found).to_pylist()), key=repr)
 
 
 @pytest.mark.parametrize("entry", [BY_TIME, APPEND], ids=["upsert", "append"])
@@ -257,7 +238,3 @@ def assert_followed(desk: Stand) -> None:
         assert historian.behind(spec) is None
         assert historian.differing_versions(spec) == historian.overlapping_versions(spec) == FaultyKeys(0)
     assert [name for name in names_of(desk, "orders__history") if name in ("note", "remark")] == ["remark"]
-
-
-def told(report: SyncReport) -> list[str]:
-    return [str(change) for change in report.schema_changes]
