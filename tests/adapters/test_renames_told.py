@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.rollback import roll_back
 from tests.adapters.copies import by_delta_rs, log_of, told
 from tests.conformance.stand import Stand
 from tests.conformance.worlds import OTHERS, World, made
@@ -88,6 +89,35 @@ def test_key_cursor_and_a_hostile_name_beside_a_history(world: World, spark: Spa
         (4, "old 4", 4, True),
     ]
     assert desk.check("orders") == 0
+
+
+def test_an_entry_that_comes_too_late_for_an_upsert_has_nothing_left_to_do(world: World, spark: SparkSession) -> None:
+    desk = opened(world, spark)
+    desk.execute(RENAMED)
+    desk.land()
+    tell(desk, "note: remark")
+    version = log_of(desk).version
+    report = desk.land()["orders"]
+    assert [warning for warning in report.warnings if "so remove the entry" in warning]
+    assert (report.status, log_of(desk).version) == (Status.IDLE, version)
+    assert desk.copy("orders", "id", "remark") == desk.source("SELECT id, remark FROM orders")
+
+
+def test_of_an_append_the_rollback_that_is_told_brings_every_value_under_the_new_name(
+    world: World, spark: SparkSession
+) -> None:
+    desk = opened(world, spark, APPEND)
+    before = desk.events("orders")[-1].run_id
+    desk.execute(RENAMED, "INSERT INTO orders (id, remark, rate) VALUES (5, 'new', 5)")
+    desk.land()
+    tell(desk, "note: remark", APPEND)
+    assert [warning for warning in desk.land()["orders"].warnings if "rollback --select" in warning]
+    assert (1, "old 1", None) in desk.copy("orders", "id", "note", "remark")
+    with desk.runtime() as runtime:
+        roll_back(desk.spec("orders"), before, "back", runtime.ports("shop"))
+    assert told(desk.land()["orders"]) == TOLD
+    assert desk.copy("orders", "id", "remark", "rate") == desk.source("SELECT id, remark, rate FROM orders")
+    assert desk.land()["orders"].warnings == ()
 
 
 HOSTILE = "o`ne; {two}, (thrée)=$x"

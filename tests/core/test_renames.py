@@ -164,3 +164,44 @@ def test_a_run_that_sleeps_before_its_rename_lands_it_no_more_once_another_run_w
     sleeper.wake()
     assert isinstance(sleeper.error, CommitMissing)
     assert_equal(world)
+
+
+def late(strategy: Strategy) -> tuple[World, TableSpec]:
+    """The source calls `status` `state`, a sync has landed without a word of it, and now the configuration has one."""
+    world, before = opened(), orders(strategy)
+    world.sync(before)
+    rename(world, "status", "state")
+    now = called(before, status="state")
+    order_as_now(world)
+    world.sync(now)
+    return world, replace(now, renamed=(("status", "state"),))
+
+
+def test_an_entry_that_comes_after_a_sync_without_it_is_told_to_be_of_no_use_where_values_were_read() -> None:
+    world, now = late(Strategy.UPSERT)
+    before = world.rows(ORDERS)
+    report = world.sync(now)
+    assert report.warnings == (
+        "`rename` says that 'status' is now 'state', and an earlier sync has taken 'state' for a new column: its values are read for every row "
+        "that the source has, so remove the entry; 'status' stays with what it held until everything is read again with "
+        "`incremental-assets sync --select shop.public.orders --full-refresh`",
+    )
+    assert world.rows(ORDERS) == before
+    assert world.sync(now, mode=Mode.FULL_REFRESH).warnings == world.sync(now).warnings == ()
+
+
+def test_of_an_append_it_is_told_with_the_way_back() -> None:
+    world, now = late(Strategy.APPEND)
+    (told,) = world.sync(now).warnings
+    assert "rows that landed before have their values in 'status' and NULL in 'state'" in told
+    assert "`incremental-assets rollback --select shop.public.orders --to-run RUN_ID --yes`" in told
+
+
+def test_an_entry_with_an_old_name_that_never_landed_stops_the_table_before_the_new_one_comes() -> None:
+    world = opened()
+    world.sync(UPSERT)
+    rename(world, "status", "state")
+    before = world.rows(ORDERS)
+    with pytest.raises(SchemaChanged, match=r"'statsu' is now 'state', and the copy has neither; it has id, customer, status, updated_at: correct"):
+        world.sync(replace(called(UPSERT, status="state"), renamed=(("statsu", "state"),)))
+    assert world.rows(ORDERS) == before

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from incremental_assets.core.errors import SchemaChanged
+from incremental_assets.core.model.cures import full_refresh, rollback
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec, Terms
@@ -48,14 +49,43 @@ def _identified(spec: TableSpec, state: State, left: dict[str, str], told: dict[
             yield Rename(by_identity[column.identity], column.name)
 
 
-def check_renames(spec: TableSpec, renames: tuple[Rename, ...]) -> None:
-    """Raises SchemaChanged where the table's columns are to stay as they landed."""
+def check_renames(spec: TableSpec, state: State | None, renames: tuple[Rename, ...]) -> None:
+    """Raises SchemaChanged where the table's columns are to stay as they landed, and where the configuration renames what never landed."""
     if renames and not spec.evolve:
         listed = " and ".join(f"{each.before!r} {each.after!r}" for each in renames)
         raise SchemaChanged(
             f"{spec.id}: the source now calls the column {listed}, and `schema_changes: freeze` keeps the names that landed: "
             f"rename it back, or set `schema_changes: evolve` for this table"
         )
+    for before, after in spec.renamed if state and state.columns and not spec.traits.overwrites else ():
+        landed = {name.lower(): name for name, _ in state.columns} if state else {}
+        if not {before.lower(), after.lower()} & landed.keys():
+            raise SchemaChanged(
+                f"{spec.id}: `rename` says that {before!r} is now {after!r}, and the copy has neither; it has {', '.join(landed.values())}: "
+                f"correct the entry, or remove it where {after!r} is a new column"
+            )
+
+
+def told_too_late(spec: TableSpec, state: State | None) -> tuple[str, ...]:
+    """Of entries of the configuration with which nothing is left to do, since the new name has landed as a column of its own."""
+    landed = {name.lower() for name, _ in state.columns} if state and not spec.traits.overwrites else set()
+    return tuple(
+        f"`rename` says that {before!r} is now {after!r}, and an earlier sync has taken {after!r} for a new column: {_left_so(spec, before, after)}"
+        for before, after in spec.renamed
+        if {before.lower(), after.lower()} <= landed
+    )
+
+
+def _left_so(spec: TableSpec, before: str, after: str) -> str:
+    if spec.traits.one_row_per_key:
+        return (
+            f"its values are read for every row that the source has, so remove the entry; {before!r} stays with what it held "
+            f"until everything is read again with {full_refresh(spec)}"
+        )
+    return (
+        f"rows that landed before have their values in {before!r} and NULL in {after!r}; take the copy back to the last run before that with "
+        f"{rollback(spec)}, and the next sync renames {before!r} and goes on from there, or remove the entry"
+    )
 
 
 def renamed(state: State, rename: Rename) -> State:
