@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.adapters.delta import renaming
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
@@ -129,19 +128,42 @@ def test_a_renamed_column_is_not_a_new_one(opened: Open, policy: str) -> None:
     desk.assert_equal("orders", SHOWN)
 
 
-@pytest.mark.parametrize("at", ["our own commit", "Spark's"])
-def test_where_the_commit_is_sparks_it_is_the_same(opened: Open, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_allows_no_commit_of_ours_is_left_as_it_is_until_everything_is_read_again(opened: Open) -> None:
     desk = opened(BY_TIME)
-    if at == "Spark's":
-        monkeypatch.setattr(renaming, "refused_by_table", lambda state: "a test says so")
+    stamped(desk, "orders")
     renamed(desk)
     desk.execute("INSERT INTO orders VALUES (21, 'more', 2)")
+    before = log_of(desk).version
+    assert desk.sync()["orders"].error == (
+        f"shop.public.orders: the source now calls the column 'note' 'remark', and the table at {desk.shop.lake('orders')} cannot be given that name, "
+        "as the table has inCommitTimestamp: rename it back in the source, or read everything again with "
+        "`incremental-assets sync --select shop.public.orders --full-refresh`"
+    )
+    assert log_of(desk).version == before
+    desk.land(mode=Mode.FULL_REFRESH)
+    desk.assert_equal("orders", SHOWN)
+    assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
+
+
+def test_a_history_that_allows_none_follows_once_a_person_has_renamed_its_column(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
+    stamped(desk, "orders__history")
+    renamed(desk)
+    desk.execute("INSERT INTO orders VALUES (21, 'more', 2)")
+    error = str(desk.sync()["orders"].error)
+    assert error == desk.sync()["orders"].error
+    for statement in error.partition("have Spark do ")[2].removesuffix(", and sync again").split("; "):
+        desk.spark.sql(statement)
     desk.land()
     desk.assert_equal("orders", SHOWN)
-    assert by_delta_rs(desk, "SELECT id, remark FROM t") == desk.source("SELECT id, remark FROM orders")
-    engines = [commit.engine for commit in log_of(desk).commits(-1) if commit.operation == "RENAME COLUMN"]
-    assert [engine.startswith("incremental-assets/") for engine in engines] == [at != "Spark's"]
+    assert_followed(desk)
     assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
+
+
+def stamped(desk: Stand, name: str) -> None:
+    """By another writer, with a feature that we do not write."""
+    table = f"delta.`{desk.shop.lake(name)}`"
+    desk.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')")
 
 
 def test_a_full_refresh_writes_the_names_anew(opened: Open) -> None:

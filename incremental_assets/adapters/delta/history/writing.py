@@ -16,7 +16,7 @@ from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.table import Tables, made
 from incremental_assets.adapters.delta.history.versions import changed
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.renaming import Named, rename
+from incremental_assets.adapters.delta.renaming import Named, by_hand, rename
 from incremental_assets.adapters.delta.rollback import take_back
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ, own
 from incremental_assets.adapters.spark.tasks import Tasks
@@ -79,7 +79,7 @@ def _renamed(session: SparkSession, tables: Tables, step: Step, renamed: Rename,
     if there or shows:
         note = CommitMetadata(Kind.RENAME, app_id, step.seq, uuid.uuid4().hex, run_id, log.version)
         under = (tables.copy.table_id, step.version) if shows else (f"{app_id}/names", log.version)
-        rename(lambda: session, tables.spec, Named(tables.path, renamed, note, under))
+        rename(lambda: session, tables.spec, Named(tables.path, renamed, note, by_hand(tables.path, renamed), under))
 
 
 def _by_spark(session: SparkSession, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
