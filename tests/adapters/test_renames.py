@@ -10,11 +10,17 @@ from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.rollback import roll_back
 from tests.adapters.copies import by_delta_rs, log_of, told
+from tests.adapters.direct.kernel import kernel_rows
 from tests.adapters.twenty_orders import BY_TIME, Open
 from tests.conformance.stand import Stand
 
 APPEND = "{table: public.orders, cursor: {column: at, type: timestamp}}"
+HOSTILE = "o`ne; {two}, (thrée)=$x"
 SHOWN = "SELECT id, remark, rate, at FROM orders"
+
+
+def renames(*names: tuple[str, str]) -> list[str]:
+    return [f'ALTER TABLE orders RENAME COLUMN "{before}" TO "{after}"' for before, after in names]
 
 
 def renamed(desk: Stand) -> None:
@@ -59,6 +65,15 @@ def test_ticks_after_it_land_through_our_own_commit_as_before(opened: Open, entr
     assert desk.check("orders") == 0
 
 
+def test_delta_kernel_reads_old_files_and_new_ones_under_the_new_name(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    renamed(desk)
+    desk.execute("UPDATE orders SET remark = 'moved', at = clock_timestamp() WHERE id = 7")
+    desk.land()
+    read = kernel_rows(desk.spark, str(desk.shop.lake("orders")), ("getInt", "getString"))
+    assert read == sorted(desk.source("SELECT id, remark FROM orders"), key=str)
+
+
 def test_a_column_that_comes_after_it_is_filled_as_ever(opened: Open) -> None:
     desk = opened(BY_TIME)
     renamed(desk)
@@ -84,6 +99,35 @@ def test_names_can_change_again_and_go_back(opened: Open) -> None:
     desk.land()
     desk.assert_equal("orders", "SELECT id, note, price, at FROM orders")
     assert desk.check("orders") == 0
+
+
+def test_names_that_are_exchanged_and_handed_on_are_one_commit_beside_a_history(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
+    desk.execute(*(f"ALTER TABLE orders ADD COLUMN {name} text DEFAULT '{name}'" for name in ("a", "b", "c", "d")))
+    desk.land()
+    before = {name: log_of(desk, name).version for name in ("orders", "orders__history")}
+    desk.execute(*renames(("a", "t"), ("b", "a"), ("t", "b"), ("d", HOSTILE), ("c", "d")))
+    report = desk.sync()["orders"]
+    assert sorted(told(report)) == [
+        "a: renamed (b -> a), by schema_changes: evolve",
+        "b: renamed (a -> b), by schema_changes: evolve",
+        "d: renamed (c -> d), by schema_changes: evolve",
+        f"{HOSTILE}: renamed (d -> {HOSTILE}), by schema_changes: evolve",
+    ]
+    assert {name: log_of(desk, name).version for name in before} == {name: 1 + at for name, at in before.items()}
+    desk.execute("UPDATE orders SET a = 'new', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    shown, quoted = desk.source(f'SELECT id, a, b, d, "{HOSTILE}" FROM orders'), HOSTILE.replace("`", "``")
+    assert desk.copy("orders", "id", "a", "b", "d", HOSTILE) == shown
+    assert by_delta_rs(desk, f'SELECT id, a, b, d, "{HOSTILE}" FROM t') == shown
+    table = f"delta.`{desk.shop.lake('orders__history')}`"
+    rows = desk.spark.sql(
+        f"SELECT a, b, d, `{quoted}` FROM {table} WHERE id = 5 ORDER BY _valid_from, _valid_to IS NULL"
+    )
+    assert [tuple(row) for row in rows.collect()][-2:] == [("b", "a", "c", "d"), ("new", "a", "c", "d")]
+    assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
+    with desk.runtime() as runtime:
+        assert runtime.ports("shop").historian.differing_versions(desk.spec("orders")) == FaultyKeys(0)
 
 
 def test_key_and_cursor_are_renamed_once_the_configuration_names_them_so(opened: Open) -> None:

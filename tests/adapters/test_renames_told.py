@@ -80,7 +80,9 @@ def test_key_cursor_and_a_hostile_name_beside_a_history(world: World, spark: Spa
     tell(desk, f"id: number, updated_at: changed_at, note: {HOSTILE!r}", entry.replace("updated_at", "changed_at"))
     report = desk.land()["orders"]
     assert (len(report.schema_changes), report.rows.updated) == (3, 1)
-    assert desk.copy("orders", "number", HOSTILE, "rate") == desk.source(f'SELECT number, "{HOSTILE}", rate FROM orders')
+    assert desk.copy("orders", "number", HOSTILE, "rate") == desk.source(
+        f'SELECT number, "{HOSTILE}", rate FROM orders'
+    )
     assert desk.copy("orders__history", "number", HOSTILE, "rate", "_is_current") == [
         (1, "old 1", 1, True),
         (2, "old 2", 2, False),

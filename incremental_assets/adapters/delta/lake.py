@@ -147,7 +147,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             newest = next(log.ours(), None)
             note = CommitMetadata.of_rename(renaming, state, _floor(newest) if newest else log.version)
             cure = f"rename it back in the source, or read everything again with {full_refresh(spec)}"
-            rename(self._session, spec, Named(path, renaming.rename, note, cure))
+            rename(self._session, spec, Named(path, renaming.renames, note, cure))
             after, done = confirmed(spec, path, log.version, names.batch_id)
         return Commit(after.table_id, done.version, RowCounts(), state)
 

@@ -1,4 +1,4 @@
-"""Give a column of a table another name: one commit of ours without a row.
+"""Give columns of a table other names: one commit of ours without a row.
 
 Where a table allows none of ours, it is refused: Spark's ALTER TABLE takes no transaction identifier, so that a run which slept past its lease could still
 carry it out after another run has had the table.
@@ -30,21 +30,21 @@ class Named:
     """What is committed to the table at a path, and what a person may do where that is not allowed. `transaction`: see `commit.Write`."""
 
     path: str
-    rename: Rename
+    renames: tuple[Rename, ...]
     note: CommitMetadata
     cure: str
     transaction: tuple[str, int] | None = None
 
 
 def rename(session: Callable[[], SparkSession], spec: TableSpec, of: Named) -> None:
-    """Files keep the column under the name of before, and a reader finds it there. Raises Overtaken, and SchemaChanged where the table allows no commit of ours."""
+    """Files keep a column under its name of before, and a reader finds it there. Raises Overtaken, and SchemaChanged where the table allows no commit of ours."""
     try:
         _directly(spec, of)
     except NotDirect as why:
         if not _is_done(of):
+            listed = " and ".join(f"{each.before!r} {each.after!r}" for each in of.renames)
             raise SchemaChanged(
-                f"{spec.id}: the source now calls the column {of.rename.before!r} {of.rename.after!r}, and the table at {of.path} cannot be given that name, "
-                f"as {why}: {of.cure}"
+                f"{spec.id}: the source now calls the column {listed}, and the table at {of.path} cannot be given that name, as {why}: {of.cure}"
             ) from why
         _said_by_spark(session(), of)
 
@@ -55,10 +55,13 @@ def _directly(spec: TableSpec, of: Named) -> None:
         raise NotDirect("its lake is in a store")
     if why := refused_by_table(seen.state):
         raise NotDirect(why)
-    actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.rename)
+    actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.renames)
     info = {
         "operation": "RENAME COLUMN",
-        "operationParameters": {"oldColumnPath": of.rename.before, "newColumnPath": of.rename.after},
+        "operationParameters": {
+            "oldColumnPath": ", ".join(each.before for each in of.renames),
+            "newColumnPath": ", ".join(each.after for each in of.renames),
+        },
         "operationMetrics": {},
         "isBlindAppend": False,
     }
@@ -68,18 +71,22 @@ def _directly(spec: TableSpec, of: Named) -> None:
 def _is_done(of: Named) -> bool:
     log = open_log(of.path)
     names = {found.name.lower() for found in log.columns()} if log else set()
-    return of.rename.before.lower() not in names and of.rename.after.lower() in names
+    before, after = ({getattr(each, at).lower() for each in of.renames} for at in ("before", "after"))
+    return after <= names and not before & names
 
 
-def by_hand(path: str, rename: Rename) -> str:
+def by_hand(path: str, renames: tuple[Rename, ...]) -> str:
     """What a person may do to a table of which no sync minds other writers."""
     from incremental_assets.adapters.spark.expressions import quoted
 
+    if {each.before.lower() for each in renames} & {each.after.lower() for each in renames}:
+        return "move that table away, and the next sync begins a new one"
     table = f"ALTER TABLE delta.{quoted(path)}"
-    return (
-        f"while no sync runs, have Spark do {table} SET TBLPROPERTIES ('{column_mapping.MODE}' = 'name'); "
-        f"{table} RENAME COLUMN {quoted(rename.before)} TO {quoted(rename.after)}, and sync again"
-    )
+    statements = [
+        f"SET TBLPROPERTIES ('{column_mapping.MODE}' = 'name')",
+        *(f"RENAME COLUMN {quoted(each.before)} TO {quoted(each.after)}" for each in renames),
+    ]
+    return f"while no sync runs, have Spark do {'; '.join(f'{table} {each}' for each in statements)}, and sync again"
 
 
 def _said_by_spark(session: SparkSession, of: Named) -> None:
