@@ -17,6 +17,7 @@ from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.events import Checkpoint, EventKind
+from incremental_assets.core.planning.renames import told_too_late
 from incremental_assets.core.syncing.foreign_changes import seen_in
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Standing:
     bound: Bound | None
     error: str | None
     warnings: tuple[str, ...] = ()
-    """What the next sync will stop at, which would stay unnoticed while the source is idle."""
+    """What the next sync will stop at, or has no use for, which would stay unnoticed while the source is idle."""
     held: HeldRows | None = None
     """What its contract holds; None where there is none, and where only a session could tell."""
     changed: tuple[datetime, SchemaChange] | None = None
@@ -57,6 +58,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
     changed = {} if offline else _other_hands(runtime, found, positions)
     held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
+    late = {spec.id: told_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
     gathered = []
     for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
@@ -72,7 +74,7 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
                 lag=_lag(positions.get(table), lags.get(table, beat.lag_seconds if beat else None)),
                 bound=bounds.get(table.source),
                 error=errors.get(table),
-                warnings=changed.get(table, ()),
+                warnings=(*changed.get(table, ()), *late.get(table, ())),
                 held=held.get(table),
                 changed=columns.get(table),
             )

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder
 
-from incremental_assets.adapters.delta import renaming
-from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
-from incremental_assets.core.planning.report import Status, SyncReport
+from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.rollback import roll_back
+from tests.adapters.copies import by_delta_rs, log_of, told
+from tests.adapters.direct.kernel import kernel_rows
 from tests.adapters.twenty_orders import BY_TIME, Open
-from tests.conformance.stand import Stand, plain
-
-if TYPE_CHECKING:
-    pass
+from tests.conformance.stand import Stand
 
 APPEND = "{table: public.orders, cursor: {column: at, type: timestamp}}"
+HOSTILE = "o`ne; {two}, (thrée)=$x"
 SHOWN = "SELECT id, remark, rate, at FROM orders"
+
+
+def renames(*names: tuple[str, str]) -> list[str]:
+    return [f'ALTER TABLE orders RENAME COLUMN "{before}" TO "{after}"' for before, after in names]
 
 
 def renamed(desk: Stand) -> None:
     desk.execute("ALTER TABLE orders RENAME COLUMN note TO remark")
-
-
-def log_of(desk: Stand, name: str = "orders") -> TableLog:
-    log = open_log(str(desk.shop.lake(name)))
-    assert log is not None
-    return log
-
-
-def by_delta_rs(desk: Stand, query: str, name: str = "orders") -> list[tuple[Any, ...]]:
-    """What a reader shows that is not Spark."""
-    found = QueryBuilder().register("t", DeltaTable(str(desk.shop.lake(name)))).execute(query).read_all()
-    return sorted((tuple(plain(value) for value in row.values()) for row in pa.table(found).to_pylist()), key=repr)
 
 
 @pytest.mark.parametrize("entry", [BY_TIME, APPEND], ids=["upsert", "append"])
@@ -79,6 +65,15 @@ def test_ticks_after_it_land_through_our_own_commit_as_before(opened: Open, entr
     assert desk.check("orders") == 0
 
 
+def test_delta_kernel_reads_old_files_and_new_ones_under_the_new_name(opened: Open) -> None:
+    desk = opened(BY_TIME)
+    renamed(desk)
+    desk.execute("UPDATE orders SET remark = 'moved', at = clock_timestamp() WHERE id = 7")
+    desk.land()
+    read = kernel_rows(desk.spark, str(desk.shop.lake("orders")), ("getInt", "getString"))
+    assert read == sorted(desk.source("SELECT id, remark FROM orders"), key=str)
+
+
 def test_a_column_that_comes_after_it_is_filled_as_ever(opened: Open) -> None:
     desk = opened(BY_TIME)
     renamed(desk)
@@ -104,6 +99,35 @@ def test_names_can_change_again_and_go_back(opened: Open) -> None:
     desk.land()
     desk.assert_equal("orders", "SELECT id, note, price, at FROM orders")
     assert desk.check("orders") == 0
+
+
+def test_names_that_are_exchanged_and_handed_on_are_one_commit_beside_a_history(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
+    desk.execute(*(f"ALTER TABLE orders ADD COLUMN {name} text DEFAULT '{name}'" for name in ("a", "b", "c", "d")))
+    desk.land()
+    before = {name: log_of(desk, name).version for name in ("orders", "orders__history")}
+    desk.execute(*renames(("a", "t"), ("b", "a"), ("t", "b"), ("d", HOSTILE), ("c", "d")))
+    report = desk.sync()["orders"]
+    assert sorted(told(report)) == [
+        "a: renamed (b -> a), by schema_changes: evolve",
+        "b: renamed (a -> b), by schema_changes: evolve",
+        "d: renamed (c -> d), by schema_changes: evolve",
+        f"{HOSTILE}: renamed (d -> {HOSTILE}), by schema_changes: evolve",
+    ]
+    assert {name: log_of(desk, name).version for name in before} == {name: 1 + at for name, at in before.items()}
+    desk.execute("UPDATE orders SET a = 'new', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    shown, quoted = desk.source(f'SELECT id, a, b, d, "{HOSTILE}" FROM orders'), HOSTILE.replace("`", "``")
+    assert desk.copy("orders", "id", "a", "b", "d", HOSTILE) == shown
+    assert by_delta_rs(desk, f'SELECT id, a, b, d, "{HOSTILE}" FROM t') == shown
+    table = f"delta.`{desk.shop.lake('orders__history')}`"
+    rows = desk.spark.sql(
+        f"SELECT a, b, d, `{quoted}` FROM {table} WHERE id = 5 ORDER BY _valid_from, _valid_to IS NULL"
+    )
+    assert [tuple(row) for row in rows.collect()][-2:] == [("b", "a", "c", "d"), ("new", "a", "c", "d")]
+    assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
+    with desk.runtime() as runtime:
+        assert runtime.ports("shop").historian.differing_versions(desk.spec("orders")) == FaultyKeys(0)
 
 
 def test_key_and_cursor_are_renamed_once_the_configuration_names_them_so(opened: Open) -> None:
@@ -148,19 +172,42 @@ def test_a_renamed_column_is_not_a_new_one(opened: Open, policy: str) -> None:
     desk.assert_equal("orders", SHOWN)
 
 
-@pytest.mark.parametrize("at", ["our own commit", "Spark's"])
-def test_where_the_commit_is_sparks_it_is_the_same(opened: Open, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_allows_no_commit_of_ours_is_left_as_it_is_until_everything_is_read_again(opened: Open) -> None:
     desk = opened(BY_TIME)
-    if at == "Spark's":
-        monkeypatch.setattr(renaming, "refused_by_table", lambda state: "a test says so")
+    stamped(desk, "orders")
     renamed(desk)
     desk.execute("INSERT INTO orders VALUES (21, 'more', 2)")
+    before = log_of(desk).version
+    assert desk.sync()["orders"].error == (
+        f"shop.public.orders: the source now calls the column 'note' 'remark', and the table at {desk.shop.lake('orders')} cannot be given that name, "
+        "as the table has inCommitTimestamp: rename it back in the source, or read everything again with "
+        "`incremental-assets sync --select shop.public.orders --full-refresh`"
+    )
+    assert log_of(desk).version == before
+    desk.land(mode=Mode.FULL_REFRESH)
+    desk.assert_equal("orders", SHOWN)
+    assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
+
+
+def test_a_history_that_allows_none_follows_once_a_person_has_renamed_its_column(opened: Open) -> None:
+    desk = opened(f"{BY_TIME[:-1]}, history: scd2}}")
+    stamped(desk, "orders__history")
+    renamed(desk)
+    desk.execute("INSERT INTO orders VALUES (21, 'more', 2)")
+    error = str(desk.sync()["orders"].error)
+    assert error == desk.sync()["orders"].error
+    for statement in error.partition("have Spark do ")[2].removesuffix(", and sync again").split("; "):
+        desk.spark.sql(statement)
     desk.land()
     desk.assert_equal("orders", SHOWN)
-    assert by_delta_rs(desk, "SELECT id, remark FROM t") == desk.source("SELECT id, remark FROM orders")
-    engines = [commit.engine for commit in log_of(desk).commits(-1) if commit.operation == "RENAME COLUMN"]
-    assert [engine.startswith("incremental-assets/") for engine in engines] == [at != "Spark's"]
+    assert_followed(desk)
     assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
+
+
+def stamped(desk: Stand, name: str) -> None:
+    """By another writer, with a feature that we do not write."""
+    table = f"delta.`{desk.shop.lake(name)}`"
+    desk.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')")
 
 
 def test_a_full_refresh_writes_the_names_anew(opened: Open) -> None:
@@ -257,7 +304,3 @@ def assert_followed(desk: Stand) -> None:
         assert historian.behind(spec) is None
         assert historian.differing_versions(spec) == historian.overlapping_versions(spec) == FaultyKeys(0)
     assert [name for name in names_of(desk, "orders__history") if name in ("note", "remark")] == ["remark"]
-
-
-def told(report: SyncReport) -> list[str]:
-    return [str(change) for change in report.schema_changes]

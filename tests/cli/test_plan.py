@@ -191,12 +191,8 @@ def test_a_column_that_is_left_out_is_told_before_it_in_the_report_and_in_the_st
     assert "last change of its columns" in call("status").out
 
 
-def test_a_rename_is_told_before_it_though_no_row_has_moved_and_the_sync_does_it(
-    call: Call, outside: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monday(outside.world.database).commit()
-    outside.world.database.tick(60)
-    call("sync")
+def rename_status(outside: Outside) -> None:
+    """In the source, to `state`."""
     table = outside.world.database.tables[ORDERS]
     columns = tuple(replace(each, name="state") if each.name == "status" else each for each in ORDERS_SHAPE.columns)
     table.shape = replace(table.shape, columns=columns)
@@ -204,6 +200,15 @@ def test_a_rename_is_told_before_it_though_no_row_has_moved_and_the_sync_does_it
         number: replace(row, values={{"status": "state"}.get(name, name): value for name, value in row.values.items()})
         for number, row in table.rows.items()
     }
+
+
+def test_a_rename_is_told_before_it_though_no_row_has_moved_and_the_sync_does_it(
+    call: Call, outside: Outside, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monday(outside.world.database).commit()
+    outside.world.database.tick(60)
+    call("sync")
+    rename_status(outside)
     config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        rename: {status: state}"))
 
     told = call("plan", "--json").tables["public.orders"]["schema"]
@@ -218,6 +223,21 @@ def test_a_rename_is_told_before_it_though_no_row_has_moved_and_the_sync_does_it
         {"column": "state", "change": "renamed", "before": "status", "after": "state", "rule": "rename"}
     ]
     assert call("plan", "--json").tables["public.orders"]["schema"] is None
+
+
+def test_a_rename_that_is_told_too_late_is_said_by_every_command_that_looks(
+    call: Call, outside: Outside, config: Path
+) -> None:
+    monday(outside.world.database).commit()
+    outside.world.database.tick(60)
+    call("sync")
+    rename_status(outside)
+    call("sync")
+    config.write_text(CONFIG.replace("strategy: upsert", "strategy: upsert\n        rename: {status: state}"))
+    for command in ("plan", "status", "sync"):
+        (warning,) = call(command, "--json").tables["public.orders"]["warnings"]
+        assert "taken 'state' for a new column" in warning, command
+        assert "taken 'state' for a new column" in call(command).out.replace("\n", " "), command
 
 
 def test_a_column_that_a_frozen_schema_refuses_stops_the_table_beforehand(

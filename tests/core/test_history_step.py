@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incremental_assets.core.model.history import Step
-from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.rename import Rename, RenamedAt
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
 from tests.fakes.history import Seen, Version, followed, overlaps
 
@@ -37,16 +37,19 @@ def test_one_batch_is_followed_by_its_rows_alone_whatever_fences_and_upkeep_came
 
 
 def renaming(version: int, before: str, after: str) -> CopyCommit:
-    return replace(commit(version, NONE), rename=Rename(before, after))
+    return replace(commit(version, NONE), renames=(Rename(before, after),))
 
 
 def test_a_rename_alone_is_followed_by_the_names_alone_and_with_a_batch_before_its_rows() -> None:
     alone = replace(copy(1, NONE, BATCH, NONE), commits=(renaming(2, "a", "b"), commit(1, BATCH)))
-    expected = replace(step(2, of=2, whole=False), renames=(Rename("a", "b"),), has_rows=False)
+    expected = replace(step(2, of=2, whole=False), renames=(RenamedAt(2, (Rename("a", "b"),)),), has_rows=False)
     assert next_step(alone) == expected
     later = (commit(4, BATCH), renaming(3, "b", "c"), renaming(2, "a", "b"), commit(1, BATCH))
     both = replace(copy(1, NONE, BATCH, NONE, NONE, BATCH), commits=later)
-    expected = replace(step(4, of=4, whole=False, alone=True), renames=(Rename("a", "b"), Rename("b", "c")))
+    expected = replace(
+        step(4, of=4, whole=False, alone=True),
+        renames=(RenamedAt(2, (Rename("a", "b"),)), RenamedAt(3, (Rename("b", "c"),))),
+    )
     assert next_step(both) == expected
 
 

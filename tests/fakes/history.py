@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from incremental_assets.core.errors import CommitMissing
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
-from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.rename import Rename, RenamedAt, name_after
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.history_step import Copy, CopyCommit, Effect, next_step
@@ -72,12 +72,16 @@ class FakeHistory:
     past: dict[int, dict[Key, list[Version]]] = field(default_factory=dict)
     """The versions after each sequence."""
     files: int = 0
+    named: dict[str, int] = field(default_factory=dict)
+    """The version of each table up to which renames have been followed."""
 
-    def renamed(self, rename: Rename) -> None:
-        """Every version has the values under the new name."""
+    def renamed(self, table_id: str, at: RenamedAt) -> None:
+        """Every version has the values under the new names, by one commit that is made once."""
+        if self.named.get(table_id, -1) >= at.version:
+            return
+        self.named[table_id] = at.version
         self.versions = {
-            key: [replace(each, row={rename.of(name): value for name, value in each.row.items()}) for each in versions]
-            for key, versions in self.versions.items()
+            key: [_named(each, at.renames) for each in versions] for key, versions in self.versions.items()
         }
 
     @property
@@ -113,8 +117,8 @@ class FakeHistorian:
         table, history = self.tables[spec.id], self.histories.setdefault(spec.id, FakeHistory())
         if step.renames:
             self.meanwhile("before history commit")
-        for rename in step.renames:
-            history.renamed(rename)
+        for each in step.renames:
+            history.renamed(table.table_id, each)
         if not step.has_rows:
             history.shown[table.table_id] = step.version
             return HistoryRows()
@@ -193,6 +197,10 @@ def _seen(spec: TableSpec, row: Row | None) -> Seen:
     return Seen(own_columns(row), marked if isinstance(marked, datetime) else _told(spec, row), not is_live(row))
 
 
+def _named(version: Version, renames: tuple[Rename, ...]) -> Version:
+    return replace(version, row={name_after(renames, name): value for name, value in version.row.items()})
+
+
 def _told(spec: TableSpec, row: Mapping[str, object]) -> datetime | None:
     value = cursor_of(spec, row)
     return value.moment() if value is not None and value.type.is_time and value.is_finite else None
@@ -202,7 +210,7 @@ def _commit(version: int, entry: LogEntry) -> CopyCommit:
     seq, batch_id = (entry.commit_ids.seq, entry.commit_ids.batch_id) if entry.commit_ids else (-1, "")
     clock = (entry.state.clock if entry.state else None) or _EPOCH
     changed = entry.state.changed if entry.operation == "RENAME" and entry.state else ()
-    renamed = next(filter(None, map(Rename.from_change, changed)), None)
+    renamed = tuple(filter(None, map(Rename.from_change, changed)))
     return CopyCommit(version, seq, batch_id, clock, "UTC", _effect(entry), entry.rolled_back_to, renamed)
 
 

@@ -9,6 +9,7 @@ from incremental_assets.core.errors import CommitMissing, Overtaken, StageBroken
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.quarantine import Resolution
+from incremental_assets.core.model.rename import name_after
 from incremental_assets.core.model.schema_drift import TargetColumn
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Column, Strategy, TableId, TableSpec
@@ -224,7 +225,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
     def rename(self, spec: TableSpec, renaming: Renaming, state: State) -> Commit:
         """The rows with the new name, in a commit that counts none."""
         table = self._opened(spec, renaming.commit_ids)
-        rows = tuple({renaming.rename.of(name): value for name, value in row.items()} for row in table.rows)
+        rows = tuple({name_after(renaming.renames, name): value for name, value in row.items()} for row in table.rows)
         entry = LogEntry(rows, "RENAME", True, renaming.commit_ids, state, RowCounts(), changes_rows=False)
         self.moment("before commit")
         if not table.commit(entry):

@@ -61,7 +61,9 @@ STORIES: dict[str, Callable[[], None]] = {
     "keys are compared with =": test_unfit_rows.test_a_row_without_a_key_goes_to_quarantine_once_and_the_others_land,
     "what goes to quarantine leaves the copy as it is": test_unfit_rows.test_a_row_that_can_no_longer_land_leaves_an_upsert_copy_and_lands_again_when_it_can,
     "columns are known by their names alone": lambda: (
-        test_column_identity.test_columns_that_exchange_their_names_stop_the_table_until_all_is_read_again(back=True)
+        test_column_identity.test_a_column_with_the_name_of_one_that_is_gone_stops_the_table_until_all_is_read_again(
+            back=True
+        )
     ),
     "a transaction that was under way at the last read counts as read": lambda: (
         test_last_read.test_what_is_new_is_read_alone_until_the_transaction_ends(UPSERT)

@@ -30,6 +30,7 @@ from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
+from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.paths import staging_path, table_path
 from incremental_assets.core.model.schema_drift import (
     OWN_PREFIX,
@@ -145,7 +146,8 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
                 )
             newest = next(log.ours(), None)
             note = CommitMetadata.of_rename(renaming, state, _floor(newest) if newest else log.version)
-            rename(self._session, spec, Named(path, renaming.rename, note))
+            cure = f"rename it back in the source, or read everything again with {full_refresh(spec)}"
+            rename(self._session, spec, Named(path, renaming.renames, note, cure))
             after, done = confirmed(spec, path, log.version, names.batch_id)
         return Commit(after.table_id, done.version, RowCounts(), state)
 

@@ -1,4 +1,8 @@
-"""Give a column of a table another name: one commit without a row, by us where the table allows it, else by Spark's ALTER TABLE."""
+"""Give columns of a table other names: one commit of ours without a row.
+
+Where a table allows none of ours, it is refused: Spark's ALTER TABLE takes no transaction identifier, so that a run which slept past its lease could still
+carry it out after another run has had the table.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
+from incremental_assets.core.errors import SchemaChanged
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import TableSpec
@@ -22,20 +27,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What is committed to the table at a path. `transaction`: see `commit.Write`."""
+    """What is committed to the table at a path, and what a person may do where that is not allowed. `transaction`: see `commit.Write`."""
 
     path: str
-    rename: Rename
+    renames: tuple[Rename, ...]
     note: CommitMetadata
+    cure: str
     transaction: tuple[str, int] | None = None
 
 
 def rename(session: Callable[[], SparkSession], spec: TableSpec, of: Named) -> None:
-    """Files keep the column under the name of before, and a reader finds it there. Raises Overtaken where another writer was first."""
+    """Files keep a column under its name of before, and a reader finds it there. Raises Overtaken, and SchemaChanged where the table allows no commit of ours."""
     try:
         _directly(spec, of)
-    except NotDirect:
-        _by_spark(session(), of)
+    except NotDirect as why:
+        if not _is_done(of):
+            listed = " and ".join(f"{each.before!r} {each.after!r}" for each in of.renames)
+            raise SchemaChanged(
+                f"{spec.id}: the source now calls the column {listed}, and the table at {of.path} cannot be given that name, as {why}: {of.cure}"
+            ) from why
+        _said_by_spark(session(), of)
 
 
 def _directly(spec: TableSpec, of: Named) -> None:
@@ -44,33 +55,42 @@ def _directly(spec: TableSpec, of: Named) -> None:
         raise NotDirect("its lake is in a store")
     if why := refused_by_table(seen.state):
         raise NotDirect(why)
-    actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.rename)
+    actions = column_mapping.renaming(seen.state.metadata, seen.state.protocol, of.renames)
     info = {
         "operation": "RENAME COLUMN",
-        "operationParameters": {"oldColumnPath": of.rename.before, "newColumnPath": of.rename.after},
+        "operationParameters": {
+            "oldColumnPath": ", ".join(each.before for each in of.renames),
+            "newColumnPath": ", ".join(each.after for each in of.renames),
+        },
         "operationMetrics": {},
         "isBlindAppend": False,
     }
     NextVersion(of.path, seen.state, of.note, info, actions, (), of.transaction).commit(spec)
 
 
-def _by_spark(session: SparkSession, of: Named) -> None:
-    """That columns are mapped is a commit of its own, which changes nothing that a reader sees; so is a transaction, which ALTER TABLE has none of."""
-    from incremental_assets.adapters.delta.commit import Write, conflicts_explained, empty, write
-    from incremental_assets.adapters.delta.target_table import prepare
-    from incremental_assets.adapters.spark.expressions import quoted
-    from incremental_assets.adapters.spark.session import second_session
+def _is_done(of: Named) -> bool:
+    log = open_log(of.path)
+    names = {found.name.lower() for found in log.columns()} if log else set()
+    before, after = ({getattr(each, at).lower() for each in of.renames} for at in ("before", "after"))
+    return after <= names and not before & names
 
-    to, log = Write(of.path, of.note, transaction=of.transaction), open_log(of.path)
-    names = {found.name.lower(): found.name for found in log.columns()} if log else {}
-    before, after = names.get(of.rename.before.lower()), of.rename.after
-    if log is not None and before is not None and after.lower() not in names:
-        prepare(session, of.path, log, (), {column_mapping.MODE: "name"})
-        # The settings of a session are those of all its threads.
-        with second_session(session) as own, conflicts_explained(to):
-            for name, value in of.note.as_setting().items():
-                own.conf.set(name, value)
-            own.sql(f"ALTER TABLE delta.{quoted(of.path)} RENAME COLUMN {quoted(before)} TO {quoted(after)}").collect()
-        if of.transaction is None:
-            return
-    write(empty(session), to)
+
+def by_hand(path: str, renames: tuple[Rename, ...]) -> str:
+    """What a person may do to a table of which no sync minds other writers."""
+    from incremental_assets.adapters.spark.expressions import quoted
+
+    if {each.before.lower() for each in renames} & {each.after.lower() for each in renames}:
+        return "move that table away, and the next sync begins a new one"
+    table = f"ALTER TABLE delta.{quoted(path)}"
+    statements = [
+        f"SET TBLPROPERTIES ('{column_mapping.MODE}' = 'name')",
+        *(f"RENAME COLUMN {quoted(each.before)} TO {quoted(each.after)}" for each in renames),
+    ]
+    return f"while no sync runs, have Spark do {'; '.join(f'{table} {each}' for each in statements)}, and sync again"
+
+
+def _said_by_spark(session: SparkSession, of: Named) -> None:
+    """That a table has the name, in a commit that Delta takes once."""
+    from incremental_assets.adapters.delta.commit import Write, empty, write
+
+    write(empty(session), Write(of.path, of.note, transaction=of.transaction))

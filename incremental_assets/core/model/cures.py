@@ -23,6 +23,11 @@ def reset(spec: TableSpec) -> str:
     return _reset(spec.id)
 
 
+def rollback(spec: TableSpec) -> str:
+    """Take the copy back to what a run left; which one, a person has to say."""
+    return f"`incremental-assets rollback --select {_quoted(spec.id)} --to-run RUN_ID --yes`"
+
+
 def differing_again(spec: TableSpec) -> str:
     """Read again what differs in rows that no cursor shows: by their keys where there is one row of each, else everything."""
     if not (spec.is_incremental and spec.traits.one_row_per_key):

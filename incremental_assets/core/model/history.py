@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.rename import RenamedAt
 
 SUFFIX = "__history"
 """Of the name of the table, and of the asset, that holds the versions."""
@@ -49,8 +49,8 @@ class Step:
     """The version of the one commit that is to be followed; None where there is more."""
     restores: int | None = None
     """Of a copy that was rolled back: the sequence whose rows are there again."""
-    renames: tuple[Rename, ...] = ()
-    """Columns of the versions that are to have other names first, oldest first."""
+    renames: tuple[RenamedAt, ...] = ()
+    """Columns of the versions that are to have other names first, by the copy's commits, oldest first."""
     has_rows: bool = True
     """Whether there is more to follow than these."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from incremental_assets.core.model.schema_change import Change, SchemaChange
@@ -15,10 +16,6 @@ class Rename:
     after: str
     configured: bool = False
 
-    def of(self, name: str) -> str:
-        """The name that a column has after it."""
-        return self.after if name.lower() == self.before.lower() else name
-
     def change(self, rule: str) -> SchemaChange:
         """For the ledger, where the two names stand in the place of types."""
         return SchemaChange(self.after, Change.RENAMED, self.before, self.after, "rename" if self.configured else rule)
@@ -30,3 +27,16 @@ class Rename:
         if change.change is not Change.RENAMED or None in names:
             return None
         return cls(str(change.before), str(change.after))
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedAt:
+    """What one commit of a copy has renamed, and the version that it made."""
+
+    version: int
+    renames: tuple[Rename, ...]
+
+
+def name_after(renames: Iterable[Rename], name: str) -> str:
+    """The name that a column has after all of these, which happen at once: names may be exchanged."""
+    return next((each.after for each in renames if each.before.lower() == name.lower()), name)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from incremental_assets.core.model.history import Step
-from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.rename import Rename, RenamedAt
 
 
 class Effect(StrEnum):
@@ -42,8 +42,8 @@ class CopyCommit:
     effect: Effect
     rolled_back_to: int | None = None
     """Of a rollback: the sequence whose rows are there again."""
-    rename: Rename | None = None
-    """Of a column of the copy, by this commit."""
+    renames: tuple[Rename, ...] = ()
+    """Of columns of the copy, by this commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,15 @@ def next_step(copy: Copy) -> Step | None:
     )
 
 
-def _renames(copy: Copy, since: Sequence[CopyCommit]) -> tuple[Rename, ...]:
+def _renames(copy: Copy, since: Sequence[CopyCommit]) -> tuple[RenamedAt, ...]:
     """A rollback has taken back those before it. A history that is yet to begin has the copy's names."""
     if copy.shown is None:
         return ()
     upto_rollback = takewhile(lambda commit: commit.rolled_back_to is None, since)
-    return tuple(reversed([each.rename for each in upto_rollback if each.rename]))
+    return tuple(reversed([RenamedAt(each.version, each.renames) for each in upto_rollback if each.renames]))
 
 
-def _named_only(copy: Copy, renames: tuple[Rename, ...]) -> Step:
-    newest = next(commit for commit in copy.commits if commit.rename is not None)
+def _named_only(copy: Copy, renames: tuple[RenamedAt, ...]) -> Step:
+    newest = next(commit for commit in copy.commits if commit.renames)
     names = (newest.seq, newest.batch_id, newest.clock, newest.zone)
     return Step(copy.version, *names, whole=False, renames=renames, has_rows=False)

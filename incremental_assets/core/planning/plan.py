@@ -78,11 +78,11 @@ class RollBack:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """One rename as a commit: under which names, and by which run."""
+    """Renames as one commit: under which names, and by which run."""
 
     commit_ids: CommitIds
     run_id: str
-    rename: Rename
+    renames: tuple[Rename, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from incremental_assets.core.planning.preflight import (
     start_ahead,
     timeline_turned,
 )
-from incremental_assets.core.planning.renames import as_renamed, check_renames, renames_of
+from incremental_assets.core.planning.renames import as_renamed, check_renames, renames_of, told_too_late
 from incremental_assets.core.planning.settled_bound import (
     Guarantee,
     Settled,
@@ -59,11 +59,12 @@ def plan(
     # What is written anew has the source's names, whichever they were.
     renames = () if request.mode is Mode.FULL_REFRESH else renames_of(spec, landed)
     decision = _planned(spec, request, as_renamed(spec, landed) if renames else landed, commit_ids, observation)
-    if not renames or (request.mode is Mode.SYNC and lags_behind(landed, observation.bound)):
+    lags = request.mode is Mode.SYNC and lags_behind(landed, observation.bound)
+    if request.mode is Mode.FULL_REFRESH or lags:
         # A replica that lags behind may show the names of before.
         return decision
-    check_renames(spec, renames)
-    return replace(decision, renames=renames)
+    check_renames(spec, landed, renames)
+    return replace(decision, renames=renames, warnings=(*decision.warnings, *told_too_late(spec, landed)))
 
 
 def _planned(

@@ -1,4 +1,4 @@
-"""Give columns of a copy the names that the source has given them: a commit for each, with a sequence and an event of its own, before the sync.
+"""Give columns of a copy the names that the source has given them: one commit for all, with a sequence and an event of its own, before the sync.
 
 The position stays where it was. A process that dies before the commit has changed nothing, and of one that dies behind it the next run
 finds the commit in the log, as it does a batch.
@@ -17,35 +17,26 @@ from incremental_assets.core.planning.renames import renamed, renames_of
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.schema_changes import rule_of
 from incremental_assets.core.ports import Lease, Ports
-from incremental_assets.core.syncing.following import follow, together
+from incremental_assets.core.syncing.following import follow
 from incremental_assets.core.syncing.recovery import agree
 
 
 def rename_columns(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> SyncReport | None:
-    """What was renamed, as one report; None where nothing was."""
-    done: SyncReport | None = None
-    while (report := _first_renamed(spec, request, lease, ports)) is not None:
-        changes = (*(done.schema_changes if done else ()), *report.schema_changes)
-        history = together(done.history if done else None, report.history)
-        done = replace(report, schema_changes=changes, history=history)
-    return done
-
-
-def _first_renamed(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> SyncReport | None:
+    """What was renamed; None where nothing was."""
     begun = time.monotonic()
     position, target = agree(spec, request, ports.checkpoints.position(spec.id), lease, ports)
     before = position.state
-    rename = next(iter(renames_of(spec, before)), None)
-    if before is None or target is None or rename is None:
+    renames = renames_of(spec, before)
+    if before is None or target is None or not renames:
         return None
     names = CommitIds(target.app_id, 1 + max(position.last_seq, target.seq), uuid.uuid4().hex)
-    changes = (rename.change(rule_of(spec)),)
-    state = replace(renamed(before, rename), seq=names.seq, batch_id=names.batch_id, changed=changes)
+    changes = tuple(each.change(rule_of(spec)) for each in renames)
+    state = replace(renamed(before, renames), seq=names.seq, batch_id=names.batch_id, changed=changes)
     event = Event(spec.id, EventKind.INTENT, request.run_id, names.seq, names.batch_id, names.app_id)
     lease.record(event)
     # From here on its commit may be on its way.
     lease.record(replace(event, kind=EventKind.STAGED))
-    commit = ports.writer.rename(spec, Renaming(names, request.run_id, rename), state)
+    commit = ports.writer.rename(spec, Renaming(names, request.run_id, renames), state)
     history = follow(spec, request.run_id, ports.historian)
     watermark = before.position.watermark
     report = replace(

@@ -49,7 +49,7 @@ MUTANTS = [
     ),
     Mutant(
         "columns are known by their names alone",
-        "mixes the values of two columns that exchanged their names",
+        "mixes the values of two columns of which one took the other's name",
         instead(preflight, "check_columns_kept", lambda *_: None),
     ),
     Mutant(

@@ -68,13 +68,13 @@ def _commit(copy: TableLog, commit: Committed) -> CopyCommit:
     zone = state.zones[0] if state and state.zones else "UTC"
     seq, batch_id = (note.seq, note.batch_id) if note else (-1, "")
     restored = note.rolled_back_to if note else None
-    renamed = _rename(note) if note is not None and note.app_id == copy.app_id else None
+    renamed = _renames(note) if note is not None and note.app_id == copy.app_id else ()
     return CopyCommit(commit.version, seq, batch_id, clock, zone, _effect(copy, commit), restored, renamed)
 
 
-def _rename(note: CommitMetadata) -> Rename | None:
+def _renames(note: CommitMetadata) -> tuple[Rename, ...]:
     changed = note.state.changed if note.kind is Kind.RENAME and note.state else ()
-    return next(filter(None, map(Rename.from_change, changed)), None)
+    return tuple(filter(None, map(Rename.from_change, changed)))
 
 
 def _effect(copy: TableLog, commit: Committed) -> Effect:

@@ -16,13 +16,13 @@ from incremental_assets.adapters.delta.history.following import is_shown
 from incremental_assets.adapters.delta.history.table import Tables, made
 from incremental_assets.adapters.delta.history.versions import changed
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
-from incremental_assets.adapters.delta.renaming import Named, rename
+from incremental_assets.adapters.delta.renaming import Named, by_hand, rename
 from incremental_assets.adapters.delta.rollback import take_back
 from incremental_assets.adapters.spark.own_names import AT, RUN_ID, SEQ, own
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.errors import CommitMissing, Refused
 from incremental_assets.core.model.history import DELETED, VALID_FROM, VALID_TO, History, HistoryRows, Step
-from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.rename import RenamedAt
 from incremental_assets.core.model.table import TableSpec
 
 _ADDED, _DELETED, _ENDED = own("added"), own("gone"), own("ended")
@@ -66,20 +66,21 @@ def _taken_back(session: SparkSession, tables: Tables, step: Step, run_id: str) 
         take_back(lambda: session, tables.spec, tables.path, version, note)
 
 
-def _renamed(session: SparkSession, tables: Tables, step: Step, renamed: Rename, run_id: str) -> None:
-    """A column of the versions, as the copy's; whoever dies after it, the next one finds the name.
+def _renamed(session: SparkSession, tables: Tables, step: Step, renamed: RenamedAt, run_id: str) -> None:
+    """Columns of the versions, as the copy's; whoever dies after it, the next one finds in the log that it was done.
 
     With nothing else to follow, the last of them shows the copy's version.
     """
     log = open_log(tables.path)
     if log is None:
         return
-    app_id, shows = tables.copy.app_id, not step.has_rows and renamed is step.renames[-1]
-    there = any(found.name.lower() == renamed.before.lower() for found in log.columns())
-    if there or shows:
-        note = CommitMetadata(Kind.RENAME, app_id, step.seq, uuid.uuid4().hex, run_id, log.version)
-        under = (tables.copy.table_id, step.version) if shows else (f"{app_id}/names", log.version)
-        rename(lambda: session, tables.spec, Named(tables.path, renamed, note, under))
+    copy, shows = tables.copy, not step.has_rows and renamed is step.renames[-1]
+    names = f"{copy.table_id}/names"
+    if log.last_sequence(names) < renamed.version or shows:
+        note = CommitMetadata(Kind.RENAME, copy.app_id, step.seq, uuid.uuid4().hex, run_id, log.version)
+        under = (copy.table_id, step.version) if shows else (names, renamed.version)
+        cure = by_hand(tables.path, renamed.renames)
+        rename(lambda: session, tables.spec, Named(tables.path, renamed.renames, note, cure, under))
 
 
 def _by_spark(session: SparkSession, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:

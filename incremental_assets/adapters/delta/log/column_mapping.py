@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.core.model.rename import Rename
+from incremental_assets.core.model.rename import Rename, name_after
 
 MODE = "delta.columnMapping.mode"
 MOST_ID = "delta.columnMapping.maxColumnId"
@@ -31,20 +31,22 @@ def listed_columns(text: str) -> tuple[str, ...]:
     return tuple(quoted.replace("``", "`") if quoted else bare.strip() for quoted, bare in _LISTED.findall(text))
 
 
-def renaming(metadata: Action, protocol: Action, rename: Rename) -> list[Action]:
-    """What is to be committed; nothing where the column has the name already. Raises NotDirect for columns within columns, which are mapped, too."""
+def renaming(metadata: Action, protocol: Action, renames: Sequence[Rename]) -> list[Action]:
+    """What is to be committed; nothing of a column that is not there, or where another one keeps the name. Raises NotDirect for columns within columns, which are mapped, too."""
     fields = json.loads(metadata["schemaString"])["fields"]
     names = {field["name"].lower() for field in fields}
-    if rename.before.lower() not in names or rename.after.lower() in names:
+    free = names - {each.before.lower() for each in renames}
+    renames = [each for each in renames if each.before.lower() in names and each.after.lower() not in free]
+    if not renames:
         return []
     properties, said = dict(metadata.get("configuration") or {}), []
     if properties.get(MODE, "none") == "none":
         fields, properties = _mapped(fields, properties)
         said = [{"protocol": _with_feature(protocol)}]
     if STATISTICS in properties:
-        names_kept = (rename.of(name) for name in listed_columns(properties[STATISTICS]))
+        names_kept = (name_after(renames, name) for name in listed_columns(properties[STATISTICS]))
         properties[STATISTICS] = ",".join("`" + name.replace("`", "``") + "`" for name in names_kept)
-    schema = {"type": _STRUCT, "fields": [_renamed(field, rename) for field in fields]}
+    schema = {"type": _STRUCT, "fields": [_renamed(field, renames) for field in fields]}
     text = json.dumps(schema, ensure_ascii=False)
     return [*said, {"metaData": {**metadata, "schemaString": text, "configuration": properties}}]
 
@@ -61,12 +63,12 @@ def _mapped(fields: list[Any], properties: dict[str, str]) -> tuple[list[Any], d
     return told, {**properties, MODE: "name", MOST_ID: str(first + len(fields) - 1)}
 
 
-def _renamed(field: Action, rename: Rename) -> Action:
+def _renamed(field: Action, renames: Sequence[Rename]) -> Action:
     told = dict(field["metadata"])
     cursor, separator, rest = told.get(SINCE_CURSOR, "").partition(":")
     if separator:
-        told[SINCE_CURSOR] = f"{rename.of(cursor)}:{rest}"
-    return {**field, "name": rename.of(field["name"]), "metadata": told}
+        told[SINCE_CURSOR] = f"{name_after(renames, cursor)}:{rest}"
+    return {**field, "name": name_after(renames, field["name"]), "metadata": told}
 
 
 def _with_feature(protocol: Action) -> Action:
