@@ -15,7 +15,7 @@ from incremental_assets.core.model.table import Arrival, Column, RoleZone, Seque
 # Row-level security filters nothing where one policy shows every row and none takes some away. Without an expression a restrictive policy takes none
 # away, and a permissive one shows none.
 _POLICIES = """
-WITH policies AS (
+policies AS (
     SELECT p.polrelid, p.polpermissive, coalesce(pg_get_expr(p.polqual, p.polrelid) = 'true', NOT p.polpermissive) AS shows_all
     FROM pg_policy AS p
     WHERE p.polcmd IN ('r', '*') AND EXISTS (SELECT FROM unnest(p.polroles) AS r (role) WHERE r.role = 0 OR pg_has_role(r.role, 'USAGE'))
@@ -27,14 +27,23 @@ c.relrowsecurity AND row_security_active(c.oid) AND NOT (
            AND NOT EXISTS (SELECT FROM policies AS p WHERE p.polrelid = c.oid AND NOT p.polpermissive AND NOT p.shows_all))
 """
 _HIDDEN = f"""
-{_POLICIES}
+WITH {_POLICIES}
 SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relrowsecurity AND (n.nspname, c.relname) IN (SELECT w.schema, w.name FROM unnest($1::name[], $2::name[]) AS w (schema, name)) AND {_HIDES}
 """
 
 # Partitions are read through their parent, whose size is theirs. A table whose columns are granted one by one shows no ctid and no xmin.
+# Asked of all tables at once: for each of them alone the planner may well read the whole of pg_class.
 _TABLES = f"""
-{_POLICIES}
+WITH RECURSIVE {_POLICIES}, branches (root, relid) AS (
+    SELECT c.oid, c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY($1) AND ($2 = '' OR c.relname = $2)
+    UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
+), kinds AS (
+    SELECT b.root, bool_or(k.relkind = 'f') AS is_foreign, bool_or(k.relpersistence = 'u') AS is_unlogged,
+           bool_or(k.oid IN (SELECT u.srrelid FROM pg_subscription_rel AS u)) AS is_subscribed
+    FROM branches AS b JOIN pg_class AS k ON k.oid = b.relid GROUP BY b.root
+)
 SELECT c.oid, n.nspname, c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''), s.rows, s.bytes,
        c.relkind IN ('r', 'm') AND g.granted,
        CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END,
@@ -47,16 +56,10 @@ FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT has_table_privilege(c.oid, 'SELECT') AS granted) AS g
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint AS rows, coalesce(sum(pg_table_size(k.oid)), 0)::bigint AS bytes
-    FROM pg_class AS k
-    WHERE k.oid = c.oid AND c.relkind <> 'p' OR c.relkind = 'p' AND k.oid IN (SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf)
+    FROM (SELECT c.oid WHERE c.relkind <> 'p' UNION ALL SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE c.relkind = 'p' AND p.isleaf) AS f
+    JOIN pg_class AS k ON k.oid = f.oid
 ) AS s
-CROSS JOIN LATERAL (
-    WITH RECURSIVE branch (relid) AS (
-        SELECT c.oid UNION SELECT h.inhrelid FROM branch JOIN pg_inherits AS h ON h.inhparent = branch.relid)
-    SELECT bool_or(k.relkind = 'f') AS is_foreign, bool_or(k.relpersistence = 'u') AS is_unlogged,
-           bool_or(EXISTS (SELECT FROM pg_subscription_rel AS u WHERE u.srrelid = k.oid)) AS is_subscribed
-    FROM branch JOIN pg_class AS k ON k.oid = branch.relid
-) AS b
+JOIN kinds AS b ON b.root = c.oid
 WHERE n.nspname = ANY($1) AND ($2 = '' OR c.relname = $2) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND (g.granted OR has_any_column_privilege(c.oid, 'SELECT')) AND has_schema_privilege(n.oid, 'USAGE')
 ORDER BY n.nspname, c.relname
