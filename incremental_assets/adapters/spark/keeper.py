@@ -1,0 +1,104 @@
+"""`python -m incremental_assets.adapters.spark.keeper FOLDER SECONDS`: starts an engine, and ends it when nobody has used it for so long.
+
+A run that finds no engine leaves this process behind. It waits for the end of uses and for its time, and polls nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from incremental_assets.adapters.fork_server import control
+from incremental_assets.adapters.process import ProcessIdentity
+from incremental_assets.adapters.spark import connect_server as server
+from incremental_assets.adapters.spark.kept import READY
+from incremental_assets.adapters.spark.server_record import Announced, is_kept
+from incremental_assets.adapters.spark.use import last_use, touch
+from incremental_assets.core.errors import SetupError
+
+_LOOKS_AFTER = timedelta(hours=1)
+"""At the latest: the engine may have been made one that stays."""
+
+
+def main(folder: Path, idle: timedelta) -> None:
+    """Start it, say so, and keep it to its end."""
+    signal.signal(signal.SIGTERM, _end)
+    me = ProcessIdentity.here().text
+    try:
+        engine, _ = server.start(folder, keeper=me, idle=idle)
+    except SetupError as error:
+        _say(str(error))
+        return
+    mine = engine.keeper == me
+    try:
+        if mine:
+            touch(folder)
+        _say(READY)
+        if mine:
+            _keep(folder, engine)
+    finally:
+        if mine:
+            # Also where it has ended by itself, or this process is told to end: nothing of it stays.
+            server.end_kept(folder, engine)
+            _reap()
+
+
+def _keep(folder: Path, engine: Announced) -> None:
+    """Until nobody has used it for so long, or it has ended, or is not to end by itself any more."""
+    begun = False
+    with _woken_by_children() as ears:
+        while is_kept(folder, engine):
+            left = last_use(folder) + engine.patience - datetime.now(UTC)
+            if left <= timedelta(0):
+                if server.end_kept(folder, engine, unless_used=True):
+                    return
+                continue
+            if not begun:
+                # Not before the first run has ended: two seconds of imports, of which that run would have nothing.
+                begun = True
+                control.start(folder, ())
+            if select.select([ears], [], [], min(left, _LOOKS_AFTER).total_seconds())[0]:
+                ears.recv(4096)
+            _reap()
+
+
+@contextmanager
+def _woken_by_children() -> Iterator[socket.socket]:
+    """What can be read as soon as the engine has ended."""
+    ears, mouth = socket.socketpair()
+    with ears, mouth:
+        mouth.settimeout(0)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(mouth.fileno())
+        yield ears
+        signal.set_wakeup_fd(-1)
+
+
+def _reap() -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _say(sentence: str) -> None:
+    """To the run that asked, which waits for the line and may have been killed."""
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as waiting:
+        waiting.write(f"{sentence}\n")
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+
+
+def _end(*_: object) -> None:
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), timedelta(seconds=float(sys.argv[2])))
