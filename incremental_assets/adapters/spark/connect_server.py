@@ -16,7 +16,6 @@ from pathlib import Path
 
 import psutil
 
-from incremental_assets.adapters.fork_server import control
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.adapters.spark.java import require_java
 from incremental_assets.adapters.spark.server_process import answering_port, end_process, scratch, spawn
@@ -94,6 +93,7 @@ def start(
         except BaseException:
             process.kill()
             process.wait()
+            shutil.rmtree(scratch(folder), ignore_errors=True)
             raise
         finally:
             (folder / _STARTING).unlink(missing_ok=True)
@@ -101,7 +101,7 @@ def start(
 
 
 def end_kept(folder: Path, engine: Announced, *, unless_used: bool = False) -> bool:
-    """End a kept engine and what is beside it, unless it has become another's; whether that is done."""
+    """End a kept engine, unless it has become another's; whether that is done."""
     with _alone(folder):
         found = read(folder)
         if found is None or not engine.is_same(found) or found.keeper != engine.keeper:
@@ -110,7 +110,6 @@ def end_kept(folder: Path, engine: Announced, *, unless_used: bool = False) -> b
             if unless_used and (last is None or datetime.now(UTC) < last + engine.patience):
                 return False
             withdraw(folder)
-        control.stop(folder)
         if not engine.is_gone:
             end_process(engine.process)
         _clear(folder)

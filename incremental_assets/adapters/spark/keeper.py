@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from incremental_assets.adapters.fork_server import control
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.adapters.spark import connect_server as server
 from incremental_assets.adapters.spark.kept import READY
-from incremental_assets.adapters.spark.server_record import Announced, is_kept
+from incremental_assets.adapters.spark.server_record import Announced, is_announced, is_kept
 from incremental_assets.adapters.spark.use import last_use, touch
 from incremental_assets.core.errors import SetupError
 
@@ -36,23 +36,21 @@ def main(folder: Path, idle: timedelta) -> None:
     except SetupError as error:
         _say(str(error))
         return
-    mine = engine.keeper == me
-    try:
-        if mine:
-            touch(folder)
+    if engine.keeper != me:
         _say(READY)
-        if mine:
-            _keep(folder, engine)
-    finally:
-        if mine:
-            # Also where it has ended by itself, or this process is told to end: nothing of it stays.
-            server.end_kept(folder, engine)
-            _reap()
+        return
+    with ExitStack() as at_end:
+        # Also where it has ended by itself, or this process is told to end: nothing of it stays.
+        at_end.callback(_reap)
+        at_end.callback(server.end_kept, folder, engine)
+        touch(folder)
+        _say(READY)
+        _keep(folder, engine, at_end)
 
 
-def _keep(folder: Path, engine: Announced) -> None:
+def _keep(folder: Path, engine: Announced, at_end: ExitStack) -> None:
     """Until nobody has used it for so long, or it has ended, or is not to end by itself any more."""
-    begun = False
+    forks: control.Starting | None = None
     with _woken_by_children() as ears:
         while is_kept(folder, engine):
             left = last_use(folder) + engine.patience - datetime.now(UTC)
@@ -60,13 +58,18 @@ def _keep(folder: Path, engine: Announced) -> None:
                 if server.end_kept(folder, engine, unless_used=True):
                     return
                 continue
-            if not begun:
+            if forks is None and (forks := control.start(folder, ())):
                 # Not before the first run has ended: two seconds of imports, of which that run would have nothing.
-                begun = True
-                control.start(folder, ())
+                at_end.callback(_end_forks, folder, engine, forks)
             if select.select([ears], [], [], min(left, _LOOKS_AFTER).total_seconds())[0]:
                 ears.recv(4096)
             _reap()
+
+
+def _end_forks(folder: Path, engine: Announced, forks: control.Starting) -> None:
+    """Unless the engine stays."""
+    if not is_announced(folder, engine) or is_kept(folder, engine):
+        forks.end()
 
 
 @contextmanager
