@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -51,7 +50,7 @@ def main(folder: Path, idle: timedelta) -> None:
 def _keep(folder: Path, engine: Announced, at_end: ExitStack) -> None:
     """Until nobody has used it for so long, or it has ended, or is not to end by itself any more."""
     forks: control.Starting | None = None
-    with _woken_by_children() as ears:
+    with _end_of(engine) as ended:
         while is_kept(folder, engine):
             left = last_use(folder) + engine.patience - datetime.now(UTC)
             if left <= timedelta(0):
@@ -61,9 +60,7 @@ def _keep(folder: Path, engine: Announced, at_end: ExitStack) -> None:
             if forks is None and (forks := control.start(folder, ())):
                 # Not before the first run has ended: two seconds of imports, of which that run would have nothing.
                 at_end.callback(_end_forks, folder, engine, forks)
-            if select.select([ears], [], [], min(left, _LOOKS_AFTER).total_seconds())[0]:
-                ears.recv(4096)
-            _reap()
+            select.select(ended, [], [], min(left, _LOOKS_AFTER).total_seconds())
 
 
 def _end_forks(folder: Path, engine: Announced, forks: control.Starting) -> None:
@@ -73,15 +70,17 @@ def _end_forks(folder: Path, engine: Announced, forks: control.Starting) -> None
 
 
 @contextmanager
-def _woken_by_children() -> Iterator[socket.socket]:
-    """What can be read as soon as the engine has ended."""
-    ears, mouth = socket.socketpair()
-    with ears, mouth:
-        mouth.settimeout(0)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(mouth.fileno())
-        yield ears
-        signal.set_wakeup_fd(-1)
+def _end_of(engine: Announced) -> Iterator[list[int]]:
+    """What can be read as soon as the engine has ended; nothing on a kernel before 5.3, where that is noticed when its time has come."""
+    try:
+        watched = [os.pidfd_open(engine.process.pid)]
+    except OSError:
+        watched = []
+    try:
+        yield watched
+    finally:
+        for each in watched:
+            os.close(each)
 
 
 def _reap() -> None:
