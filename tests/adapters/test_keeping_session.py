@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -37,9 +38,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Keep]:
     """What engines were asked for, each of which is there at once."""
     told: list[Keep] = []
 
-    def ask(folder: Path, keep: Keep) -> None:
+    @contextmanager
+    def ask(folder: Path, keep: Keep) -> Iterator[None]:
         told.append(keep)
         announced.write(folder, KEPT)
+        yield
+        assert is_used(folder)
 
     monkeypatch.setattr(door, "ask_for_engine", ask)
     return told

@@ -64,6 +64,11 @@ class Home:
         assert [each for each in self.processes if each.status() != psutil.STATUS_ZOMBIE] == []
         assert {path.name for path in self.folder.iterdir()} <= STAYS
 
+    def ask(self, keep: Keep) -> None:
+        """As a run does that has no use for it after all."""
+        with ask_for_engine(self.folder, keep):
+            assert find_engine(self.folder) is not None
+
     def job(self) -> int:
         """By a run that finds what is there and asks for nothing."""
         session = Session(engines=self.folder)
@@ -94,7 +99,7 @@ def test_of_runs_that_ask_at_once_one_starts_the_engine_and_it_is_as_private_as_
 ) -> None:
     monkeypatch.setenv("A_PASSWORD", "hunter2")
     with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda _: ask_for_engine(home.folder, LONG), range(3)))
+        list(pool.map(lambda _: home.ask(LONG), range(3)))
     engine = home.engine
     assert find_engine(home.folder) == engine
     assert [each.pid for each in home.processes if each.name() == "java"] == [engine.process.pid]
@@ -119,7 +124,7 @@ def test_of_runs_that_ask_at_once_one_starts_the_engine_and_it_is_as_private_as_
 def test_it_ends_when_it_was_not_used_for_so_long_and_not_while_somebody_works(home: Home) -> None:
     home.folder.mkdir(mode=0o700)
     use = Use(home.folder)
-    ask_for_engine(home.folder, SHORT)
+    home.ask(SHORT)
     java, keeper = home.java, home.keeper
     # Longer than it would live alone.
     with pytest.raises(psutil.TimeoutExpired):
@@ -129,6 +134,7 @@ def test_it_ends_when_it_was_not_used_for_so_long_and_not_while_somebody_works(h
     assert (seen.unusable, seen.ends) == ("", None)
 
     # From the end of the last use on.
+    assert not (home.folder / "fork_server.log").exists(), "its imports would slow the first run down"
     ended = time.time()
     use.end()
     seen = server.look(home.folder)
@@ -152,12 +158,13 @@ sys.stdin.read()
 
 
 def test_a_run_that_is_killed_uses_it_no_more(home: Home) -> None:
-    ask_for_engine(home.folder, SHORT)
+    home.folder.mkdir(mode=0o700)
     run = subprocess.Popen(
         [sys.executable, "-c", USER, str(home.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert run.stdout is not None
     assert run.stdout.readline() == "uses\n"
+    home.ask(SHORT)
     java = home.java
     with pytest.raises(psutil.TimeoutExpired):
         java.wait(timeout=SHORT.idle.total_seconds() + 2)
@@ -170,7 +177,7 @@ def test_a_run_that_is_killed_uses_it_no_more(home: Home) -> None:
 
 
 def test_whatever_is_killed_the_next_run_has_an_engine_that_will_end(home: Home) -> None:
-    ask_for_engine(home.folder, LONG)
+    home.ask(LONG)
     first, java, keeper = home.engine, home.java, home.keeper
 
     # The keeper: the engine is kept by another one.
@@ -188,7 +195,7 @@ def test_whatever_is_killed_the_next_run_has_an_engine_that_will_end(home: Home)
     java.kill()
     session.close()
     home.assert_gone(java, keeper)
-    ask_for_engine(home.folder, LONG)
+    home.ask(LONG)
     assert not home.engine.is_same(first)
     assert home.job() == 7
 
@@ -198,27 +205,27 @@ def test_whatever_is_killed_the_next_run_has_an_engine_that_will_end(home: Home)
     home.assert_gone(java, keeper)
 
     # Both.
-    ask_for_engine(home.folder, LONG)
+    home.ask(LONG)
     for each in (home.keeper, home.java):
         each.kill()
         each.wait()
-    ask_for_engine(home.folder, LONG)
+    home.ask(LONG)
     assert home.job() == 7
 
 
 def test_one_of_another_release_makes_way_unless_it_is_used_or_was_started_to_stay(home: Home) -> None:
-    ask_for_engine(home.folder, LONG)
+    home.ask(LONG)
     other = home.engine
     change(home, made_from="other jars")
 
     use = Use(home.folder)
     with pytest.raises(SetupError, match="started with another Java, another Spark, other jars"):
-        ask_for_engine(home.folder, LONG)
+        home.ask(LONG)
     assert not other.is_gone
     use.end()
 
     old = home.processes
-    ask_for_engine(home.folder, LONG)
+    home.ask(LONG)
     psutil.wait_procs(old, timeout=60)
     assert other.is_gone
     assert not home.engine.is_same(other)
@@ -226,7 +233,7 @@ def test_one_of_another_release_makes_way_unless_it_is_used_or_was_started_to_st
 
     change(home, made_from="other jars", idle=0.0, keeper="")
     with pytest.raises(SetupError, match="restart it with `incremental-assets engine stop`"):
-        ask_for_engine(home.folder, LONG)
+        home.ask(LONG)
     assert not home.engine.is_gone
 
 
@@ -236,7 +243,6 @@ def change(home: Home, **fields: object) -> None:
 
 
 def test_who_starts_the_engine_by_hand_makes_it_stay_for_runs_at_work_too(home: Home) -> None:
-    ask_for_engine(home.folder, SHORT)
     session = Session(engines=home.folder, keep=SHORT)
     assert session().range(7).count() == 7
     java, keeper = home.java, home.keeper
@@ -247,7 +253,7 @@ def test_who_starts_the_engine_by_hand_makes_it_stay_for_runs_at_work_too(home: 
     # Its keeper has no part in it any more.
     keeper.wait(timeout=60)
     assert not engine.is_gone
-    ask_for_engine(home.folder, SHORT)
+    home.ask(SHORT)
     assert home.engine == engine
     assert home.job() == 7
     assert java.is_running()
@@ -258,7 +264,7 @@ def test_a_start_that_is_interrupted_leaves_nothing(home: Home) -> None:
 
     def ask() -> None:
         try:
-            ask_for_engine(home.folder, LONG)
+            home.ask(LONG)
         except RuntimeError as error:
             failed.append(error)
 
@@ -282,10 +288,10 @@ def test_why_there_can_be_none_is_one_sentence(home: Home, monkeypatch: pytest.M
     with monkeypatch.context() as broken:
         broken.setenv("JAVA_TOOL_OPTIONS", "-Xmx1z")
         with pytest.raises(SetupError, match=r"^the engine ended while it started \(Invalid maximum heap size: -Xmx1z"):
-            ask_for_engine(home.folder, LONG)
+            home.ask(LONG)
     home.assert_gone()
     with monkeypatch.context() as broken:
         broken.setenv("PYTHONHOME", "/nowhere")
         with pytest.raises(SetupError, match=r"the process that keeps the engine ended while it started; its log is /"):
-            ask_for_engine(home.folder, LONG)
+            home.ask(LONG)
     home.assert_gone()

@@ -44,6 +44,8 @@ def main(folder: Path, idle: timedelta) -> None:
         at_end.callback(server.end_kept, folder, engine)
         touch(folder)
         _say(READY)
+        # The run that asked uses it by then, or has been killed.
+        sys.stdin.read()
         _keep(folder, engine, at_end)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -26,10 +28,11 @@ class Keep:
     without: tuple[str, ...] = ()
 
 
-def ask_for_engine(folder: Path, keep: Keep) -> None:
-    """Return when an engine is announced, by a process that stays and will end it. Raises SetupError where there can be none.
+@contextmanager
+def ask_for_engine(folder: Path, keep: Keep) -> Iterator[None]:
+    """An engine is announced when the block begins, by a process that stays and will end it: not before the block has ended.
 
-    Of runs that ask at the same time one gets the engine started, and all of them find it.
+    Raises SetupError where there can be none. Of runs that ask at the same time one gets the engine started, and all of them find it.
     """
     try:
         own_folder(folder)
@@ -51,7 +54,7 @@ def ask_for_engine(folder: Path, keep: Keep) -> None:
             ],
             cwd=folder,
             env={name: value for name, value in os.environ.items() if name not in keep.without},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
@@ -59,11 +62,16 @@ def ask_for_engine(folder: Path, keep: Keep) -> None:
         )
     finally:
         os.close(log)
+    assert keeper.stdin is not None  # noqa: S101 - asked for above
     assert keeper.stdout is not None  # noqa: S101 - asked for above
-    with this_process.cancelling(keeper.terminate), keeper.stdout:
-        said = keeper.stdout.readline().decode().strip()
-    if said == READY:
-        return
-    if this_process.asked:
-        raise RuntimeError("interrupted while the engine started")
-    raise SetupError(said or f"the process that keeps the engine ended while it started; its log is {folder / LOG}")
+    with keeper.stdin:
+        with this_process.cancelling(keeper.terminate), keeper.stdout:
+            said = keeper.stdout.readline().decode().strip()
+        if said == READY:
+            yield
+        elif this_process.asked:
+            raise RuntimeError("interrupted while the engine started")
+        else:
+            raise SetupError(
+                said or f"the process that keeps the engine ended while it started; its log is {folder / LOG}"
+            )

@@ -122,8 +122,8 @@ class Session:
         if engine is not None and not (engine.idle and engine.is_left_alone):
             return engine
         self._end_use()
-        ask_for_engine(folder, self._keep)
-        return self._taken(folder)
+        with ask_for_engine(folder, self._keep):
+            return self._taken(folder)
 
     def _taken(self, folder: Path) -> Announced | None:
         """The engine that is there; one that is kept does not end before the use of it."""
