@@ -68,7 +68,13 @@ class Runtime:
             if self._spark is None:
                 spark = self.configuration.spark
                 own = not self.configuration.shares_engine
-                self._spark = SparkResource(remote=spark.remote, master=spark.master, own=own)
+                self._spark = SparkResource(
+                    remote=spark.remote,
+                    master=spark.master,
+                    own=own,
+                    keep=spark.keep.total_seconds() if spark.keep else None,
+                    secrets=list(self.configuration.secrets),
+                )
             return self._spark
 
     @property
@@ -148,6 +154,7 @@ class Runtime:
 
     def begin_session(self) -> None:
         """Open the session, and start its workers, beside whatever else is done until they are needed. If that fails, whoever needs them meets the error."""
+        from incremental_assets.adapters.spark.kept import Keep
         from incremental_assets.adapters.spark.session import SparkSettings
         from incremental_assets.adapters.spark.tasks import begin_workers
 
@@ -155,7 +162,8 @@ class Runtime:
             return  # somebody else's, who knows when to open it
         spark = self.configuration.spark
         own = not self.configuration.shares_engine
-        begun = session_of(SparkSettings(spark.remote, spark.master), own=own)
+        keep = Keep(spark.keep, self.configuration.secrets) if spark.keep else None
+        begun = session_of(SparkSettings(spark.remote, spark.master), own=own, keep=keep)
         self._begun = begun
         in_background(lambda: begin_workers(begun(self._work())))
 

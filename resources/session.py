@@ -10,21 +10,22 @@ from resources.home import engine_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from incremental_assets.adapters.spark.kept import Keep
     from incremental_assets.adapters.spark.session import SparkSettings
     from incremental_assets.adapters.spark.session_provider import Session
 
 
-def session_of(given: SparkSettings, *, own: bool) -> Session:
-    """Not opened yet. With settings of one's own, or `own`, an engine that runs is left alone."""
+def session_of(given: SparkSettings, *, own: bool, keep: Keep | None = None) -> Session:
+    """Not opened yet. With settings of one's own, or `own`, an engine that runs is left alone, and none is left behind."""
     from incremental_assets.adapters.spark.session import SparkSettings
 
     alone = own or given != SparkSettings()
-    return _session(given, None if alone else engine_folder())
+    return _session(given, None if alone else engine_folder(), None if alone else keep)
 
 
 @cache
-def _session(settings: SparkSettings, engines: Path | None) -> Session:
+def _session(settings: SparkSettings, engines: Path | None, keep: Keep | None) -> Session:
     """Per process and not per resource: Dagster copies a resource for each run, and a JVM holds one session's settings."""
     from incremental_assets.adapters.spark.session_provider import Session
 
-    return Session(settings, engines)
+    return Session(settings, engines, keep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource
@@ -30,6 +31,10 @@ class SparkResource(ConfigurableResource):
     """More settings of Spark, which win over ours."""
     own: bool = False
     """Whether an engine that runs is left alone all the same."""
+    keep: float | None = None
+    """Seconds without use after which an engine ends that is started where none runs; without it none is started."""
+    secrets: list[str] = Field(default_factory=list)
+    """Environment variables that such an engine does not inherit."""
 
     def session(self, work: Work | None = None) -> SparkSession:
         """The session, opened by the first thread that asks, for the work that it has in mind."""
@@ -56,7 +61,9 @@ class SparkResource(ConfigurableResource):
         self._door().close()
 
     def _door(self) -> Session:
+        from incremental_assets.adapters.spark.kept import Keep
         from incremental_assets.adapters.spark.session import SparkSettings
 
+        keep = None if self.keep is None else Keep(timedelta(seconds=self.keep), tuple(self.secrets))
         given = SparkSettings(self.remote, self.master, memory=self.memory, conf=tuple(sorted(self.conf.items())))
-        return session_of(given, own=self.own)
+        return session_of(given, own=self.own, keep=keep)

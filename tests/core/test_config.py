@@ -115,7 +115,7 @@ def test_the_smallest_file_has_every_default(tmp_path: Path) -> None:
     read = loaded(tmp_path, SMALLEST)
     assert read.lake == str(tmp_path / "lake")
     assert read.checkpoints == f"sqlite:///{tmp_path}/checkpoints.db"
-    assert read.spark == SparkConfig(remote="auto", master=None)
+    assert read.spark == SparkConfig(remote="auto", master=None, keep=None)
     source = read.source("shop")
     assert (source.port, source.password, source.tls) == (5432, None, Tls.DISABLE)
     assert (source.options.connect_timeout, source.options.socket_timeout) == (
@@ -127,6 +127,12 @@ def test_the_smallest_file_has_every_default(tmp_path: Path) -> None:
     assert (source.every, source.refresh_every) == (timedelta(minutes=1), timedelta(days=1))
     assert source.partitions == TimeGrid(Every.MONTH, date(2000, 1, 1))
     assert source.tables == ()
+
+
+def test_runs_that_leave_an_engine_behind_use_it(tmp_path: Path) -> None:
+    read = loaded(tmp_path, f"spark: {{keep: 10m}}\n{SMALLEST}")
+    assert read.spark == SparkConfig(keep=timedelta(minutes=10))
+    assert read.shares_engine
 
 
 def test_every_key_arrives(tmp_path: Path, shop: SourceConfig) -> None:

@@ -77,6 +77,16 @@ FILE_MISTAKES = [
     ),
     ("lake: ./lake", "lake: ./lake\nspark: {master: mesos://h} #!", "mesos://h", "master is spark://"),
     ("lake: ./lake", "lake: ./lake\nspark: {remote: auto, master: yarn} #!", "yarn", "remove one of them"),
+    ("lake: ./lake", "lake: ./lake\nspark: {keep: 10} #!", "10", "a duration with its unit, like 90s, 15m"),
+    ("lake: ./lake", "lake: ./lake\nspark: {keep: 0s} #!", "0s", "longer than nothing"),
+    ("lake: ./lake", "lake: ./lake\nspark: {master: yarn, keep: 10m} #!", "10m", "that runs start on this machine"),
+    ("lake: ./lake", "lake: ./lake\nspark: {remote: sc://h, keep: 10m} #!", "10m", "that runs start on this machine"),
+    (
+        "lake: ./lake",
+        "lake: s3a://bucket/lake\nspark: {keep: 10m} #!",
+        "10m",
+        "only for a lake on a disk of this machine",
+    ),
     ("lake: ./lake", "lake: ./lake\nlake: ./other #!", "lake", "this key is written twice"),
     ("lake: ./lake", "lake: !env LAKE #!", "LAKE", "tags with `!` are not used here"),
 ]

@@ -40,6 +40,13 @@ class Starting:
         self.give_up()
         return f"commands import for themselves: the process that would do it for them took more than {_READY_WITHIN} seconds"
 
+    def end(self) -> None:
+        """End it, also if it does not answer yet. Commands that it began go on to their end."""
+        if running(self._folder) == self._process.pid:
+            stop(self._folder)
+        else:
+            self.give_up()
+
     def give_up(self) -> None:
         """The engine beside it has not come."""
         self._process.kill()

@@ -4,70 +4,36 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import secrets
 import shutil
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import psutil
 
-from incremental_assets.adapters.permissions import strict
 from incremental_assets.adapters.process import ProcessIdentity
-from incremental_assets.adapters.spark.cds_archive import spark_home
 from incremental_assets.adapters.spark.java import require_java
+from incremental_assets.adapters.spark.server_process import answering_port, end_process, scratch, spawn
 from incremental_assets.adapters.spark.server_record import Announced, is_announced, read, withdraw, write
 from incremental_assets.adapters.spark.session import (
-    Machine,
     SparkSettings,
     Work,
     made_from,
-    temporary_in,
     this_machine,
 )
 from incremental_assets.adapters.spark.session_provider import find_engine
+from incremental_assets.adapters.spark.use import unused
 from incremental_assets.adapters.spark.worker_daemon import FORKS
 from incremental_assets.core.errors import EngineLost, SetupError
 
-SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - a name
 _STARTING = "starting"
 """A file that names the process until it is announced."""
-_READY_WITHIN = 120
-"""Seconds; an idle machine takes four."""
-_ENDS_WITHIN = 10
-"""Seconds for Spark to remove its files, before it is made to end."""
-_STARTED = re.compile(r"Spark Connect server started at: \S*:(\d+)")
-_SERVED = {
-    "spark.connect.grpc.binding.address": "127.0.0.1",
-    # Any that is free; the log tells which one.
-    "spark.connect.grpc.binding.port": "0",
-    # What a killed run had begun is over before the next run can be there: two JVMs must not write one table of a local disk.
-    "spark.connect.execute.manager.detachedTimeout": "2s",
-    "spark.connect.execute.manager.maintenanceInterval": "1s",
-    # On loopback no answer gets lost, so clients need not reattach for it.
-    "spark.connect.execute.reattachable.senderMaxStreamDuration": "0",
-    # A backfill may rest for hours between two parts.
-    "spark.connect.session.manager.defaultSessionTimeout": "12h",
-    # A whole collection, which is when memory is given back; Spark's own rhythm is half an hour.
-    "spark.cleaner.periodicGC.interval": "1min",
-    # What a page would show, and there is none.
-    "spark.ui.retainedJobs": "20",
-    "spark.ui.retainedStages": "20",
-    "spark.ui.retainedTasks": "200",
-    "spark.sql.ui.retainedExecutions": "5",
-    "spark.sql.connect.ui.retainedStatements": "5",
-    "spark.sql.connect.ui.retainedSessions": "5",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +44,25 @@ class Health:
     resident: int
     """Bytes of memory."""
     unusable: str = ""
+    ends: datetime | None = None
+    """When it ends by itself if nobody uses it before then; None for one that stays, or is used now."""
 
 
 def start(
-    folder: Path, *, without: Collection[str] = (), keeper: ProcessIdentity | None = None
+    folder: Path, *, without: Collection[str] = (), keeper: str = "", idle: timedelta = timedelta(0)
 ) -> tuple[Announced, bool]:
     """The engine of a folder, and whether it was this call that started it. Raises SetupError.
 
-    `without`: variables that it does not inherit, such as those that hold passwords. `keeper`: the process that will end it.
+    `without`: variables that it does not inherit, such as those that hold passwords. `keeper`: the process that will end it, as soon as it
+    was not used for `idle` if that is given.
     """
     with _alone(folder):
         running = read(folder)
-        if running is not None and not running.is_gone:
+        if running is not None and not running.is_gone and not _is_in_the_way(folder, running):
             find_engine(folder)
-            return running, False
+            return _taken_over(folder, running, keeper, idle), False
+        if running is not None and not running.is_gone:
+            end_process(running.process)
         _clear(folder)
         token, log, since = secrets.token_urlsafe(32), folder / "engine.log", datetime.now(UTC)
         machine = this_machine(SparkSettings(work=Work.SERVE))
@@ -102,10 +73,10 @@ def start(
             "PYSPARK_PYTHON": sys.executable,
             FORKS: str(folder),
         }
-        process = _spawn(folder, machine, log, environment)
+        process = spawn(folder, machine, log, environment)
         try:
             (folder / _STARTING).write_text(ProcessIdentity.of(process.pid).text, encoding="utf-8")
-            port = _port(process, log)
+            port = answering_port(process, log)
             engine = Announced(
                 process=ProcessIdentity.of(process.pid),
                 port=port,
@@ -115,16 +86,34 @@ def start(
                 memory=machine.conf["spark.driver.memory"],
                 since=since,
                 log=str(log),
-                keeper=keeper.text if keeper else "",
+                keeper=keeper,
+                idle=idle.total_seconds(),
             )
             write(folder, engine)
         except BaseException:
             process.kill()
             process.wait()
+            shutil.rmtree(scratch(folder), ignore_errors=True)
             raise
         finally:
             (folder / _STARTING).unlink(missing_ok=True)
     return engine, True
+
+
+def end_kept(folder: Path, engine: Announced, *, unless_used: bool = False) -> bool:
+    """End a kept engine, unless it has become another's; whether that is done."""
+    with _alone(folder):
+        found = read(folder)
+        if found is None or not engine.is_same(found) or found.keeper != engine.keeper:
+            return True
+        with unused(folder) as last:
+            if unless_used and (last is None or datetime.now(UTC) < last + engine.patience):
+                return False
+            withdraw(folder)
+        if not engine.is_gone:
+            end_process(engine.process)
+        _clear(folder)
+    return True
 
 
 def stop(folder: Path) -> Announced | None:
@@ -134,7 +123,7 @@ def stop(folder: Path) -> Announced | None:
         # First of all: a call that fails from now on can name the reason.
         withdraw(folder)
         if engine is not None and not engine.is_gone:
-            _end(engine.process)
+            end_process(engine.process)
         _clear(folder)
     return engine
 
@@ -154,7 +143,33 @@ def look(folder: Path) -> Health | None:
         resident = psutil.Process(engine.process.pid).memory_info().rss
     except psutil.NoSuchProcess:  # it has ended since
         return None
-    return Health(engine, resident, unusable)
+    return Health(engine, resident, unusable, _end_of(folder, engine))
+
+
+def _end_of(folder: Path, engine: Announced) -> datetime | None:
+    if not engine.idle:
+        return None
+    with unused(folder) as last:
+        return None if last is None else last + engine.patience
+
+
+def _is_in_the_way(folder: Path, running: Announced) -> bool:
+    """Whether it waits for runs of another kind than this process's, which have no part in it; from now on they find it no more."""
+    if not running.idle or running.made_from == made_from(require_java()):
+        return False
+    with unused(folder) as last:
+        if last is not None:
+            withdraw(folder)
+        return last is not None
+
+
+def _taken_over(folder: Path, running: Announced, keeper: str, idle: timedelta) -> Announced:
+    """A kept engine stays when it is asked to; and has another keeper if its own was killed."""
+    if not running.idle or (idle and not running.is_left_alone):
+        return running
+    engine = replace(running, keeper=keeper, idle=idle.total_seconds())
+    write(folder, engine)
+    return engine
 
 
 def _ask(folder: Path, engine: Announced) -> None:
@@ -162,77 +177,6 @@ def _ask(folder: Path, engine: Announced) -> None:
     from incremental_assets.adapters.spark import connect_client as remote
 
     remote.close(remote.open_remote(engine, partial(is_announced, folder, engine)))
-
-
-# --- the process ----------------------------------------------------------------------------------------
-
-
-def _spawn(folder: Path, machine: Machine, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """In a session of its own, so that a Ctrl-C is not for it. The token is in its environment, which only its user can read."""
-    _scratch(folder).mkdir(mode=0o700)
-    conf = {**machine.conf, **_SERVED, "spark.local.dir": str(_scratch(folder))}
-    # Out of memory is logged once and ends it; a run that used it then continues in its own session.
-    conf["spark.driver.extraJavaOptions"] += f" -XX:+ExitOnOutOfMemoryError {temporary_in(_scratch(folder))}"
-    settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    program = spark_home() / "bin" / "spark-submit"
-    command = [str(program), "--class", SERVER, "--name", "incremental-assets", "--master", machine.master, *settings]
-    inherited = {name: value for name, value in environment.items() if name not in _OF_CLIENTS}
-    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
-        return subprocess.Popen(
-            [*command, "spark-internal"],
-            cwd=folder,
-            env=inherited,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            umask=strict(),
-        )
-
-
-_OF_CLIENTS = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE", "SPARK_CONNECT_MODE")
-"""Variables that tell a process to use a server, which is no advice for the server."""
-
-
-def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    """Where it answers, once it does."""
-    deadline = time.monotonic() + _READY_WITHIN
-    while time.monotonic() < deadline:
-        output = log.read_text(encoding="utf-8", errors="replace")
-        if found := _STARTED.search(output):
-            return int(found[1])
-        if process.poll() is not None:
-            output = log.read_text(encoding="utf-8", errors="replace")
-            raise SetupError(f"the engine ended while it started ({_reason(output)}); its log is {log}")
-        time.sleep(0.05)
-    raise SetupError(f"the engine did not answer within {_READY_WITHIN} seconds and was ended; its log is {log}")
-
-
-_NO_JVM = "Error: Could not create the Java Virtual Machine."
-"""What a JVM says after it has named the fault."""
-
-
-def _reason(output: str) -> str:
-    """The line that names the fault, of a log that was read after its process had ended."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    named = [before for before, line in pairwise(lines) if line == _NO_JVM]
-    named += [line for line in lines if "Exception" in line or "Error" in line]
-    return (named or lines[-1:] or ["it said nothing"])[0]
-
-
-def _end(owner: ProcessIdentity) -> None:
-    """SIGTERM, then SIGKILL. The parent may be alive and not have reaped it yet, so that its pid stays for a while."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.kill(owner.pid, number)
-        deadline = time.monotonic() + _ENDS_WITHIN
-        while time.monotonic() < deadline:
-            if owner.is_gone:
-                return
-            time.sleep(0.05)
-    raise SetupError(
-        f"the engine (pid {owner.pid}) does not stop, not even by force; find out what its process is waiting for"
-    )
 
 
 def _version() -> str:
@@ -259,16 +203,12 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _scratch(folder: Path) -> Path:
-    return folder / "scratch"
-
-
 def _clear(folder: Path) -> None:
     """What a killed engine leaves behind; and an engine whose start was killed, which no record names."""
     withdraw(folder)
     with suppress(FileNotFoundError, ValueError):
         left = ProcessIdentity.parse((folder / _STARTING).read_text(encoding="utf-8"))
         if left.started and left.machine == ProcessIdentity.here().machine and not left.is_gone:
-            _end(left)
+            end_process(left)
     (folder / _STARTING).unlink(missing_ok=True)
-    shutil.rmtree(_scratch(folder), ignore_errors=True)
+    shutil.rmtree(scratch(folder), ignore_errors=True)

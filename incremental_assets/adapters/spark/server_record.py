@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from incremental_assets.adapters.process import ProcessIdentity
@@ -29,11 +29,22 @@ class Announced:
     log: str
     keeper: str = ""
     """Another process that ends it when it ends itself, as `ProcessIdentity` writes it; empty for an engine that stays."""
+    idle: float = 0.0
+    """Seconds without use after which its keeper ends it; 0 for an engine that does not end by itself. It is kept."""
 
     @property
     def address(self) -> str:
         """As Spark Connect writes it, without the token."""
         return f"sc://127.0.0.1:{self.port}"
+
+    @property
+    def patience(self) -> timedelta:
+        """`idle` as a duration."""
+        return timedelta(seconds=self.idle)
+
+    def is_same(self, other: Announced | None) -> bool:
+        """Whether both are of one engine; what is to become of it may have changed."""
+        return other is not None and (self.process, self.token) == (other.process, other.token)
 
     @property
     def is_gone(self) -> bool:
@@ -88,9 +99,18 @@ def withdraw(folder: Path) -> None:
     (folder / _FILE).unlink(missing_ok=True)
 
 
+def is_kept(folder: Path, engine: Announced) -> bool:
+    """Whether this very engine is there, and still to end when it is not used."""
+    try:
+        found = read(folder)
+    except SetupError:
+        return False
+    return found is not None and bool(found.idle) and found.keeper == engine.keeper and is_announced(folder, engine)
+
+
 def is_announced(folder: Path, engine: Announced) -> bool:
     """Whether this very engine is there, and meant to be."""
     try:
-        return not engine.is_gone and read(folder) == engine
+        return not engine.is_gone and engine.is_same(read(folder))
     except SetupError:
         return False

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from incremental_assets.adapters.spark import jvm
 from incremental_assets.adapters.spark import session as own
 from incremental_assets.adapters.spark.java import require_java
+from incremental_assets.adapters.spark.kept import Keep, ask_for_engine
 from incremental_assets.adapters.spark.server_record import Announced, is_announced, read
 from incremental_assets.adapters.spark.session import SparkSettings, Work, made_from
+from incremental_assets.adapters.spark.use import Use
 from incremental_assets.core.errors import EngineLost, SetupError
 from incremental_assets.core.interruption import this_process
 
@@ -31,14 +33,17 @@ class Session:
     """Opens Spark at the first call, once, and hands out the same session to every thread after that.
 
     `engines`: the folder where an engine may be announced, which is then used; should it end, the next call opens a session of this
-    process's own.
+    process's own. `keep`: where none is announced there, one is started that waits for the next process.
     """
 
-    def __init__(self, settings: SparkSettings | None = None, engines: Path | None = None) -> None:
-        self._settings, self._engines = settings or SparkSettings(), engines
+    def __init__(
+        self, settings: SparkSettings | None = None, engines: Path | None = None, keep: Keep | None = None
+    ) -> None:
+        self._settings, self._engines, self._keep = settings or SparkSettings(), engines, keep
         self._lock = threading.Lock()
         self._session: SparkSession | None = None
         self._engine: Announced | None = None
+        self._use: Use | None = None
 
     def __call__(self, work: Work | None = None) -> SparkSession:
         """The session; `work` counts for the call that opens it. Raises SetupError where Java or a jar is missing."""
@@ -70,6 +75,7 @@ class Session:
                 from incremental_assets.adapters.spark import connect_client as remote
 
                 remote.close(self._session)
+                self._end_use()
             elif self._session is not None:
                 _stop(self._session)
             self._session = self._engine = None
@@ -91,7 +97,7 @@ class Session:
         if self._engines is None or _has_jvm():
             return None
         try:
-            engine = find_engine(self._engines)
+            engine = self._found(self._engines)
             if engine is None:
                 return None
             from incremental_assets.adapters.spark import connect_client as remote
@@ -99,16 +105,49 @@ class Session:
             session = remote.open_remote(engine, partial(self._is_there, engine))
         except (SetupError, EngineLost) as error:
             log.warning("%s; this run opens its own session", error)
+            self._end_use()
             return None
         own.quieten()
         self._engine = engine
         return session
+
+    def _found(self, folder: Path) -> Announced | None:
+        """The engine to use, which is left behind where there was none. Raises SetupError for one that will not do."""
+        if self._keep is None:
+            return self._taken(folder)
+        try:
+            engine = self._taken(folder)
+        except SetupError:
+            engine = None  # it may make way for another one; if not, who is asked for that says why
+        if engine is not None and not (engine.idle and engine.is_left_alone):
+            return engine
+        self._end_use()
+        with ask_for_engine(folder, self._keep):
+            return self._taken(folder)
+
+    def _taken(self, folder: Path) -> Announced | None:
+        """The engine that is there; one that is kept does not end before the use of it."""
+        engine = find_engine(folder)
+        if engine is None or not engine.idle:
+            return engine
+        self._use = Use(folder)
+        # It may have ended before that.
+        if self._is_there(engine):
+            return engine
+        self._end_use()
+        return None
+
+    def _end_use(self) -> None:
+        if self._use is not None:
+            self._use.end()
+        self._use = None
 
     def _let_go(self, session: SparkSession, engine: Announced) -> None:
         from incremental_assets.adapters.spark import connect_client as remote
 
         log.warning("the engine (pid %s) has ended; this run continues in its own session", engine.process.pid)
         remote.leave(session)
+        self._end_use()
         # Not searched again: a process that has had its own JVM stays with it.
         self._session = self._engine = self._engines = None
 

@@ -99,6 +99,7 @@ def _database(configuration: Configuration) -> Iterator[None]:
 @contextmanager
 def _engine(configuration: Configuration) -> Iterator[None]:
     """The engine, so that runs need not start Spark; one that was there before stays there. Without it the runs do as they can."""
+    from incremental_assets.adapters.fork_server import control
     from incremental_assets.adapters.process import ProcessIdentity
     from incremental_assets.adapters.spark import connect_server as server
     from resources.home import engine_folder
@@ -106,10 +107,10 @@ def _engine(configuration: Configuration) -> Iterator[None]:
     if not configuration.shares_engine:
         yield
         return
-    folder, ours = engine_folder(), False
+    folder, ours, me = engine_folder(), False, ProcessIdentity.here().text
     try:
-        engine, started = server.start(folder, without=configuration.secrets, keeper=ProcessIdentity.here())
-        ours = started or engine.is_left_alone
+        engine, _ = server.start(folder, without=configuration.secrets, keeper=me)
+        ours = engine.keeper == me or engine.is_left_alone
         _say(f"the engine answers at {engine.address} (pid {engine.process.pid})")
     except SetupError as error:
         _say(f"{error}; runs start Spark themselves")
@@ -117,6 +118,8 @@ def _engine(configuration: Configuration) -> Iterator[None]:
         yield
     finally:
         if ours:
+            # Beside one that a run had left behind, and that was taken over.
+            control.stop(folder)
             server.stop(folder)
 
 

@@ -86,6 +86,7 @@ def of_machine() -> Iterator[Finding]:
 def _engine() -> Finding:
     """Nothing is wrong with having none."""
     from incremental_assets.adapters.spark.connect_server import look
+    from incremental_assets.cli.commands.engine import end_of
     from resources.home import engine_folder
 
     try:
@@ -96,7 +97,8 @@ def _engine() -> Finding:
         return Finding("machine", "engine", Health.OK, "none is running, so each run starts Spark itself")
     if found.unusable:
         return Finding("machine", "engine", Health.WARN, found.unusable)
-    return Finding("machine", "engine", Health.OK, f"pid {found.engine.process.pid} at {found.engine.address}")
+    kept = f"; a run has left it behind, and {end_of(found)}" if found.engine.idle else ""
+    return Finding("machine", "engine", Health.OK, f"pid {found.engine.process.pid} at {found.engine.address}{kept}")
 
 
 def of_places(configuration: Configuration, runtime: Runtime) -> Iterator[Finding]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Note, Shown
 from incremental_assets.cli.opening import configured, dagster_home
 from incremental_assets.core.config.settings import Configuration
+from incremental_assets.core.model.duration import format_duration
 
 if TYPE_CHECKING:
+    from incremental_assets.adapters.spark.connect_server import Health
     from incremental_assets.adapters.spark.server_record import Announced
 
 _MEGABYTE = 2**20
@@ -84,6 +86,8 @@ def _status(_: Configuration) -> Answer:
         **_document(engine),
         "resident_bytes": found.resident,
         "fork_server": forks,
+        "kept_seconds": engine.idle or None,
+        "ends": found.ends.isoformat() if found.ends else None,
     }
     minutes = (datetime.now(UTC) - engine.since).total_seconds() / 60
     shown = [
@@ -93,11 +97,20 @@ def _status(_: Configuration) -> Answer:
         ),
         Note(f"memory {found.resident // _MEGABYTE:,} MB, of which Spark may have {engine.memory} for its data"),
     ]
+    if engine.idle:
+        shown.append(Note(f"a run has left it behind, and {end_of(found)}"))
     if forks is not None:
         shown.append(Note(f"commands begin as forks of pid {forks}, which has imported what they need"))
     if found.unusable:
         shown.append(Note(found.unusable, "bad"))
     return Answer(document, shown, FAILED if found.unusable else DONE)
+
+
+def end_of(found: Health) -> str:
+    """When a kept engine ends, as the rest of a sentence."""
+    if found.ends is None:
+        return f"it is used now; it ends {format_duration(found.engine.patience)} after that"
+    return f"it ends at {found.ends:%H:%M:%S} UTC if nobody uses it before"
 
 
 def _document(engine: Announced) -> dict[str, Any]:

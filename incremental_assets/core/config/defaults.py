@@ -50,7 +50,7 @@ def configuration(checked: Checked, path: Path) -> Configuration:
         lake=resolved_lake(settings.lake, path.parent),
         checkpoints=resolved_checkpoints(settings.checkpoints, path.parent),
         sources=tuple(_source(source, path) for source in checked.sources),
-        spark=SparkConfig(remote=settings.spark.remote or "auto", master=settings.spark.master),
+        spark=SparkConfig(settings.spark.remote or "auto", settings.spark.master, settings.spark.keep),
     )
 
 

@@ -136,12 +136,19 @@ class SourceDocument(Strict):
 
 
 class SparkDocument(Strict):
-    """Where sessions come from; with neither key, the engine where one runs, else a session of the run's own."""
+    """Where sessions come from; with neither `remote` nor `master`, the engine where one runs, else a session of the run's own."""
 
     remote: Annotated[SparkRemote | None, Field(examples=["auto", "sc://spark.example.com:15002"])] = None
     master: Annotated[SparkMaster | None, Field(examples=["spark://host:7077", "k8s://https://host:6443", "yarn"])] = (
         None
     )
+    keep: Annotated[
+        PositiveDuration | None,
+        Field(
+            description="A run that finds no engine starts one, which ends when it was not used for as long; when absent, the run has a session of its own.",
+            examples=["10m"],
+        ),
+    ] = None
 
 
 class SettingsDocument(Strict):

@@ -12,7 +12,7 @@ from incremental_assets.core.config import compare_rules, delete_rules, numberin
 from incremental_assets.core.config.column_rules import column_mistakes, default_column_mistakes
 from incremental_assets.core.config.contract_rules import contract_mistakes
 from incremental_assets.core.config.dialects import FILES, SCHEMA_IS_DATABASE, SCHEMA_IS_USER
-from incremental_assets.core.config.document import SourceDocument
+from incremental_assets.core.config.document import SettingsDocument, SourceDocument
 from incremental_assets.core.config.settings import NO_TLS, Tls, is_loopback
 from incremental_assets.core.config.table_document import (
     CursorDocument,
@@ -31,6 +31,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import format_span
 from incremental_assets.core.model.history import History
 from incremental_assets.core.model.partition import Every, TimeGrid
+from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.time_zones import time_zone
 from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.core.words import counted, with_article
@@ -121,6 +122,22 @@ def _place_mistakes(source: SourceDocument) -> Iterator[Mistake]:
     for name in ("host", "port", "user", "password", "tls"):
         if name in source.model_fields_set:
             yield (name,), f"a file has no {name}; remove the key, `database` says where the file is"
+
+
+def spark_mistakes(settings: SettingsDocument) -> Iterator[Mistake]:
+    """Mistakes in where sessions come from."""
+    spark = settings.spark
+    if spark.remote is not None and spark.master is not None:
+        yield ("spark", "master"), "a session comes from `remote` or from `master`; remove one of them"
+    if spark.keep is None:
+        return
+    if spark.master is not None or spark.remote not in (None, "auto"):
+        yield (
+            ("spark", "keep"),
+            "only a Spark that runs start on this machine is kept; remove `keep`, or where Spark runs",
+        )
+    elif not is_local(settings.lake):
+        yield ("spark", "keep"), "only for a lake on a disk of this machine is Spark kept; remove `keep`"
 
 
 def source_mistakes(source: SourceDocument, now: datetime) -> Iterator[Mistake]:

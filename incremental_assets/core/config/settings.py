@@ -197,6 +197,13 @@ class SparkConfig:
 
     remote: str = "auto"
     master: str | None = None
+    keep: timedelta | None = None
+    """How long an engine waits for its next use that a run starts where it finds none; None: no run starts one."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether Spark runs on this machine, by settings of ours."""
+        return self.remote == "auto" and self.master is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +219,7 @@ class Configuration:
     @property
     def shares_engine(self) -> bool:
         """Whether runs use the engine of this machine: not if Spark runs elsewhere, nor for a lake in a store, which needs a JVM in the process."""
-        return self.spark == SparkConfig() and is_local(self.lake)
+        return self.spark.is_here and is_local(self.lake)
 
     @property
     def secrets(self) -> tuple[str, ...]:

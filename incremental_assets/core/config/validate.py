@@ -104,8 +104,8 @@ def check(document: Document, folder: pathlib.Path, now: datetime, problems: lis
         run.add((), [((), "write the keys lake, checkpoints and sources, each with its value")])
         return None
     settings = run.read(_SETTINGS, {key: value for key, value in document.data.items() if key != "sources"}, ()).value
-    if settings is not None and settings.spark.remote is not None and settings.spark.master is not None:
-        run.add((), [(("spark", "master"), "a session comes from `remote` or from `master`; remove one of them")])
+    if settings is not None:
+        run.add((), config_rules.spark_mistakes(settings))
     sources = _sources(run, document.data.get("sources"))
     if settings is None:
         return None
