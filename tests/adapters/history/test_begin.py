@@ -134,10 +134,10 @@ def test_files_are_shared_out_by_their_bytes_and_no_more_than_a_row_group_is_hel
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = Shop(tmp_path)
-    land(shop, *([(number, "a", EARLY) for number in range(first, first + 50)] for first in range(0, 1000, 50)))
+    land(shop, *([(number, "a", EARLY) for number in range(first, first + 25)] for first in range(0, 1000, 25)))
     size = int(next(iter(shop.copy.state.files.values()))["size"])
     monkeypatch.setattr(sharing, "_FILES_BYTES", size * 3 // 2)
-    monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 40)
+    monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 20)
     read: list[int] = []
     columns = stored_rows.RowGroup.columns
 
@@ -149,9 +149,9 @@ def test_files_are_shared_out_by_their_bytes_and_no_more_than_a_row_group_is_hel
     assert shop.begin().added == 1000
     # Two neighbours each, and more of them than other work is shared among.
     files = [pq.read_metadata(path) for path in Path(shop.history).glob("*.parquet")]
-    assert [each.num_rows for each in files] == [100] * 10
-    assert {each.row_group(0).num_rows for each in files} == {40}
-    assert read == [50] * 20
+    assert [each.num_rows for each in files] == [50] * 20
+    assert {each.row_group(0).num_rows for each in files} == {20}
+    assert read == [25] * 40
     assert told(shop, "id") == [(number,) for number in range(1000)]
 
 
