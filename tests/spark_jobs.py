@@ -14,3 +14,8 @@ def jobs(spark: SparkSession) -> int:
         pytest.skip("an engine's jobs are those of all its sessions")
     count = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs()
     return int(count)
+
+
+def sql_statements(spark: SparkSession) -> int:
+    """Statements of SQL that Spark has begun, ever; a table that is written or read by it is one, too."""
+    return int(spark._jsparkSession.sharedState().statusStore().executionsCount())  # type: ignore[attr-defined]

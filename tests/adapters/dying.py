@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import IO, NoReturn, ParamSpec
 
 from incremental_assets.adapters.delta.direct import data_file, deletion_vector, marked_file, share_task, sharing
+from incremental_assets.adapters.delta.history import direct as history
 from incremental_assets.adapters.delta.log import commit_file
 
 Given = ParamSpec("Given")
@@ -42,6 +43,8 @@ def die_at(point: str) -> None:
         commit_file._linked = _then_die(commit_file._linked)
     elif point == "the first of several shares":
         share_task.apply = _then_die(share_task.apply)
+    elif point == "the versions":
+        history.together = _then_die(history.together)
     else:
         raise ValueError(point)
 

@@ -45,9 +45,10 @@ class Upkeep(StrEnum):
 
 
 class Beside(StrEnum):
-    """Where a sync can be interrupted at the history of its table, which comes after the commit of the copy."""
+    """Where a sync can be interrupted at the history of its table, which comes after the commit of the copy. `process.py` looks for the files of `WRITTEN`."""
 
     BEGUN = "before the commit of the history"
+    WRITTEN = "while its files are written, before the commit of the history"
     DONE = "after the commit of the history"
 
 

@@ -22,6 +22,7 @@ from incremental_assets import load
 from incremental_assets.adapters.delta import quarantine, settling
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.model import compaction as maintenance
+from incremental_assets.core.model.history import SUFFIX
 from incremental_assets.core.observers import Observer, Observers
 from incremental_assets.core.planning import fill_ranges
 from incremental_assets.core.planning.plan import Request
@@ -59,7 +60,11 @@ def main(config: str, point: str, table: str, running: str) -> int:
     specs = [spec for spec in runtime.specs("shop").specs if takes_part(spec, running)]
     if point in {*Held}:
         _kill_inside(Held(point))
-    ports = at_points(runtime.ports("shop"), once(_place(point), table, kill))
+    place, fault = _place(point), kill
+    if place is Beside.WRITTEN:
+        history = Path(runtime.configuration.lake, "shop", "public", f"{table}{SUFFIX}")
+        place, fault = Beside.BEGUN, partial(_when_written, history, {*history.glob("*.parquet")})
+    ports = at_points(runtime.ports("shop"), once(place, table, fault))
     request = Request("killed", MODES[running], window(running))
     sync_many(specs, lambda _: request, ports, parallel=len(specs))
     return 1

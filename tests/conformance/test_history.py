@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
@@ -143,6 +144,29 @@ def test_a_killed_sync_is_made_good_on_both_sides(stand: OpenStand, point: Place
         # What that run saw is known, though it could not say so.
         ((moment,),) = desk.source("SELECT clock_timestamp()")
         told.looks.append((moment, desk.source("SELECT * FROM orders")))
+    desk.execute(*CHANGE)
+    told.land()
+    told.assert_told()
+
+
+@scenario(
+    "T43",
+    "kill -9 of the first load of a table with a history, and of the run after the history was moved away: before the commit with which it begins, "
+    "while its files are written, and after it",
+    holds="one more sync begins it, or finds it begun: it has each row of the copy once, and tells from then on of each moment what the source had then",
+    long=True,
+)
+@pytest.mark.parametrize("point", [*Beside], ids=str)
+@pytest.mark.parametrize("running", ["first load", "incremental"])
+def test_a_sync_that_is_killed_as_a_history_begins(stand: OpenStand, point: Place, running: str) -> None:
+    desk = stand(KEPT, ORDERS, MANY)
+    told = Chronicler(desk)
+    if running == "incremental":
+        desk.land()
+        shutil.rmtree(desk.shop.lake("orders__history"))
+        desk.execute(*CHANGE)
+    killed(desk, point, TABLE, running)
+    told.land()
     desk.execute(*CHANGE)
     told.land()
     told.assert_told()

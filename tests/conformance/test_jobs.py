@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shutil
 
 import pytest
 
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
-from tests.spark_jobs import jobs
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.spark_jobs import jobs, sql_statements
 
 STRATEGIES = ("upsert", "append", "full_refresh")
 FAILING = "- {table: public.failing, strategy: full_refresh, refresh_every: 0s}\n"
@@ -61,25 +58,44 @@ def test_a_tick_that_holds_rows_is_a_job_more_and_begins_no_sql_whatever_was_hel
     desk = stand(lines, *statements)
     desk.land()
     desk.execute(*(f"INSERT INTO {name} VALUES (21, NULL), (22, NULL), (23, 'fine')" for name in tables))
-    before, sql = jobs(desk.spark), statements_of(desk.spark)
+    before, sql = jobs(desk.spark), sql_statements(desk.spark)
     reports = desk.sync()
     # One that reads, one that keeps, one that lands.
-    assert (jobs(desk.spark) - before, statements_of(desk.spark) - sql) == (3, 0)
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (3, 0)
     assert {report.rows.quarantined for report in reports.values()} == {2}
 
     desk.execute(
         *(f"UPDATE {name} SET note = 'mended', at = now() WHERE id = 21" for name in tables),
         *(f"INSERT INTO {name} VALUES (24, NULL)" for name in tables),
     )
-    before, sql = jobs(desk.spark), statements_of(desk.spark)
+    before, sql = jobs(desk.spark), sql_statements(desk.spark)
     desk.sync()
     # And one that says what became of those that were held.
-    assert (jobs(desk.spark) - before, statements_of(desk.spark) - sql) == (4, 0)
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (4, 0)
     for name in ("orders", "items"):
         kept = {row["id"]: row["_sync_resolution"] for row in desk.quarantined(name)}
         assert kept == {"21": "superseded", "22": None, "24": None}
 
 
-def statements_of(spark: SparkSession) -> int:
-    """Statements of SQL that Spark has begun, ever; a table that is written or read by it is one, too."""
-    return int(spark._jsparkSession.sharedState().statusStore().executionsCount())  # type: ignore[attr-defined]
+def test_histories_that_begin_with_a_first_load_or_later_are_one_job_more_and_begin_no_sql(stand: OpenStand) -> None:
+    tables, lines, statements = ("orders", "items"), "", []
+    for name, history in zip(tables, ("scd2", "append"), strict=True):
+        lines += f"- {{table: public.{name}, cursor: {{column: at, type: timestamp}}, strategy: upsert, history: {history}}}\n"
+        statements += [
+            f"CREATE TABLE {name} (id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now())",
+            f"INSERT INTO {name} SELECT n, 'fine' FROM generate_series(1, 20) n",
+        ]
+    desk = stand(lines, *statements)
+    before, sql = jobs(desk.spark), sql_statements(desk.spark)
+    desk.land()
+    # One that reads, one that lands, one for the histories.
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (3, 0)
+    for name in tables:
+        assert len(desk.copy(f"{name}__history")) == 20
+        shutil.rmtree(desk.shop.lake(f"{name}__history"))
+    desk.execute(*(f"INSERT INTO {name} VALUES (21, 'fine')" for name in tables))
+    before, sql = jobs(desk.spark), sql_statements(desk.spark)
+    desk.land()
+    # One for the histories that are not there, and one for those that follow.
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (4, 0)
+    assert {name: len(desk.copy(f"{name}__history")) for name in tables} == {"orders": 21, "items": 21}

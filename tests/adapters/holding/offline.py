@@ -39,6 +39,10 @@ class Here:
         asked = pickle.loads(pickle.dumps(unit))
         return pickle.loads(pickle.dumps(importlib.import_module(module).apply(asked)))
 
+    def run_all(self, module: str, units: Sequence[Unit]) -> list[Any]:
+        """Those of several, one after the other."""
+        return [self.run(module, unit) for unit in units]
+
 
 class WithoutSpark:
     """A session that has settings and nothing else."""

@@ -49,12 +49,12 @@ def shares(unit: ApplyUnit, rows: int) -> list[ApplyUnit]:
     return [*parts[:1], *(replace(part, how=replace(how, leaves=False)) for part in parts[1:])]
 
 
-def spread(files: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
-    """Places of files, neighbours together, for as many tasks as their bytes are worth."""
+def spread(files: Sequence[Mapping[str, Any]], most: int = SHARES) -> list[tuple[int, ...]]:
+    """Places of files, neighbours together, for as many tasks as their bytes are worth. Pure."""
     parts: list[tuple[int, ...]] = []
     filled = _FILES_BYTES
     for place, add in enumerate(files):
-        if filled >= _FILES_BYTES and len(parts) < SHARES:
+        if filled >= _FILES_BYTES and len(parts) < most:
             parts.append(())
             filled = 0
         parts[-1] = (*parts[-1], place)

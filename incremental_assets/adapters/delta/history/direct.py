@@ -1,15 +1,20 @@
-"""One batch as one commit of our own, by one task, where the tables and the step allow it; else Spark follows it."""
+"""One step as one commit of our own, where the tables and the step allow it; else Spark follows it.
+
+One task follows a batch; several share the files of a copy with whose rows a history begins.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct.columns import Columns
-from incremental_assets.adapters.delta.direct.eligible import refused_by_table
+from incremental_assets.adapters.delta.direct.eligible import refused_by_table, refused_to_read
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
+from incremental_assets.adapters.delta.direct.sharing import spread
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold, ordinal
 from incremental_assets.adapters.delta.direct.unit import Stored
 from incremental_assets.adapters.delta.history.table import Tables
@@ -20,7 +25,7 @@ from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.spark.arrow_types import arrow_type
-from incremental_assets.adapters.spark.own_names import SEQ
+from incremental_assets.adapters.spark.own_names import DELETED_AT, SEQ
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.history import DELETED, IS_CURRENT, VALID_FROM, VALID_TO, History, HistoryRows, Step
@@ -29,6 +34,7 @@ from incremental_assets.core.model.schema_drift import TargetColumn, sql_type
 from incremental_assets.core.model.table import TableSpec
 
 _TASK = "incremental_assets.adapters.delta.history.task"
+_BEGIN_TASK = "incremental_assets.adapters.delta.history.begin_task"
 _UTC = ("UTC", "Etc/UTC")
 _log = logging.getLogger(__name__)
 
@@ -45,22 +51,28 @@ def followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: C
 def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: CommitMetadata) -> HistoryRows:
     _refused(_refused_by(tables, step))
     copy, history = log_cache.at(tables.copy_path, step.version), log_cache.at(tables.path, before.version)
-    _refused(refused_by_table(copy) or refused_by_table(history))
+    _refused(refused_by_table(history))
+    begins = step.landed_at is None
+    if begins:
+        _refused("the whole copy is compared" if history.files else refused_to_read(copy))
+    else:
+        _refused(_refused_by_match(tables) or refused_by_table(copy))
     try:
-        done: Followed = tasks.run(_TASK, _unit(tables, step, note.run_id, copy, history))
+        unit = _unit(tables, step, note.run_id, copy, history)
+        done = _begun(tasks, unit) if begins else tasks.run(_TASK, unit)
     except TasksUnavailable as why:
         raise NotDirect(str(why)) from why
-    keeps_validity = tables.spec.history is History.SCD2
+    ends = tables.spec.history is History.SCD2 and not begins
     info = {
         "operation": "WRITE",
-        "operationParameters": {"mode": "Overwrite" if keeps_validity else "Append"},
+        "operationParameters": {"mode": "Overwrite" if ends else "Append"},
         "operationMetrics": {
             "numOutputRows": str(done.added + done.deleted + done.ended),
             "numDeletedRows": str(done.ended),
             "numFiles": str(sum("add" in each for each in done.actions)),
             "numOutputBytes": str(done.bytes),
         },
-        "isBlindAppend": False,
+        "isBlindAppend": begins,
     }
     version = NextVersion(
         tables.path, history, note, info, done.actions, done.files, (tables.copy.table_id, step.version)
@@ -70,34 +82,57 @@ def _followed(tasks: Tasks, tables: Tables, before: TableLog, step: Step, note: 
     return HistoryRows(done.added, done.deleted, done.ended, history.version + 1, rows)
 
 
+def _begun(tasks: Tasks, unit: HistoryUnit) -> Followed:
+    """A file of versions for each few of the copy's, so that no task holds more than a row group, however many there are."""
+    files = unit.batch.files
+    shares = [tuple(files[place] for place in places) for places in spread(files, most=len(files))]
+    units = [replace(unit, batch=replace(unit.batch, files=share)) for share in shares]
+    return together(tasks.run_all(_BEGIN_TASK, units) if units else [])
+
+
+def together(parts: Sequence[Followed]) -> Followed:
+    """What several tasks did, as one commit. Pure."""
+    return Followed(
+        tuple(action for each in parts for action in each.actions),
+        tuple(name for each in parts for name in each.files),
+        added=sum(each.added for each in parts),
+        deleted=sum(each.deleted for each in parts),
+        bytes=sum(each.bytes for each in parts),
+    )
+
+
 def _refused(why: str) -> None:
     if why:
         raise NotDirect(why)
 
 
 def _refused_by(tables: Tables, step: Step) -> str:
-    """Why a step is Spark's; empty where one task may follow it. Pure."""
-    spec, kinds = tables.spec, {each.name.lower(): sql_type(each.type) for each in tables.columns}
-    if step.landed_at is None:
-        return "the whole copy is compared"
+    """Why a step is Spark's; empty where tasks may follow it. Pure."""
+    cursor, kinds = tables.spec.cursor, [sql_type(each.type) for each in tables.columns]
     if not is_local(tables.path):
         return "its lake is in a store"
-    if marks_deletes(tables.copy.columns()):
-        return "the copy marks what is gone"
-    if any(arrow_type(kind) is None for kind in kinds.values()):
+    if any(arrow_type(kind) is None for kind in kinds):
         return "a column has a type that is not known here"
-    if any(kinds[name.lower()] in ("float", "double") for name in spec.key):
-        return "a part of the key is a float"
-    if spec.cursor and spec.cursor.is_zoneless and step.zone not in _UTC:
+    if cursor and cursor.is_zoneless and step.zone not in _UTC:
         # Of hours that a zone skips or repeats, Arrow and Spark have other views.
         return "stamps are readings of a zone"
+    return ""
+
+
+def _refused_by_match(tables: Tables) -> str:
+    """Why rows of the copy are matched with their versions by Spark. Pure."""
+    kinds = {each.name.lower(): sql_type(each.type) for each in tables.columns}
+    if marks_deletes(tables.copy.columns()):
+        return "the copy marks what is gone"
+    if any(kinds[name.lower()] in ("float", "double") for name in tables.spec.key):
+        return "a part of the key is a float"
     return ""
 
 
 def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogState) -> HistoryUnit:
     there, here = Columns.of(copy), Columns.of(history)
     seq = there.stored(SEQ, "bigint")
-    within = (Reach(seq.name, "bigint", step.seq, step.seq),)
+    within = () if step.landed_at is None else (Reach(seq.name, "bigint", step.seq, step.seq),)
     names = [each.name.lower() for each in tables.columns]
     touched, new = moved({}, {})
     if step.whole and step.landed_at is not None:
@@ -112,6 +147,7 @@ def _unit(tables: Tables, step: Step, run_id: str, copy: LogState, history: LogS
         told=tuple(names.index(name.lower()) for name in _told(tables.spec)),
         touched=touched,
         new=new,
+        gone=there.stored(DELETED_AT, "timestamp") if marks_deletes(tables.copy.columns()) else None,
     )
     marks = here.marks(run_id, step.seq)
     validity = {}

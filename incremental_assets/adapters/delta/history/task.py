@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,18 @@ from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.replacing import reaches
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
-from incremental_assets.adapters.delta.direct.unit import Marks, Stored
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
+from incremental_assets.adapters.delta.history.version_rows import (
+    columns_of,
+    filled,
+    named,
+    names_of,
+    nothing,
+    schema,
+    stamps,
+    versions,
+)
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.new_file import new_file
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -37,7 +46,7 @@ _SEEN, _FILE, _ROW = own("seen"), own("file"), own("row")
 
 def apply(unit: HistoryUnit) -> Followed:
     """What the commit says to the log. Raises NotDirect for what only Spark should read."""
-    seen = pa.concat_tables([_nothing(unit.columns), *bounded(_seen(unit))])
+    seen = pa.concat_tables([nothing(unit.columns), *bounded(_seen(unit))])
     gone = _gone(unit)
     keys = [pa.chunked_array([*seen[place].chunks, *ours.chunks]) for place, ours in zip(unit.key, gone, strict=True)]
     if not len(keys[0]):
@@ -47,16 +56,16 @@ def apply(unit: HistoryUnit) -> Followed:
     there, lost = newest.filter(pa.array(~is_gone)), newest.filter(pa.array(is_gone))
     changed = there.filter(pa.array(~_stands(unit, seen, there)))
     lost = lost.filter(pc.invert(lost[unit.own.deleted.name]))
-    stamps = np.concatenate([_stamps(unit, seen), np.full(len(gone[0]), unit.clock)])
-    begins = _begins(unit, stamps, newest)
+    told = np.concatenate([stamps(unit, seen), np.full(len(gone[0]), unit.clock)])
+    begins = _begins(unit, told, newest)
     is_new = np.ones(seen.num_rows, dtype=bool)
     is_new[there[_SEEN].to_numpy()] = False
     is_new[changed[_SEEN].to_numpy()] = True
-    came = _came(unit, seen.filter(pa.array(is_new)), begins[: seen.num_rows][is_new], gone=False)
+    came = versions(unit, seen.filter(pa.array(is_new)), begins[: seen.num_rows][is_new], gone=False)
     values = lost.select([each.name for each in unit.columns])
-    tombstones = _came(unit, values, begins[lost[_SEEN].to_numpy()], gone=True)
+    tombstones = versions(unit, values, begins[lost[_SEEN].to_numpy()], gone=True)
     over = pa.concat_tables([changed, lost])
-    ended = _ended(unit, over, begins) if unit.own.valid_to else _nothing(_all(unit))
+    ended = _ended(unit, over, begins) if unit.own.valid_to else nothing(columns_of(unit))
     done = _written(unit, pa.concat_tables([came, tombstones, ended]), over)
     return replace(done, added=came.num_rows, deleted=tombstones.num_rows, ended=ended.num_rows)
 
@@ -101,13 +110,15 @@ def _seen(unit: HistoryUnit) -> Iterator[pa.Table]:
             for group in groups:
                 *values, seq = group.columns([*batch.columns, batch.seq_column])
                 mine = group.alive & pc.fill_null(pc.equal(seq, batch.seq), False).to_numpy()  # noqa: FBT003 - Arrow's own order
-                yield _named(values, unit).filter(pa.array(mine))
+                yield named(values, unit).filter(pa.array(mine))
 
 
 def _newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
     """The newest version of each key that is there, with its place. Raises NotDirect where a key has two."""
     within = reaches([unit.columns[place] for place in unit.key], keys)
-    found = pa.concat_tables([_placed(_nothing(_all(unit)), [], []), *bounded(_versions(unit, numbered(keys), within))])
+    found = pa.concat_tables(
+        [_placed(nothing(columns_of(unit)), [], []), *bounded(_versions(unit, numbered(keys), within))]
+    )
     if unit.own.valid_to is None:
         last = asked("SELECT arg_max(i, seq) AS i FROM found GROUP BY n", found=_by_number(found, unit))
         return found.take(pa.array(np.sort(last["i"].astype(np.int64))))
@@ -138,7 +149,7 @@ def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach, ...]) -> I
                 fits = live[pairs["row"]]
                 rows, numbers = pairs["row"][fits], pairs["key"][fits]
                 if len(rows):
-                    values = pa.Table.from_arrays(group.columns(list(_all(unit))), names=_names(unit)).take(
+                    values = pa.Table.from_arrays(group.columns(list(columns_of(unit))), names=names_of(unit)).take(
                         pa.array(rows)
                     )
                     yield _placed(values, numbers, rows + group.first, place)
@@ -159,15 +170,6 @@ def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table) -> np.ndarray[A
     return same
 
 
-def _stamps(unit: HistoryUnit, seen: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """When the rows of the batch say that they were changed, at the latest at the snapshot."""
-    told = pa.chunked_array([pa.nulls(seen.num_rows, pa.int64())])
-    for place in reversed(unit.batch.told):
-        # A date is its first moment.
-        told = pc.coalesce(seen[place].cast(pa.timestamp("us")).cast(pa.int64()), told)
-    return np.minimum(pc.fill_null(told, unit.clock).to_numpy(), unit.clock)
-
-
 def _begins(
     unit: HistoryUnit, stamps: np.ndarray[Any, np.dtype[np.int64]], newest: pa.Table
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -180,28 +182,14 @@ def _begins(
     return begins
 
 
-def _came(unit: HistoryUnit, rows: pa.Table, begins: np.ndarray[Any, Any], *, gone: bool) -> pa.Table:
-    of, marks = unit.own, unit.marks
-    values: Mapping[str, Any] = {
-        of.deleted.name: gone,
-        of.run_id.name: marks.run_id,
-        of.seq.name: marks.seq,
-        of.at.name: marks.at,
-    }
-    if of.valid_from and of.valid_to and of.is_current:
-        values = {of.valid_from.name: begins, of.valid_to.name: None, of.is_current.name: not gone, **values}
-    columns = [_filled(values[each.name], each.type, rows.num_rows) for each in of.all]
-    return pa.Table.from_arrays([*rows.columns, *columns], names=_names(unit))
-
-
 def _ended(unit: HistoryUnit, changed: pa.Table, begins: np.ndarray[Any, Any]) -> pa.Table:
     """The same versions again, with their end. They keep the run and the sequence that brought them."""
-    of, rows = unit.own, changed.select(_names(unit))
+    of, rows = unit.own, changed.select(names_of(unit))
     ends = begins[changed[_SEEN].to_numpy()]
     for column, value in ((of.valid_to, ends), (of.is_current, False)):
         if column is not None:
             place = rows.column_names.index(column.name)
-            rows = rows.set_column(place, column.name, _filled(value, column.type, rows.num_rows))
+            rows = rows.set_column(place, column.name, filled(value, column.type, rows.num_rows))
     return rows
 
 
@@ -220,32 +208,12 @@ def _written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table) -> Followed:
     if rows.num_rows:
         path = Path(unit.table) / data_file.file_name()
         with new_file(path) as file_of_rows:
-            pq.write_table(rows.cast(_schema(unit)), file_of_rows, **encoding(_schema(unit)))
+            pq.write_table(rows.cast(schema(unit)), file_of_rows, **encoding(schema(unit)))
         size = path.stat().st_size
         about = {"path": path.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
         actions.append({"add": {**about, "stats": statistics(rows, unit.statistics)}})
         files.append(path.name)
     return Followed(tuple(actions), tuple(files), bytes=size)
-
-
-# --- tables of Arrow -----------------------------------------------------------------------------------
-
-
-def _all(unit: HistoryUnit) -> tuple[Stored, ...]:
-    return (*unit.columns, *unit.own.all)
-
-
-def _names(unit: HistoryUnit) -> list[str]:
-    return [each.name for each in _all(unit)]
-
-
-def _named(values: list[pa.ChunkedArray], unit: HistoryUnit) -> pa.Table:
-    """Rows of the copy under the names that the history's files have."""
-    return pa.Table.from_arrays(values, names=[each.name for each in unit.columns])
-
-
-def _nothing(columns: tuple[Stored, ...]) -> pa.Table:
-    return pa.schema([(each.name, required_type(each.type)) for each in columns]).empty_table()
 
 
 def _placed(values: pa.Table, numbers: Any, rows: Any, file: int = 0) -> pa.Table:
@@ -257,26 +225,6 @@ def _placed(values: pa.Table, numbers: Any, rows: Any, file: int = 0) -> pa.Tabl
 def _by_number(found: pa.Table, unit: HistoryUnit) -> pa.Table:
     columns = [found[_SEEN], found[unit.own.seq.name], pa.array(np.arange(found.num_rows))]
     return pa.table(columns, names=["n", "seq", "i"])
-
-
-def _filled(value: Any, kind: str, count: int) -> pa.ChunkedArray:
-    of = required_type(kind)
-    if isinstance(value, np.ndarray):
-        return pa.chunked_array([pa.array(value, pa.int64()).cast(of)])
-    return pa.chunked_array([pa.nulls(count, of) if value is None else pa.repeat(pa.scalar(value, of), count)])
-
-
-def _schema(unit: HistoryUnit) -> pa.Schema:
-    beside = unit.own.all[: -len(unit.marks.columns)]
-    return data_file.schema(_Files((*unit.columns, *beside), unit.marks))
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """What the files of a history hold."""
-
-    columns: tuple[Stored, ...]
-    marks: Marks
 
 
 def _all_ended(add: Mapping[str, Any], name: str) -> bool:

@@ -30,11 +30,11 @@ class OwnColumns:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one commit did to a copy.
+    """What a history has to follow: what one commit did to a copy, or, to begin with, all of its rows.
 
-    `files`: those that hold rows of its sequence. `told`: places of the columns that tell when a row was changed, the first that is not NULL before
+    `files`: those that hold rows of its sequence, or some of the copy's. `told`: places of the columns that tell when a row was changed, the first that is not NULL before
     the others. `touched`: each file that holds less rows since, as it was and as it is (None: it is gone); `new`: files that came.
-    Both only where rows went without one in their place.
+    Both only where rows went without one in their place. `gone`: the column in which the copy says of a row that it is gone; None where it cannot.
     """
 
     table: str
@@ -45,6 +45,7 @@ class Batch:
     told: tuple[int, ...]
     touched: tuple[tuple[Mapping[str, Any], Mapping[str, Any] | None], ...] = ()
     new: tuple[Mapping[str, Any], ...] = ()
+    gone: Stored | None = None
 
 
 @dataclass(frozen=True, slots=True)
