@@ -18,6 +18,8 @@ from incremental_assets.core.ports import NotByBytes
 from incremental_assets.core.syncing import differing
 from incremental_assets.core.syncing.comparing import sought
 from tests.fakes import World, ordered
+from tests.fakes.keys import FakeKeys
+from tests.fakes.lake import FakeLake
 from tests.fakes.placed import FakePlacedRows
 from tests.scenario import ORDERS, order, orders, shop
 
@@ -161,10 +163,16 @@ def test_what_is_asked_for_are_the_places_of_both_sides() -> None:
 
 
 def test_keys_of_the_copy_are_looked_at_only_where_a_row_has_vanished(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, looked = ten(), []
+    world = ten()
+    looked: list[TableSpec] = []
     world.sync(SPEC)
-    keys = world.lake.keys
-    monkeypatch.setattr(world.lake, "keys", lambda spec: looked.append(spec) or keys(spec))
+    keys = FakeLake.keys
+
+    def noted(lake: FakeLake, spec: TableSpec) -> FakeKeys | None:
+        looked.append(spec)
+        return keys(lake, spec)
+
+    monkeypatch.setattr(FakeLake, "keys", noted)
     world.database.update(ORDERS, {"id": 4}, status="paid")
     assert (world.sync(SPEC).rows, looked) == (RowCounts(read=1, updated=1), [])
     world.database.delete(ORDERS, {"id": 3})
