@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.adapters.checkpoints import database
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.core.errors import CheckpointsUnreachable
 from tests.disks import fill, small_disk
@@ -30,7 +29,7 @@ def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     def slept(_: float) -> None:
         raise AssertionError("this waits for a writer that is not there")
 
-    monkeypatch.setattr(database.time, "sleep", slept)
+    monkeypatch.setattr("incremental_assets.adapters.checkpoints.database.time.sleep", slept)
 
 
 def opened(disk: Path) -> SqlCheckpoints:
