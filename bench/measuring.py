@@ -51,7 +51,10 @@ class _Seen:
 
 
 class Watch:
-    """Looks while the block runs. What `resident` processes had spent before does not count; what they hold in memory does."""
+    """Looks while the block runs. What `resident` processes had spent before does not count; what they hold in memory does.
+
+    Looking costs the process that does it: where that one is looked at as well, it does not count.
+    """
 
     def __init__(self, *roots: int, resident: Sequence[int] = (), begun: float | None = None) -> None:
         self._begun = begun
@@ -59,6 +62,7 @@ class Watch:
         self._before: dict[psutil.Process, _Seen] = {}
         self._seen: dict[psutil.Process, _Seen] = {}
         self._peak = self._python = 0
+        self._looking = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_on, daemon=True)
         for root in resident:
@@ -80,6 +84,8 @@ class Watch:
         """`reaped` is what the system says of a root that has ended: its last moments were seen by nobody."""
         none = _Seen()
         cpu = sum(seen.cpu - self._before.get(process, none).cpu for process, seen in self._seen.items())
+        if psutil.Process() in self._seen:
+            cpu = max(0.0, cpu - self._looking)
         written = sum(seen.written - self._before.get(process, none).written for process, seen in self._seen.items())
         return Cost(self.wall, max(cpu, reaped), self._peak, self._python, written)
 
@@ -88,6 +94,7 @@ class Watch:
             self._look(memory=look % LOOKS_FOR_MEMORY == 0)
             if self._over.wait(INTERVAL):
                 self._look(memory=True)
+                self._looking = time.thread_time()
                 return
 
     def _look(self, *, memory: bool) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 
-from bench.measuring import INTERVAL, LOOKS_FOR_MEMORY, Cost, timed
+import pytest
+
+from bench import measuring
+from bench.measuring import INTERVAL, LOOKS_FOR_MEMORY, Cost, Watch, timed
 
 MIB = 1 << 20
 THREE_FORKS = f"""
@@ -43,3 +48,20 @@ def test_what_three_forks_share_with_their_parent_is_counted_once() -> None:
 
 def test_what_each_fork_has_written_is_counted_for_each() -> None:
     assert cost(WRITE_EACH_PAGE + THREE_FORKS).peak > 400 * MIB
+
+
+def test_looking_at_oneself_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "INTERVAL", 0.001)
+    begun = time.process_time()
+    with Watch(resident=[os.getpid()]) as watch:
+        threading.Event().wait(1.0)  # in which it is looked at some hundred times, and does nothing else
+    spent = time.process_time() - begun
+    assert watch.cost().cpu < spent / 2
+
+
+def test_what_one_does_while_being_looked_at_is_counted() -> None:
+    with Watch(resident=[os.getpid()]) as watch:
+        begun = time.thread_time()
+        while time.thread_time() - begun < 0.5:
+            pass
+    assert 0.4 < watch.cost().cpu < 0.8

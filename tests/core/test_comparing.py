@@ -14,9 +14,12 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
+from incremental_assets.core.ports import NotByBytes
 from incremental_assets.core.syncing import differing
 from incremental_assets.core.syncing.comparing import sought
 from tests.fakes import World, ordered
+from tests.fakes.keys import FakeKeys
+from tests.fakes.lake import FakeLake
 from tests.fakes.placed import FakePlacedRows
 from tests.scenario import ORDERS, order, orders, shop
 
@@ -156,6 +159,24 @@ def test_what_is_asked_for_are_the_places_of_both_sides() -> None:
     changed = [rows[0], {**rows[1], "status": "paid"}, *rows[3:], {"id": 9, "status": "new"}]
     found = sought(SPEC, FakePlacedRows(SPEC, rows, rows), FakePlacedRows(SPEC, changed, changed))
     assert (found.places, found.rows) == (KeyParts(1, 9, 0, frozenset({2, 3, 9})), 5)
+    assert found.vanished == KeyParts(1, 9, 0, frozenset({3}))
+
+
+def test_keys_of_the_copy_are_looked_at_only_where_a_row_has_vanished(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = ten()
+    looked: list[TableSpec] = []
+    world.sync(SPEC)
+    keys = FakeLake.keys
+
+    def noted(lake: FakeLake, spec: TableSpec) -> FakeKeys | None:
+        looked.append(spec)
+        return keys(lake, spec)
+
+    monkeypatch.setattr(FakeLake, "keys", noted)
+    world.database.update(ORDERS, {"id": 4}, status="paid")
+    assert (world.sync(SPEC).rows, looked) == (RowCounts(read=1, updated=1), [])
+    world.database.delete(ORDERS, {"id": 3})
+    assert (world.sync(SPEC).rows.deleted, len(looked)) == (1, 1)
 
 
 @dataclass
@@ -181,6 +202,45 @@ class Numbered:
     def _pairs(self, within: KeyParts) -> list[tuple[int, int]]:
         ranges = (range(low, high + 1) for low, high in within.ranges)
         return [(place, self.digests[place]) for each in ranges for place in each if place in self.digests]
+
+
+@dataclass
+class ByBytes(Numbered):
+    """Implements `core.ports.ByteHashed` too; `other`: the same rows by the cheaper hash, None where it has none."""
+
+    other: Numbered | None = None
+
+    def by_bytes(self) -> Numbered | None:
+        return self.other
+
+
+class Failing(Numbered):
+    """Counts its rows, and then can do no more."""
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        raise NotByBytes
+
+
+BY_TEXT, BY_BYTES = {1: 7, 2: 7, 3: 7}, {1: 700, 2: 700, 3: 700}
+"""The same three rows."""
+
+
+@pytest.mark.parametrize(
+    ("copy", "source", "by_texts"),
+    [
+        pytest.param(Numbered(BY_BYTES), Numbered(BY_BYTES | {2: 800}), False, id="both sides hash bytes"),
+        pytest.param(None, Numbered(BY_BYTES | {2: 800}), True, id="the copy knows texts alone"),
+        pytest.param(Numbered(BY_BYTES), None, True, id="the source knows texts alone"),
+        pytest.param(Failing(BY_BYTES), Numbered(BY_BYTES | {2: 800}), True, id="the copy fails in the middle of it"),
+    ],
+)
+def test_rows_are_compared_by_their_bytes_where_both_sides_can_and_else_by_their_texts(
+    monkeypatch: pytest.MonkeyPatch, copy: Numbered | None, source: Numbered | None, *, by_texts: bool
+) -> None:
+    monkeypatch.setattr(differing, "FEW", 0)
+    asked = ByBytes(BY_TEXT | {2: 8}, other=source)
+    found = sought(SPEC, ByBytes(BY_TEXT, other=copy), asked)
+    assert (found.places, bool(asked.asked)) == (KeyParts(1, 3, 0, frozenset({2})), by_texts)
 
 
 @pytest.mark.parametrize("changes", [1, 50, 500, 2_000, 5_000])

@@ -67,7 +67,8 @@ def test_the_first_look_brings_some_thousand_hashes_at_most_and_has_some_dozen_k
 
 def test_a_look_is_finer_by_so_much_that_it_brings_few_hashes_more_than_eight_of_each_part_that_differs() -> None:
     many = 2**20
-    assert [40 - finer(40, unequal, many * unequal) for unequal in (1, 32, 33, 500, 1_024, 20_000)] == [8, 8, 7, 4, 3, 3]
+    bits = [40 - finer(40, unequal, many * unequal) for unequal in (1, 32, 33, 500, 1_024, 20_000)]
+    assert bits == [8, 8, 7, 4, 3, 3]
     assert finer(2, 20_000, many) == 0
 
 

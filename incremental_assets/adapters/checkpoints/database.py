@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from sqlite3 import SQLITE_CORRUPT, SQLITE_NOTADB
+from sqlite3 import (
+    SQLITE_BUSY,
+    SQLITE_CANTOPEN,
+    SQLITE_CORRUPT,
+    SQLITE_FULL,
+    SQLITE_IOERR,
+    SQLITE_LOCKED,
+    SQLITE_NOTADB,
+    SQLITE_PERM,
+    SQLITE_READONLY,
+)
 from sqlite3 import Connection as SqliteConnection
 from sqlite3 import DatabaseError as SqliteDatabaseError
 from sqlite3 import OperationalError as SqliteError
@@ -39,6 +50,9 @@ _PATIENCE: dict[str, Any] = {  # libpq's defaults wait for ever on a dead socket
     "keepalives_count": 3,
     "application_name": "incremental-assets checkpoints",
 }
+
+_NEEDED = 1 << 20
+"""Bytes of a disk: with fewer, an I/O error of SQLite, which needs room even to read, is taken for the lack of them."""
 
 _SESSION = (
     f"SET lock_timeout = '{WAIT}s'",
@@ -84,7 +98,7 @@ class Database:
             if _is_no_database(error):
                 raise CheckpointsUnreadable(str(self._file), self._reason(error)) from None
             # Without the cause: it contains the connection's arguments, which a debugger would print.
-            raise CheckpointsUnreachable(self.name, self._reason(error)) from None
+            raise CheckpointsUnreachable(self.name, self._reason(error), self._cure(error)) from None
 
     def now(self, offset: timedelta = timedelta()) -> ColumnElement[Any]:
         """The database's clock, not the transaction's, moved by `offset`."""
@@ -172,14 +186,34 @@ class Database:
             text = text.replace(str(secret), "***")
         return text[:300]
 
+    def _cure(self, error: Exception) -> str:
+        code = _code(error)
+        if code == SQLITE_FULL or (code == SQLITE_IOERR and _is_full(self._file.parent)):
+            return "its disk is full; make room there, and try again"
+        if code in (SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY):
+            return "this user may not write it; allow it to write the file and its folder, and try again"
+        return "try again when it answers"
+
     def __repr__(self) -> str:
         return f"Database({self.name!r})"
 
 
 def _is_no_database(error: Exception) -> bool:
     """Whether the file is broken or not a SQLite database: waiting helps with neither."""
-    code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
-    return code & 0xFF in (SQLITE_NOTADB, SQLITE_CORRUPT)
+    return _code(error) in (SQLITE_NOTADB, SQLITE_CORRUPT)
+
+
+def _code(error: Exception) -> int:
+    """SQLite's, without what is further said in its upper bytes; 0 of any other database."""
+    code: int = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _NEEDED
+    except OSError:
+        return False
 
 
 def _parsed(url: str) -> URL:
@@ -242,8 +276,8 @@ def _write_ahead(connection: SqliteConnection) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-        except SqliteError:
-            if time.monotonic() > deadline:
+        except SqliteError as error:
+            if _code(error) not in (SQLITE_BUSY, SQLITE_LOCKED) or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
         else:

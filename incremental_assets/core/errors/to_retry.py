@@ -32,9 +32,9 @@ class SourceUnreachable(IncrementalAssetsError):
 class CheckpointsUnreachable(IncrementalAssetsError):
     """The checkpoint database does not answer, is locked, or refuses. `where` is its address without a password."""
 
-    def __init__(self, where: str, reason: str) -> None:
+    def __init__(self, where: str, reason: str, cure: str = "try again when it answers") -> None:
         super().__init__(
-            f"the checkpoint database {where} could not be used ({reason}); what was recorded is kept, try again when it answers"
+            f"the checkpoint database {where} could not be used ({reason}); what was recorded is kept, {cure}"
         )
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.delta import placed_rows
 from incremental_assets.adapters.delta.checksums import Held
 from incremental_assets.adapters.delta.direct import data_file
@@ -18,9 +20,10 @@ from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.placed_rows import HeldRows
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySum
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.ports import ByteHashed
 from tests.adapters.batches import Desk, table
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 NUMBERS = table("id bigint, note string, at bigint")
 TEXTS = table("id bigint, note string, at bigint", key=("note", "id"))
 NO_KEY = table("id bigint, note string, at bigint", Strategy.APPEND, key=(), enforced=False)
+KINDS = [pa.int64(), pa.string(), pa.int64()]
 ROWS = [(place * 7 - 300, f"note, {place % 5}", place) for place in range(100)]
 
 
@@ -92,6 +96,23 @@ def test_spark_does_not_even_load_what_tasks_tell_of(desk: Desk, monkeypatch: py
     assert (spread.rows, spread.lowest, spread.highest) == (100, -300, 393)
     whole = KeyParts(spread.lowest, spread.highest)
     assert (len(rows.hashes(whole)), sum(found.rows for found in rows.sums(whole, 4).values())) == (100, 100)
+
+
+def test_of_a_row_group_of_which_some_rows_are_asked_for_exactly_those_are_hashed_by_their_bytes(desk: Desk) -> None:
+    desk.land(NUMBERS, ROWS)
+    desk.land(NUMBERS, [(1, "changed", 1000)])
+    rows = desk.lake.placed_rows(NUMBERS, [Window(None, None)])
+    assert isinstance(rows, ByteHashed)
+    by_bytes = rows.by_bytes()
+    assert by_bytes is not None
+    some = KeyParts(-300, 393, 3, frozenset({0, 12}))
+    expected = [row for row in [*(row for row in ROWS if row[0] != 1), (1, "changed", 1000)] if some.holds(row[0])]
+    columns = [
+        pa.chunked_array([list(values)], kind) for values, kind in zip(zip(*expected, strict=True), KINDS, strict=True)
+    ]
+    hashes = dict(zip([row[0] for row in expected], byte_hash.row_hashes(columns).tolist(), strict=True))
+    assert (dict(by_bytes.hashes(some)), len(hashes)) == (hashes, len(expected))
+    assert by_bytes.sums(some, 0) == {place: KeySum(1, digest) for place, digest in hashes.items()}
 
 
 def test_no_row_has_no_ends(desk: Desk) -> None:

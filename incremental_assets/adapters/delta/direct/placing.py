@@ -90,6 +90,8 @@ def _units(held: Held, windows: Sequence[Window], by: RowHash) -> list[PlacedUni
     spec, by_value = held.spec, placed_by_value(held.spec)
     key = tuple(spec.shape.names.index(name) for name in spec.key) or tuple(range(len(spec.columns)))
     if not by_value and any(spec.columns[place].spark_type in FLOATING for place in key):
-        raise NotDirect("a key lies at the hash of its text, which has a type whose text only Spark writes as a source does")
+        raise NotDirect(
+            "a key lies at the hash of its text, which has a type whose text only Spark writes as a source does"
+        )
     units = units_of(held.path, held.log, spec, merge(windows), by)
     return [PlacedUnit(unit, key, by_value) for unit in units]
