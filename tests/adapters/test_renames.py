@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
+from incremental_assets.adapters.delta.history import writing
+from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.compaction import How
 from incremental_assets.core.model.history import FaultyKeys
 from incremental_assets.core.planning.plan import Mode
@@ -128,6 +132,33 @@ def test_names_that_are_exchanged_and_handed_on_are_one_commit_beside_a_history(
     assert (desk.check("orders"), desk.sync()["orders"].status) == (0, Status.IDLE)
     with desk.runtime() as runtime:
         assert runtime.ports("shop").historian.differing_versions(desk.spec("orders")) == FaultyKeys(0)
+
+
+def test_a_history_exchanges_names_once_though_a_run_died_between_its_names_and_its_rows(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, kept = opened(f"{BY_TIME[:-1]}, history: scd2}}"), ", history: scd2"
+    desk.execute(*(f"ALTER TABLE orders ADD COLUMN {name} text DEFAULT '{name}'" for name in ("a", "b")))
+    desk.land()
+    config = desk.shop.config
+    configured = config.read_text()
+    config.write_text(configured.replace(kept, ""))
+    desk.execute(*renames(("a", "t"), ("b", "a"), ("t", "b")))
+    desk.execute("UPDATE orders SET a = 'new', at = clock_timestamp() WHERE id = 5")
+    desk.land()
+    config.write_text(configured)
+    with monkeypatch.context() as dying:
+        dying.setattr(writing, "made", died)
+        assert "died here" in str(desk.sync()["orders"].error)
+    desk.land()
+    versions = desk.copy("orders__history", "id", "a", "b", "_is_current")
+    assert {row[1:3] for row in versions if row[3]} == {("b", "a"), ("new", "a")}
+    with desk.runtime() as runtime:
+        assert runtime.ports("shop").historian.differing_versions(desk.spec("orders")) == FaultyKeys(0)
+
+
+def died(*_: object) -> NoReturn:
+    raise Refused("it died here")
 
 
 def test_key_and_cursor_are_renamed_once_the_configuration_names_them_so(opened: Open) -> None:
