@@ -162,6 +162,28 @@ def test_what_is_asked_for_are_the_places_of_both_sides() -> None:
     assert found.vanished == KeyParts(1, 9, 0, frozenset({3}))
 
 
+@dataclass(frozen=True)
+class Crowded:
+    """Implements `core.ports.PlacedRows` over hashes at one place, as keys have it whose hashes are equal."""
+
+    digests: tuple[int, ...]
+
+    def spread(self) -> KeySpread:
+        return KeySpread(len(self.digests), 7, 7)
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        return summed(self.hashes(within), shift)
+
+    def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
+        return [(7, digest) for digest in self.digests]
+
+
+def test_of_two_keys_at_one_place_one_has_changed_and_the_other_has_vanished() -> None:
+    at_the_place = KeyParts(7, 7, 0, frozenset({7}))
+    assert sought(SPEC, Crowded((1, 2)), Crowded((3,))).vanished == at_the_place
+    assert sought(SPEC, Crowded((1, 2)), Crowded((1, 3))).vanished == replace(at_the_place, numbers=frozenset())
+
+
 def test_keys_of_the_copy_are_looked_at_only_where_a_row_has_vanished(monkeypatch: pytest.MonkeyPatch) -> None:
     world = ten()
     looked: list[TableSpec] = []

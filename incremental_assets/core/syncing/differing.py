@@ -65,13 +65,18 @@ def _differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differi
     if len(sought) > MOST_PLACES:
         return None
     places = KeyParts(spread.lowest, spread.highest, 0, frozenset(sought))
-    vanished = frozenset(place for place, _ in extra) - {place for place, _ in missing}
+    # Of keys that share a place one may have changed and another vanished.
+    vanished = frozenset(_by_place(extra) - _by_place(missing))
     return Differing(missing.total(), extra.total(), places, replace(places, numbers=vanished))
 
 
 def _sought(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:
     """The places of what is to be read: what only a copy of versions has is an older version, or a row that is gone."""
     return {place for place, _ in (missing if spec.traits.keeps_versions else missing + extra)}
+
+
+def _by_place(rows: Counter[tuple[int, int]]) -> Counter[int]:
+    return Counter(place for place, _ in rows.elements())
 
 
 def _hull(one: KeySpread, other: KeySpread) -> KeySpread:
