@@ -12,7 +12,7 @@ from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import PlacedRows, Ports, Seek
+from incremental_assets.core.ports import ByteHashed, PlacedRows, Ports, Seek
 
 
 @dataclass
@@ -81,6 +81,11 @@ class _Rows(_Counted):
         found: Sequence[tuple[int, int]] = self.inner.hashes(within)
         self.wire.lines += len(found)
         return found
+
+
+    def by_bytes(self) -> PlacedRows | None:
+        found = self.inner.by_bytes() if isinstance(self.inner, ByteHashed) else None
+        return found and _Rows(found, self.wire)
 
 
 @dataclass(frozen=True)
