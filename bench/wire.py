@@ -82,7 +82,6 @@ class _Rows(_Counted):
         self.wire.lines += len(found)
         return found
 
-
     def by_bytes(self) -> PlacedRows | None:
         found = self.inner.by_bytes() if isinstance(self.inner, ByteHashed) else None
         return found and _Rows(found, self.wire)

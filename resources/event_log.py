@@ -6,10 +6,9 @@ Named in dagster.yaml; the files are where Dagster's own storage has them, and e
 from __future__ import annotations
 
 import os
-import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dagster import EventLogEntry, StringSource
@@ -34,7 +33,6 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, tuple[_File, Engine]] = OrderedDict()
         self._tables: set[str] = set()
-        self._batch = threading.local()
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -61,15 +59,6 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
         # They watch the file, and what is new lies beside it for as long as the file is open.
         os.utime(self.path_for_shard(event.run_id))
 
-    def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
-        """All of them or none, in one transaction of each file."""
-        with self._db_lock, ExitStack() as begun:
-            self._batch.begun = begun, dict[str, Connection]()
-            try:
-                super().store_event_batch(events)
-            finally:
-                del self._batch.begun
-
     def dispose(self) -> None:
         """Close the files."""
         with self._db_lock:
@@ -79,25 +68,14 @@ class KeptSqliteEventLogStorage(SqliteEventLogStorage):
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        if not hasattr(self._batch, "begun"):
-            with self._db_lock, self._transaction(shard) as connection:
+        with self._db_lock:
+            engine = self._engine(shard)
+            if shard not in self._initialized_dbs:
+                self._initdb(engine)
+                self._initialized_dbs.add(shard)
+                self._remember(shard, engine)
+            with engine.connect() as connection, connection.begin():
                 yield connection
-            return
-        # Of a batch, whose thread holds the lock: what was begun for one event goes on with the next.
-        begun, connections = self._batch.begun
-        if shard not in connections:
-            connections[shard] = begun.enter_context(self._transaction(shard))
-        yield connections[shard]
-
-    @contextmanager
-    def _transaction(self, shard: str) -> Iterator[Connection]:
-        engine = self._engine(shard)
-        if shard not in self._initialized_dbs:
-            self._initdb(engine)
-            self._initialized_dbs.add(shard)
-            self._remember(shard, engine)
-        with engine.connect() as connection, connection.begin():
-            yield connection
 
     def _engine(self, shard: str) -> Engine:
         """The one that is kept, unless its file has been replaced or removed since."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,7 +35,6 @@ from resources.migrations import read_once
 if TYPE_CHECKING:
     from resources.runtime import Runtime
 
-_EVENTS_AT_ONCE = "1000"
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """Dagster's log is stored with the run; on the terminal it would hide the answer."""
 
@@ -181,7 +179,5 @@ def dagster_instance() -> Iterator[DagsterInstance]:
     """The instance of DAGSTER_HOME."""
     dagster_home()
     read_once()
-    # Dagster's own setting: what it has to say of many assets at once is then stored at once.
-    os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", _EVENTS_AT_ONCE)
     with DagsterInstance.get() as instance:
         yield instance

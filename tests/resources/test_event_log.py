@@ -9,18 +9,15 @@ from pathlib import Path
 
 import pytest
 from dagster import (
-    AssetKey,
     AssetSpec,
-    DagsterEventType,
     DagsterInstance,
-    Definitions,
     EventLogEntry,
     MaterializeResult,
     materialize,
     multi_asset,
 )
 from dagster._core.storage.event_log import SqliteEventLogStorage
-from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy import event, inspect, text
 from sqlalchemy.engine import Engine
 
 from resources.event_log import KeptSqliteEventLogStorage
@@ -119,44 +116,6 @@ def test_whoever_watches_a_run_hears_of_an_event_while_its_file_stays_open(home:
         page.watch_event_logs(run_id, None, hear)
         instance.store_event(first._replace(user_message="more", dagster_event=None))
         assert heard.wait(30), last
-
-
-def test_what_a_run_is_going_to_write_is_stored_in_one_transaction_of_each_file(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "1000")
-    commits: list[str] = []
-
-    def note(connection: Connection) -> None:
-        commits.append(Path(str(connection.engine.url.database)).stem)
-
-    with DagsterInstance.get() as instance:
-        ran(instance)
-        job = Definitions(assets=[tables]).resolve_implicit_global_asset_job_def()
-        event.listen(Engine, "commit", note)
-        try:
-            run_id = instance.create_run_for_job(job).run_id
-        finally:
-            event.remove(Engine, "commit", note)
-        planned = instance.all_logs(run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION_PLANNED)
-        records = [instance.get_asset_records([AssetKey(f"table_{number}")])[0] for number in range(MANY)]
-    assert len(planned) == MANY
-    assert {record.asset_entry.last_run_id for record in records} == {run_id}
-    # Of a run's own file two more make its tables.
-    assert (commits.count(run_id), commits.count("index")) == (2 + 1, 1)
-
-
-def test_of_events_that_are_stored_at_once_none_is_there_if_one_cannot_be(home: Path) -> None:
-    with DagsterInstance.get() as instance:
-        run_id = ran(instance)
-        before = instance.all_logs(run_id)
-        said = before[0]._replace(user_message="more", dagster_event=None)
-        with pytest.raises(Exception, match="not a EventLogEntry"):
-            instance.event_log_storage.store_event_batch([said, None])  # type: ignore[list-item]
-        assert instance.all_logs(run_id) == before
-        instance.event_log_storage.store_event_batch([said, said])
-        instance.store_event(said)
-        assert [each.user_message for each in instance.all_logs(run_id)[len(before) :]] == ["more"] * 3
 
 
 def test_a_log_that_was_wiped_is_begun_anew(home: Path) -> None:
