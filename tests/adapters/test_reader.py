@@ -19,6 +19,7 @@ from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Duplicates
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Cursor, NullPolicy, Strategy, TableId, TableShape, TableSpec
@@ -236,6 +237,8 @@ def test_rows_that_differ_are_named_row_by_row(copy: Copy, source: Source) -> No
     source.execute("INSERT INTO t VALUES (21, 21)", "UPDATE t SET n = 6 WHERE id = 5", "DELETE FROM t WHERE id = 9")
     assert copy.lake.compare(spec, [Window(None, None)]) == Comparison(2, 2, ("21", "5"), ("5", "9"))
     assert copy.lake.compare(spec, [Window(number(8), number(10))]) == Comparison(0, 1, (), ("9",))
+    some = KeyParts(1, 21, 0, frozenset({1, 5}))
+    assert copy.lake.compare(spec, [Window(None, None)], some) == Comparison(1, 1, ("5",), ("5",))
     assert copy.lake.duplicates(spec) == Duplicates(0, 0)
     source.execute("DROP TABLE t")
     with pytest.raises(

@@ -10,11 +10,11 @@ import pytest
 from incremental_assets.core.errors import Refused
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum, summed
+from incremental_assets.core.model.measure import NotByBytes
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.planning.settled_bound import Guarantee
-from incremental_assets.core.ports import NotByBytes
 from incremental_assets.core.syncing import differing
 from incremental_assets.core.syncing.comparing import sought
 from tests.fakes import World, ordered

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from tests.fakes.database import SimulatedDatabase
 from tests.fakes.delta_table import DeltaTable
-from tests.fakes.placed import FakePlacedRows
+from tests.fakes.placed import FakePlacedRows, place_of
 from tests.fakes.quarantine import FakeQuarantine
 from tests.fakes.rows import Row, breaks, inside, is_fit, is_live, is_marked, key_of, own_columns, standing, without
 from tests.fakes.source import measured
@@ -29,13 +31,15 @@ class FakeAuditor(FakeQuarantine):
         rows = self.living(spec)
         return Counting(by, lambda: tuple(measured(spec, window, rows, by) for window in windows))
 
-    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
+    def compare(self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Comparison:
         """Row by row, against the source that this lake was given."""
         if self.database is None:
             raise ValueError("this lake was given no source to compare with")
         fit = [row for row in self.database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
         here, there = (_in(spec, windows, rows) for rows in (fit, self.living(spec)))
         here = [row for row in here if not (breaks(spec, row) and row in self.open_rows(spec))]
+        if places is not None:
+            here, there = ([row for row in rows if places.holds(place_of(spec, row))] for rows in (here, there))
         missing, extra = without(here, there), without(there, here)
         return Comparison(len(missing), len(extra), _keys(spec, missing), _keys(spec, extra))
 
@@ -53,6 +57,10 @@ class FakeAuditor(FakeQuarantine):
         rows = self.tables[spec.id].rows if spec.id in self.tables else ()
         every = [row for row in rows if is_live(row)]
         return FakePlacedRows(spec, _in(spec, windows, every), _in(spec, windows, standing(spec, rows)))
+
+    def readable(self, _: TableSpec, key: str) -> str:
+        """Without Python's signs."""
+        return ", ".join(str(part) for part in ast.literal_eval(key))
 
     def duplicates(self, spec: TableSpec) -> Duplicates:
         """Keys held more than once."""

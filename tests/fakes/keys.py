@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 from collections.abc import Iterable
@@ -49,10 +48,6 @@ class FakeKeys:
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """Those that are there."""
         return frozenset(text_of(key) for key in self.keys) & texts
-
-    def readable(self, text: str) -> str:
-        """Without Python's signs."""
-        return ", ".join(str(part) for part in ast.literal_eval(text))
 
     def frame(self, texts: AbstractSet[str]) -> list[Row]:
         """Rows that hold nothing but their key."""

@@ -18,7 +18,7 @@ from incremental_assets.core.discovery.traits import TableTraits
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
-from incremental_assets.core.model.key_parts import Sought
+from incremental_assets.core.model.key_parts import KeyParts, Sought
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import TableId, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
@@ -247,8 +247,10 @@ class Reader(Protocol):
     def frame(self, session: SparkSession, plan: SyncPlan, numbers: Numbers) -> AbstractContextManager[DataFrame]:
         """The rows of the plan's window under the snapshot of the numbers, then the four flags of `staged.py`; read before the block ends."""
 
-    def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
-        """KEY and HASH of `own_names.py` for every row of the windows, to find the rows that differ."""
+    def row_hashes(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
+        """KEY and HASH of `own_names.py` for every row of the windows, or of those alone whose keys lie at some places, to find the rows that differ."""
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """KEY of each row of the windows that Spark cannot hold; None where it holds them all."""

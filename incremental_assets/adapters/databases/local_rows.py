@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
-from incremental_assets.adapters.databases.row_texts import place
+from incremental_assets.adapters.databases.row_texts import key_text, place, row_hash
 from incremental_assets.adapters.databases.sentences import ALTERED
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -55,6 +56,15 @@ def sought(plan: SyncPlan, rows: Iterator[Row]) -> Iterator[Row]:
     # A row that no copy can hold takes part in no comparison, and would else never come to quarantine.
     unfit = plan.compares_rows
     return (row for row in rows if places.holds(place(plan.spec, row.values)) or (unfit and row.column))
+
+
+def hashed(spec: TableSpec, rows: Iterable[Row], places: KeyParts | None) -> list[tuple[str, int]]:
+    """The key's canonical text and the row's hash of each, or of those alone whose keys lie at some places."""
+    return [
+        (key_text(spec, row.values), row_hash(spec.columns, row.values))
+        for row in rows
+        if places is None or places.holds(place(spec, row.values))
+    ]
 
 
 class Tally:

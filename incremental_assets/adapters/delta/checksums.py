@@ -11,13 +11,14 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.dialect import Reader
-from incremental_assets.adapters.databases.measure import readable_key, spark_key_text, spark_row_hash
+from incremental_assets.adapters.databases.measure import placed_by_value, readable_key, spark_key_text, spark_row_hash
 from incremental_assets.adapters.delta.held_frames import without_held
 from incremental_assets.adapters.delta.live import live, marks_deletes, standing
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, own
 from incremental_assets.core.model.cursor import CursorValue
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Duplicates, Measure, Outdated
 from incremental_assets.core.model.table import Column as SourceColumn
 from incremental_assets.core.model.table import NullPolicy, TableSpec
@@ -80,12 +81,14 @@ def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
     return tuple(int(number) for number in found)
 
 
-def compare(held: Held, windows: Sequence[Window], reader: Reader) -> Comparison:
+def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyParts | None = None) -> Comparison:
     """Multisets of (key, hash); every version that an append kept may answer for a row of the source."""
     spec = held.spec
     rows = rows_of(held).where(in_any(spec, windows))
+    if places is not None:
+        rows = at_places(spec, rows, places)
     lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
-    source = without_held(held.session, held.quarantine, spec, reader.row_hashes(held.session, spec, windows))
+    source = without_held(held.session, held.quarantine, spec, reader.row_hashes(held.session, spec, windows, places))
     here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(TIMES)) for side in (source, lake))
     both = here.alias(_SOURCE).join(there.alias(_LAKE), on=_same_row(), how="full_outer")
     more = sf.coalesce(column(TIMES, _SOURCE), sf.lit(0)) - sf.coalesce(column(TIMES, _LAKE), sf.lit(0))
@@ -103,7 +106,8 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader) -> Comparison
 def outdated(held: Held, windows: Sequence[Window], reader: Reader) -> Outdated:
     """Keys of the source's rows that cannot land, searched for in the whole target: there those rows have older cursors."""
     keys = reader.unholdable_keys(held.session, held.spec, windows)
-    if keys is None:
+    # The whole target is not read for nothing.
+    if keys is None or keys.isEmpty():
         return Outdated(0)
     rows = rows_of(held).select(_key(held.spec).alias(KEY)).join(keys, on=KEY, how="left_semi")
     found = rows.orderBy(KEY).limit(_SAMPLES).collect()
@@ -173,6 +177,26 @@ def rows_of(held: Held, *, latest: bool = False) -> DataFrame:
         *own,
     )
     return (standing(spec, rows, columns) if latest else live(rows, columns)).drop(DELETED_AT)
+
+
+def place_of(spec: TableSpec) -> Column:
+    """The place of a row's key on the line of `core.model.key_parts`; of a row without a key its hash."""
+    if placed_by_value(spec):
+        return column(spec.key[0]).cast("bigint")
+    by_name = {found.name: found for found in spec.columns}
+    return sf.expr(spark_row_hash([by_name[name] for name in spec.key] or spec.columns))
+
+
+def at_places(spec: TableSpec, rows: DataFrame, within: KeyParts) -> DataFrame:
+    """Those whose keys lie there."""
+    ranges = within.ranges
+    if placed_by_value(spec) and ranges:
+        # By these ends files are left out.
+        own_value = column(spec.key[0])
+        rows = rows.where((own_value >= ranges[0][0]) & (own_value <= ranges[-1][1]))
+    if within.numbers is None:
+        return rows
+    return rows.where(sf.shiftright(place_of(spec), within.shift).isin(sorted(within.numbers)))
 
 
 def _key(spec: TableSpec) -> Column:

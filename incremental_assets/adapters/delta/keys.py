@@ -11,7 +11,6 @@ from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import (
     placed_by_value,
-    readable_parts,
     spark_row_hash,
     spark_row_text,
 )
@@ -58,10 +57,6 @@ class HeldKeys:
     def texts(self, within: KeyParts) -> frozenset[str]:
         """Of each row."""
         return frozenset(row[KEY] for row in self._within(within).select(self._text).collect())
-
-    def readable(self, text: str) -> str:
-        """Texts without their length, moments in their usual form."""
-        return readable_parts(self._columns, text)
 
     def frame(self, texts: AbstractSet[str]) -> DataFrame:
         """The keys as the copy holds them, so that no value takes a way through Python."""

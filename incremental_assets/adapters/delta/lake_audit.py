@@ -7,12 +7,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Reader
+from incremental_assets.adapters.databases.measure import readable_parts
 from incremental_assets.adapters.databases.spark_source import read_explained
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.lake_part import LakePart
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Measure, Outdated, RowHash
 from incremental_assets.core.model.paths import quarantine_path, table_path
 from incremental_assets.core.model.table import TableSpec
@@ -50,13 +52,13 @@ class LakeAudit(LakePart):
             return Counting(by, by_tasks)
         return Counting(RowHash.TEXT, by_spark)
 
-    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
-        """Row by row, both sides, for windows whose measures differ."""
+    def compare(self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Comparison:
+        """Row by row, both sides, for windows whose measures differ, or of them the rows alone whose keys lie at some places."""
         held, source = self._held_and_source(spec)
         from incremental_assets.adapters.delta import checksums
 
         with explained(spec.id, self._lake), read_explained(source, spec.id):
-            return checksums.compare(held, windows, source)
+            return checksums.compare(held, windows, source, places)
 
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
         """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land."""
@@ -100,6 +102,11 @@ class LakeAudit(LakePart):
         from incremental_assets.adapters.delta.placed_rows import HeldRows
 
         return PlacedByTasks(self._tasks, held, windows, HeldRows(held, windows, self._lake))
+
+    def readable(self, spec: TableSpec, key: str) -> str:
+        """Texts without their length, moments in their usual form."""
+        by_name = {found.name: found for found in spec.columns}
+        return readable_parts([by_name[name] for name in spec.key], key)
 
     def count(self, spec: TableSpec, windows: Sequence[Window]) -> tuple[int, ...]:
         """Rows of the target in each window, every version of an append counted."""

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, partial
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.measure import placed_by_value, spark_row_hash
-from incremental_assets.adapters.delta.checksums import Held, in_any, rows_of, sum_of_hashes, whole_sum
+from incremental_assets.adapters.delta.checksums import (
+    Held,
+    at_places,
+    in_any,
+    place_of,
+    rows_of,
+    sum_of_hashes,
+    whole_sum,
+)
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.spark.expressions import column
 from incremental_assets.adapters.spark.own_names import HASH, own
@@ -64,21 +72,4 @@ class HeldRows:
 
     def _hashed(self, rows: DataFrame, within: KeyParts) -> DataFrame:
         hashed = sf.expr(spark_row_hash(self._spec.columns)).alias(HASH)
-        return self._within(rows, within).select(self._place.alias(_PLACE), hashed)
-
-    @property
-    def _place(self) -> Column:
-        if placed_by_value(self._spec):
-            return column(self._spec.key[0]).cast("bigint")
-        by_name = {found.name: found for found in self._spec.columns}
-        return sf.expr(spark_row_hash([by_name[name] for name in self._spec.key] or self._spec.columns))
-
-    def _within(self, rows: DataFrame, within: KeyParts) -> DataFrame:
-        ranges = within.ranges
-        if placed_by_value(self._spec) and ranges:
-            # By these ends files are left out.
-            own_value = column(self._spec.key[0])
-            rows = rows.where((own_value >= ranges[0][0]) & (own_value <= ranges[-1][1]))
-        if within.numbers is None:
-            return rows
-        return rows.where(sf.shiftright(self._place, within.shift).isin(sorted(within.numbers)))
+        return at_places(self._spec, rows, within).select(place_of(self._spec).alias(_PLACE), hashed)

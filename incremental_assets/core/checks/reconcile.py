@@ -13,14 +13,14 @@ source then no longer shows either; asked the other way round, such a row would 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import wait
 from dataclasses import dataclass
 
-from incremental_assets.core.background import in_background
+from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
+from incremental_assets.core.checks.unequal import both_sides, unequal
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
-from incremental_assets.core.model.measure import Comparison, Measure, Outdated
+from incremental_assets.core.model.measure import Comparison, Outdated
 from incremental_assets.core.model.partition import Grid, keys_within, window_of
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows
 from incremental_assets.core.model.state import State
@@ -30,15 +30,7 @@ from incremental_assets.core.model.window import Window, cut, merge
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.words import agreeing, counted
 
-_AT_ONCE = 24
-"""Windows measured one by one in one scan; of more of them, runs are compared first, and only those that differ are looked into."""
-_NAMED = 10
-"""Drifted windows that are named one by one."""
-
 _EMPTY = "there is no row in the source and none in the lake"
-
-_Run = tuple[Window, ...]
-"""Windows that touch each other, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,7 @@ class Drift:
     @property
     def windows(self) -> tuple[Window, ...]:
         """The drifted windows that are named; none for a table that is read whole."""
-        return tuple(piece.window for piece in self.drifted[:_NAMED]) if self.looked_at else ()
+        return tuple(piece.window for piece in self.drifted[:NAMED]) if self.looked_at else ()
 
 
 def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence[Window] | None = None) -> Drift:
@@ -83,12 +75,11 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     looked_at = merge(windows)
     reached, unread = _reached(spec, position.state, windows[-1].upper)
     verified = _text(reached)
-    differing, rows = _differing(spec, windows, ports)
+    differing, rows = unequal(spec, windows, ports)
     if not differing:
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
         return Drift((equal if rows else _EMPTY) + unread, 0, verified, verified, looked_at)
-    found = ports.auditor.compare(spec, merge(differing))
-    drifted = _drifted(spec, differing, found.missing, ports) if found.missing else ()
+    found, drifted = compared(spec, differing, ports)
     stayed = undeleted(spec, position.state, ports) if found.extra else None
     if stayed is not None and not drifted:
         whole = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows),)
@@ -100,7 +91,7 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
             f"changed {agreeing(outdated.rows, 'it', 'them')} to what cannot land; {reset(spec)} takes {agreeing(outdated.rows, 'it', 'them')} out"
         )
         missing = f"; {counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
-        samples = (*outdated.samples, *found.missing_keys)[:_NAMED]
+        samples = (*outdated.samples, *found.missing_keys)[:NAMED]
         # Where such a row lies in the lake, no window of the source tells.
         anywhere = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), outdated.rows), *drifted)
         return Drift(
@@ -119,7 +110,7 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
             reached=verified,
             looked_at=looked_at,
         )
-    named = ", ".join(str(piece.window) for piece in drifted[:_NAMED])
+    named = ", ".join(str(piece.window) for piece in drifted[:NAMED])
     missing = f"{counted(found.missing, 'row')} of the source {agreeing(found.missing, 'is', 'are')} missing in the lake or different there"
     detail = f"{missing}, in {named}" + (f"; {stayed.detail}" if stayed else "")
     through = _text(_lower(drifted[0].window.lower, reached))
@@ -144,7 +135,7 @@ def _reached(spec: TableSpec, state: State, upper: CursorValue | None) -> tuple[
     holes = state.unread(spec.start, upper)
     if not holes:
         return upper, ""
-    detail = f"; {', '.join(map(str, holes[:_NAMED]))} was never read: {reset(spec)} reads it"
+    detail = f"; {', '.join(map(str, holes[:NAMED]))} was never read: {reset(spec)} reads it"
     return holes[0].lower if holes[0].lower != spec.start else None, detail
 
 
@@ -160,7 +151,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
     if found is None:
         rows = state.rows or 1
         return Drift("the table is gone from the lake", rows, drifted=(Drifted(whole, rows),))
-    ((lake, source),) = _both_sides(spec, (whole,), ports)
+    ((lake, source),) = both_sides(spec, (whole,), ports)
     if (lake.rows, lake.digest) == (source.rows, source.digest):
         equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
         return Drift(equal, through=state.clock.isoformat() if state.clock else None)
@@ -191,84 +182,6 @@ def _changed_since(spec: TableSpec, state: State, found: Comparison, held: HeldR
 
 def _text(value: CursorValue | None) -> str | None:
     return None if value is None else value.text
-
-
-def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[tuple[Window, ...], int]:
-    """The windows whose numbers differ, and the source's rows in all of them.
-
-    Found in steps: a run of windows is looked into only if it differs as a whole.
-    """
-    single: set[Window] = set()
-    rows: int | None = None
-    runs = _runs(windows, -(-len(windows) // _AT_ONCE))
-    while runs:
-        measured = [pair for batch in _batches(runs) for pair in _measured(spec, batch, ports)]
-        if rows is None:
-            rows = sum(there.rows for _, there in measured)
-        differing = [
-            run for run, (here, there) in zip(runs, measured, strict=True) if _numbers(here) != _numbers(there)
-        ]
-        single.update(run[0] for run in differing if len(run) == 1)
-        runs = [part for run in differing if len(run) > 1 for part in _runs(run, -(-len(run) // _AT_ONCE))]
-    return tuple(window for window in windows if window in single), rows or 0
-
-
-def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple[Measure, Measure]]:
-    return _both_sides(spec, tuple(Window(run[0].lower, run[-1].upper) for run in runs), ports)
-
-
-def _both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
-    """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
-    counting = ports.auditor.measure(spec, windows, ports.probe.row_hash())
-    lake = in_background(counting)
-    try:
-        source = ports.probe.measure(spec, windows, counting.by)
-    except Exception:
-        # More would otherwise be under way than may be: the next table's count beside this one, which nobody waits for.
-        wait([lake])
-        raise
-    here = lake.result()
-    if any(found.by is not counting.by for found in here):
-        source = ports.probe.measure(spec, windows)
-    return list(zip(here, source, strict=True))
-
-
-def _numbers(measure: Measure) -> tuple[int, str]:
-    return measure.rows, measure.digest
-
-
-def _runs(windows: Sequence[Window], size: int) -> list[_Run]:
-    """Runs of at most `size` windows that touch each other."""
-    runs: list[list[Window]] = []
-    for window in windows:
-        last = runs[-1] if runs else None
-        if last is not None and len(last) < size and last[-1].upper == window.lower:
-            last.append(window)
-        else:
-            runs.append([window])
-    return [tuple(run) for run in runs]
-
-
-def _batches(runs: Sequence[_Run]) -> list[Sequence[_Run]]:
-    return [runs[start : start + _AT_ONCE] for start in range(0, len(runs), _AT_ONCE)]
-
-
-def _drifted(spec: TableSpec, windows: Sequence[Window], rows: int, ports: Ports) -> tuple[Drifted, ...]:
-    """How many of the rows each window lacks, one by one until enough are named; the rest of the rows lies in the rest of the windows."""
-    drifted: list[Drifted] = []
-    for place, window in enumerate(windows, 1):
-        missing = ports.auditor.compare(spec, (window,)).missing
-        if missing:
-            drifted.append(Drifted(window, missing))
-        left = rows - sum(piece.rows for piece in drifted)
-        if len(drifted) == _NAMED:
-            rest = windows[place:]
-            return (
-                (*drifted, Drifted(Window(rest[0].lower, rest[-1].upper), left))
-                if rest and left > 0
-                else tuple(drifted)
-            )
-    return tuple(drifted)
 
 
 def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, ports: Ports) -> Outdated:

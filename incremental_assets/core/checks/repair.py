@@ -17,7 +17,7 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
-from incremental_assets.core.syncing.differing import Differing, differing
+from incremental_assets.core.syncing.differing import Differing, differing_now
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.words import counted
 
@@ -44,7 +44,7 @@ def repair_table(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) 
     windows = _settled(spec, [piece.window for piece in known.drifted], ports) if known.drifted else ()
     if not windows:
         return _nothing(spec, run_id, "no check has found drift that is still there")
-    found = _differing(spec, windows, ports)
+    found = differing_now(spec, windows, ports)
     report = _mended(spec, run_id, windows, found, ports)
     left = reconcile(spec, grid, ports, windows)
     remember_windows(spec, left, ports.checkpoints)
@@ -72,13 +72,6 @@ def _settled(spec: TableSpec, drifted: Sequence[Window], ports: Ports) -> tuple[
     if state is None or spec.cursor is None or any(end.type is not spec.cursor.type for end in ends):
         return ()
     return merge(settled_windows(spec, None, state, drifted))
-
-
-def _differing(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Differing | None:
-    """None where the rows are too many to be named, or the source cannot tell them by their keys."""
-    copy = ports.by_key.placed_rows(spec, windows)
-    with ports.probe.placed_rows(spec, windows) as source:
-        return None if source is None else differing(spec, copy, source)
 
 
 def _mended(

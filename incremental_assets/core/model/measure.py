@@ -40,6 +40,10 @@ class Counting:
         return self.count()
 
 
+class NotByBytes(Exception):
+    """A side that was to hash rows by their bytes cannot do so after all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Row by row: what the source has and the lake lacks or holds differently, and what only the lake has. At most ten keys each."""

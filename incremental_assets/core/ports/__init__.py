@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental_assets.core.ports.checkpoints import Checkpoints, Lease
-from incremental_assets.core.ports.keys import ByteHashed, CopyKeys, Keys, NotByBytes, PlacedRows, Seek, SourceKeys
+from incremental_assets.core.ports.keys import ByteHashed, CopyKeys, Keys, PlacedRows, Seek, SourceKeys
 from incremental_assets.core.ports.lake import (
     Lake,
     LakeAuditor,
@@ -33,7 +33,6 @@ __all__ = [
     "LakeReader",
     "LakeWriter",
     "Lease",
-    "NotByBytes",
     "PlacedRows",
     "Ports",
     "Probe",

@@ -36,9 +36,6 @@ class CopyKeys(Keys, Protocol):
     def spread(self) -> KeySpread:
         """How many there are, and between which places."""
 
-    def readable(self, text: str) -> str:
-        """A key's canonical text as people read it."""
-
     def frame(self, texts: AbstractSet[str]) -> Any:
         """The key's columns of these keys, as the stage takes them (a Spark DataFrame, or the fake's list)."""
 
@@ -57,10 +54,6 @@ class PlacedRows(Protocol):
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         """Place and hash of each row `within`; of a copy that keeps versions all of them."""
-
-
-class NotByBytes(Exception):
-    """A side that was to hash rows by their bytes cannot do so after all."""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.compaction import How, Layout
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.history import FaultyKeys, HistoryRows, Step
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison, Counting, Duplicates, Outdated, RowHash
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.state import State
@@ -74,8 +75,8 @@ class LakeAuditor(Protocol):
     def measure(self, spec: TableSpec, windows: Sequence[Window], by: RowHash = RowHash.TEXT) -> Counting:
         """Rows and hash of each window of the current version, by the hash that is asked for, or by TEXT."""
 
-    def compare(self, spec: TableSpec, windows: Sequence[Window]) -> Comparison:
-        """Row by row, both sides, for windows whose measures differ. The lake's version is chosen before the source is read."""
+    def compare(self, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Comparison:
+        """Row by row, both sides, for windows whose measures differ, or of them the rows alone whose keys lie at some places. The lake's version is chosen before the source is read."""
 
     def outdated(self, spec: TableSpec, windows: Sequence[Window]) -> Outdated:
         """Rows of an upsert whose key has a row in the source that lies in one of the windows and cannot land, so that no other row can have it."""
@@ -95,6 +96,9 @@ class LakeKeys(Protocol):
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
         """The rows of the windows in the target as it is now."""
+
+    def readable(self, spec: TableSpec, key: str) -> str:
+        """A key's canonical text as people read it."""
 
 
 class LakeQuarantine(Protocol):

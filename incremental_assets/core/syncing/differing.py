@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -17,8 +18,10 @@ from incremental_assets.core.model.key_parts import (
     rows_in,
     unlike,
 )
+from incremental_assets.core.model.measure import NotByBytes
 from incremental_assets.core.model.table import TableSpec
-from incremental_assets.core.ports import ByteHashed, NotByBytes, PlacedRows
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.ports import ByteHashed, PlacedRows, Ports
 
 MOST_PLACES = 20_000
 """Rows that are asked for by their keys; of more of them the windows are read whole."""
@@ -32,8 +35,17 @@ class Differing:
     extra: int
     places: KeyParts
     """Where their keys lie on the line."""
+    lacking: KeyParts
+    """Those of the places where the source has a row that the copy lacks or holds differently."""
     vanished: KeyParts
     """Those of the places where the copy alone has a row."""
+
+
+def differing_now(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Differing | None:
+    """Of some windows; None where the rows are too many to be named, or the source cannot tell them by their keys."""
+    copy = ports.by_key.placed_rows(spec, windows)
+    with ports.probe.placed_rows(spec, windows) as source:
+        return None if source is None else differing(spec, copy, source)
 
 
 def differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differing | None:
@@ -67,7 +79,10 @@ def _differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows) -> Differi
     places = KeyParts(spread.lowest, spread.highest, 0, frozenset(sought))
     # Of keys that share a place one may have changed and another vanished.
     vanished = frozenset(_by_place(extra) - _by_place(missing))
-    return Differing(missing.total(), extra.total(), places, replace(places, numbers=vanished))
+    lacking = frozenset(_by_place(missing))
+    return Differing(
+        missing.total(), extra.total(), places, replace(places, numbers=lacking), replace(places, numbers=vanished)
+    )
 
 
 def _sought(spec: TableSpec, missing: Counter[tuple[int, int]], extra: Counter[tuple[int, int]]) -> set[int]:

@@ -21,6 +21,7 @@ from incremental_assets.adapters.databases.spark_source import SparkSource
 from incremental_assets.adapters.spark.own_names import REJECT_COLUMN
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.source_identity import Compared
 from incremental_assets.core.model.state import State
@@ -302,6 +303,8 @@ def test_both_sides_count_and_hash_alike(world: World, probe: SqlProbe, spark: S
     assert (measured.rows, int(measured.digest)) == (rows, int(total))
     reader = dialect_of(world.address.dialect).reader(world.address)
     assert reader.row_hashes(spark, spec, (WHOLE,)).count() == 3
+    first = KeyParts(1, 3, 0, frozenset({1}))
+    assert [row[0] for row in reader.row_hashes(spark, spec, (WHOLE,), first).collect()] == ["1"]
 
 
 def test_a_value_that_spark_cannot_hold_stands_with_its_column_and_lands_nowhere(

@@ -175,5 +175,5 @@ def test_a_comparison_gives_what_differs_and_what_no_copy_can_hold_from_one_snap
         assert held is not None
         assert there is not None
         gone = gone_keys(held, there, places=seen.sought.places)
-        assert sorted(held.readable(text) for text in gone) == ["sku 3", "sku 4"]
+        assert sorted(lake.readable(spec, text) for text in gone) == ["sku 3", "sku 4"]
     probe.close()

@@ -13,6 +13,7 @@ from incremental_assets.adapters.databases.mysql.connect import Connection
 from incremental_assets.adapters.databases.mysql.errors import explained
 from incremental_assets.adapters.databases.mysql.window_queries import row_hashes_sql, unholdable_keys_sql
 from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 
@@ -26,9 +27,11 @@ class MySqlReader(FileReader):
 
     address: Address
 
-    def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
+    def row_hashes(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
         """In a statement of its own."""
-        found = self._ask(spec, row_hashes_sql(spec, windows))
+        found = self._ask(spec, row_hashes_sql(spec, windows, places))
         return session.createDataFrame([(key, int(digest)) for key, digest in found], f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:

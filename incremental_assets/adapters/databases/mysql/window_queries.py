@@ -69,9 +69,11 @@ def measure(connection: Connection, spec: TableSpec, windows: Sequence[Window]) 
     return tuple(_measure(connection, spec, window) for window in windows)
 
 
-def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> Condition:
+def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> Condition:
     """A whole SELECT: the key's canonical text, or the row's hash where there is no key, and the row's hash."""
     rows = _inside(spec, windows) & _landable(spec) & _unmarked(spec)
+    if places is not None:
+        rows &= at_places(spec, places)
     return Condition(
         f"SELECT {_key(spec)}, {row_hash(spec.columns)} FROM {relation(spec.id)} WHERE {rows.sql}", rows.values
     )

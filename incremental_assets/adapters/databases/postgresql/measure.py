@@ -21,7 +21,7 @@ from incremental_assets.adapters.databases.postgresql.sql import (
     value_of,
 )
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_micros, as_text, unholdable
-from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.adapters.spark.own_names import KEY
 from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.table import Column, NullPolicy, TableSpec, cursor_of
 from incremental_assets.core.model.window import Window, disjoint, merge
@@ -60,16 +60,6 @@ def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values, hash
         f"SELECT {number}, count(*), CAST(sum(m.hash) AS text) FROM (SELECT {numbered}{hashed(spec.columns)} AS hash "
         f"FROM {relation(spec.id)} WHERE {comparable(spec, windows, values)}) AS m GROUP BY 1"
     )
-
-
-def row_hashes_sql(spec: TableSpec, windows: Sequence[Window]) -> str:
-    """For Spark's reader: key and hash of every row of the windows, to find the rows that differ."""
-    key = (
-        key_text([column_of(spec, name) for name in spec.key])
-        if spec.key
-        else f"CAST({row_hash(spec.columns)} AS text)"
-    )
-    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH} FROM {relation(spec.id)} WHERE {comparable(spec, windows, inline)}"
 
 
 def unholdable_keys_sql(spec: TableSpec, windows: Sequence[Window]) -> str:

@@ -11,8 +11,16 @@ from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, hashes_alike
 from incremental_assets.adapters.databases.postgresql.keys import by_index, holdable
-from incremental_assets.adapters.databases.postgresql.measure import Hashed, comparable, row_hash
-from incremental_assets.adapters.databases.postgresql.sql import Parameters, Values, column, column_of, relation
+from incremental_assets.adapters.databases.postgresql.measure import Hashed, comparable, key_text, row_hash
+from incremental_assets.adapters.databases.postgresql.sql import (
+    Parameters,
+    Values,
+    column,
+    column_of,
+    inline,
+    relation,
+)
+from incremental_assets.adapters.spark.own_names import HASH, KEY
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -85,6 +93,19 @@ def place(spec: TableSpec) -> str:
         return column(spec.key[0])
     columns = [column_of(spec, name) for name in spec.key] or spec.columns
     return holdable(columns, row_hash(columns))
+
+
+def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> str:
+    """For Spark's reader: key and hash of every row of the windows, or of those alone whose keys lie at some places, to find the rows that differ."""
+    key = (
+        key_text([column_of(spec, name) for name in spec.key])
+        if spec.key
+        else f"CAST({row_hash(spec.columns)} AS text)"
+    )
+    rows = comparable(spec, windows, inline)
+    if places is not None:
+        rows = f"{rows} AND {at_places(spec, places, inline)}"
+    return f"SELECT {key} AS {KEY}, {row_hash(spec.columns)} AS {HASH} FROM {relation(spec.id)} WHERE {rows}"
 
 
 def at_places(spec: TableSpec, places: KeyParts, values: Values) -> str:

@@ -12,10 +12,12 @@ from incremental_assets.adapters.databases.jdbc import Jdbc, ReadQuery, arrived,
 from incremental_assets.adapters.databases.postgresql.connect import jdbc_properties, jdbc_url, session_init
 from incremental_assets.adapters.databases.postgresql.copy_part import CopyPart
 from incremental_assets.adapters.databases.postgresql.errors import explain_read
-from incremental_assets.adapters.databases.postgresql.measure import row_hashes_sql, unholdable_keys_sql
+from incremental_assets.adapters.databases.postgresql.measure import unholdable_keys_sql
+from incremental_assets.adapters.databases.postgresql.places import row_hashes_sql
 from incremental_assets.adapters.databases.postgresql.read import read_query
 from incremental_assets.adapters.spark.own_names import READ_FLAGS
 from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
@@ -48,9 +50,11 @@ class JdbcReader:
             CopyPart(self.address, plan.spec.id, text, numbers.handle.snapshot_id, types, size) for text in texts
         )
 
-    def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
+    def row_hashes(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
         """In a snapshot of its own."""
-        return self._jdbc().read(session, row_hashes_sql(spec, windows))
+        return self._jdbc().read(session, row_hashes_sql(spec, windows, places))
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:
         """In a snapshot of its own."""

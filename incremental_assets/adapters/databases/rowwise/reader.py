@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.file_reader import FileReader
-from incremental_assets.adapters.databases.row_texts import key_text, row_hash
+from incremental_assets.adapters.databases.local_rows import hashed
+from incremental_assets.adapters.databases.row_texts import key_text
 from incremental_assets.adapters.databases.rowwise import queries
 from incremental_assets.adapters.databases.rowwise.row_dialect import RowConnection, RowDialect
 from incremental_assets.adapters.databases.rowwise.session import explained
 from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 
@@ -28,13 +30,12 @@ class RowReader(FileReader):
     dialect: RowDialect
     address: Address
 
-    def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
+    def row_hashes(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
         """In a snapshot of its own."""
         with self._asking(spec) as connection:
-            rows = [
-                (key_text(spec, row.values), row_hash(spec.columns, row.values))
-                for row in queries.landable(self.dialect, connection, spec, windows)
-            ]
+            rows = hashed(spec, queries.landable(self.dialect, connection, spec, windows), places)
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")
 
     def unholdable_keys(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame | None:

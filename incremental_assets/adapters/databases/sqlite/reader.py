@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.file_reader import FileReader
-from incremental_assets.adapters.databases.row_texts import key_text, row_hash
+from incremental_assets.adapters.databases.local_rows import hashed
+from incremental_assets.adapters.databases.row_texts import key_text
 from incremental_assets.adapters.databases.sqlite import window_queries
 from incremental_assets.adapters.databases.sqlite.errors import explained
 from incremental_assets.adapters.databases.sqlite.session import open_file
 from incremental_assets.adapters.spark.own_names import HASH, KEY
+from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 
@@ -26,16 +28,15 @@ class SqliteReader(FileReader):
 
     address: Address
 
-    def row_hashes(self, session: SparkSession, spec: TableSpec, windows: Sequence[Window]) -> DataFrame:
+    def row_hashes(
+        self, session: SparkSession, spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None
+    ) -> DataFrame:
         """In a transaction of its own."""
         with explained(self.address, spec.id):
             connection = open_file(self.address)
             try:
                 connection.execute("BEGIN")
-                rows = [
-                    (key_text(spec, row.values), row_hash(spec.columns, row.values))
-                    for row in window_queries.landable(connection, spec, windows)
-                ]
+                rows = hashed(spec, window_queries.landable(connection, spec, windows), places)
             finally:
                 connection.close()
         return session.createDataFrame(rows, f"{KEY} string, {HASH} bigint")

@@ -15,9 +15,9 @@ from incremental_assets.adapters.delta.direct.placed_task import Asked, PlacedUn
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
-from incremental_assets.core.model.measure import RowHash
+from incremental_assets.core.model.measure import NotByBytes, RowHash
 from incremental_assets.core.model.window import Window, merge
-from incremental_assets.core.ports import NotByBytes, PlacedRows
+from incremental_assets.core.ports import PlacedRows
 
 _TASK = "incremental_assets.adapters.delta.direct.placed_task"
 

@@ -1,0 +1,76 @@
+"""Windows whose numbers differ, row by row: what the source has and the copy lacks or holds differently, and what only the copy has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.measure import Comparison
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.verified import Drifted
+from incremental_assets.core.model.window import Window, merge
+from incremental_assets.core.ports import Keys, Ports
+from incremental_assets.core.syncing.differing import Differing, differing_now
+
+NAMED = 10
+"""Drifted windows that are named one by one, and keys."""
+
+
+def compared(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Comparison, tuple[Drifted, ...]]:
+    """What differs, and where what the copy lacks lies.
+
+    Where each key has one row, few of which differ, only these are looked at; of other tables each row of the windows, as any version that an
+    append kept may answer for a row of the source.
+    """
+    found = differing_now(spec, merge(windows), ports) if spec.traits.one_row_per_key else None
+    if found is not None and not _holds(spec, ports):
+        return _by_key(spec, windows, found, ports)
+    places = found.places if found else None
+    rows = ports.auditor.compare(spec, merge(windows), places)
+    return rows, _drifted(windows, rows.missing, lambda window: ports.auditor.compare(spec, (window,), places).missing)
+
+
+def _holds(spec: TableSpec, ports: Ports) -> bool:
+    """Whether rows of the source may be held as they are, and are missing in no copy then."""
+    held = ports.quarantine.held(spec) if spec.contract is not None else None
+    return spec.contract is not None and (held is None or held.rows > 0)
+
+
+def _by_key(
+    spec: TableSpec, windows: Sequence[Window], found: Differing, ports: Ports
+) -> tuple[Comparison, tuple[Drifted, ...]]:
+    """By light queries alone. Keys that only the copy has are named where nothing else is to be told."""
+    rows = Comparison(found.missing, found.extra)
+    if found.missing:
+        with ports.probe.keys(spec) as source:
+            rows = replace(rows, missing_keys=_named(spec, source, found.lacking, ports))
+    elif found.extra and (copy := ports.by_key.keys(spec)) is not None:
+        rows = replace(rows, extra_keys=_named(spec, copy, found.vanished, ports))
+    return rows, _drifted(windows, found.missing, lambda window: _rows_at(spec, window, found.lacking, ports))
+
+
+def _named(spec: TableSpec, keys: Keys, at: KeyParts, ports: Ports) -> tuple[str, ...]:
+    few = replace(at, numbers=frozenset(sorted(at.numbers or ())[:NAMED]))
+    return tuple(ports.by_key.readable(spec, text) for text in sorted(keys.texts(few)))[:NAMED]
+
+
+def _rows_at(spec: TableSpec, window: Window, places: KeyParts, ports: Ports) -> int:
+    """Of a key the source has one row, which lies in one window."""
+    with ports.probe.placed_rows(spec, (window,)) as source:
+        return len(source.hashes(places)) if source is not None else 0
+
+
+def _drifted(windows: Sequence[Window], rows: int, count: Callable[[Window], int]) -> tuple[Drifted, ...]:
+    """How many of the rows each window lacks, one by one until enough are named; the rest of the rows lies in the rest of the windows."""
+    drifted: list[Drifted] = []
+    for place, window in enumerate(windows if rows else (), 1):
+        missing = count(window)
+        if missing:
+            drifted.append(Drifted(window, missing))
+        left, rest = rows - sum(piece.rows for piece in drifted), windows[place:]
+        if len(drifted) == NAMED:
+            if rest and left > 0:
+                drifted.append(Drifted(Window(rest[0].lower, rest[-1].upper), left))
+            break
+    return tuple(drifted)
