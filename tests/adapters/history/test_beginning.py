@@ -76,7 +76,7 @@ def test_columns_that_were_renamed_and_widened(writer: str, tmp_path: Path, spar
     assert desk.previous is not None
     names = CommitIds(APP, next(desk.sequences), "names")
     state = replace(desk.previous, seq=names.seq, batch_id=names.batch_id)
-    desk.lake.rename(desk.spec, Renaming(names, "run", Rename("note", "remark")), state)
+    desk.lake.rename(desk.spec, Renaming(names, "run", (Rename("note", "remark"),)), state)
     desk.ddl = desk.ddl.replace("note", "remark")
     assert desk.follow() == HistoryRows(2, 0, 0, 1, 2)
     assert begun_by_us(desk) is (writer == "direct")
