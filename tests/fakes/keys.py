@@ -49,7 +49,7 @@ class FakeKeys:
         """Those that are there."""
         return frozenset(text_of(key) for key in self.keys) & texts
 
-    def frame(self, texts: AbstractSet[str]) -> list[Row]:
+    def rows(self, texts: AbstractSet[str]) -> list[Row]:
         """Rows that hold nothing but their key."""
         return [dict(zip(self.names, key, strict=True)) for key in sorted(self.keys, key=repr) if text_of(key) in texts]
 

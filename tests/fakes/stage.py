@@ -72,7 +72,7 @@ class FakeStage:
 def _gone(spec: TableSpec, gone: GoneRows | None) -> list[Row]:
     if gone is None or not gone.rows:
         return []
-    return [{**dict.fromkeys(spec.shape.names), **row, "_sync_op": Operation.GONE.value} for row in gone.frame]
+    return [{**dict.fromkeys(spec.shape.names), **row, "_sync_op": Operation.GONE.value} for row in gone.keys]
 
 
 def _lowest(spec: TableSpec, rows: list[Row]) -> CursorValue | None:

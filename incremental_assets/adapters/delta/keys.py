@@ -58,13 +58,13 @@ class HeldKeys:
         """Of each row."""
         return frozenset(row[KEY] for row in self._within(within).select(self._text).collect())
 
-    def frame(self, texts: AbstractSet[str]) -> DataFrame:
+    def rows(self, texts: AbstractSet[str]) -> pa.Table:
         """The keys as the copy holds them, so that no value takes a way through Python."""
         # From Arrow: from Python's own rows Spark would start Python workers.
         sought = self._session.createDataFrame(pa.table({KEY: sorted(texts)}))
         keys = self._rows.select(*(column(name) for name in self._spec.key), self._text)
         found = keys.join(sf.broadcast(sought), on=KEY, how="left_semi")
-        return found.select(*(column(name) for name in self._spec.key)).distinct()
+        return found.select(*(column(name) for name in self._spec.key)).distinct().toArrow()
 
     @property
     def _text(self) -> Column:
@@ -85,8 +85,3 @@ class HeldKeys:
         if within.numbers is None:
             return rows
         return rows.where(sf.shiftright(self._place, within.shift).isin(sorted(within.numbers)))
-
-
-def keys_of(held: Held) -> HeldKeys | None:
-    """None where nothing of ours has landed: what lies there then counts for nothing."""
-    return HeldKeys(held) if held.log.landed() else None

@@ -88,12 +88,16 @@ class LakeAudit(LakePart):
         """The keys of the target as it is now; None where nothing of ours has landed."""
         path = table_path(self._lake, spec.id)
         log = open_log(path)
-        if log is None:
+        # What lies there when nothing of ours has landed counts for nothing.
+        if log is None or not log.landed():
             return None
         session = self._session()
-        from incremental_assets.adapters.delta import checksums, keys
+        from incremental_assets.adapters.delta import checksums
+        from incremental_assets.adapters.delta.direct.keyed import KeysByTasks
+        from incremental_assets.adapters.delta.keys import HeldKeys
 
-        return keys.keys_of(checksums.Held(session, path, log, spec))
+        held = checksums.Held(session, path, log, spec)
+        return KeysByTasks(self._tasks, held, lambda: HeldKeys(held))
 
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> PlacedRows:
         """The rows of the windows at the version of now, by the places of their keys."""

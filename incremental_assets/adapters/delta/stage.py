@@ -76,14 +76,16 @@ class ParquetStage:
         if snapshot.parts is not None and is_local(self._lake) and can_stage(plan.spec):
             with suppress(TasksUnavailable):
                 staged = write_parts(self._tasks, plan, snapshot.parts, path)
-                return write_gone(plan.spec, staged, gone.frame.toArrow(), path) if gone and has_gone else staged
+                return write_gone(plan.spec, staged, gone.keys, path) if gone and has_gone else staged
             remove_folder(path, self._session)
         go_apart()
         # Inside the function: importing Spark takes longer than a sync in which nothing moved. After the session, as in `lake.py`.
-        self._session()
+        session = self._session()
         from incremental_assets.adapters.delta.staging import with_gone, write_counted
 
-        frame = with_gone(plan.spec, snapshot.frame, gone.frame) if gone and has_gone else snapshot.frame
+        frame = snapshot.frame
+        if gone and has_gone:
+            frame = with_gone(plan.spec, frame, session.createDataFrame(gone.keys))
         return write_counted(plan, frame, path)
 
     def _repeated_keys(self, plan: SyncPlan, path: str) -> Duplicates:

@@ -36,8 +36,8 @@ class CopyKeys(Keys, Protocol):
     def spread(self) -> KeySpread:
         """How many there are, and between which places."""
 
-    def frame(self, texts: AbstractSet[str]) -> Any:
-        """The key's columns of these keys, as the stage takes them (a Spark DataFrame, or the fake's list)."""
+    def rows(self, texts: AbstractSet[str]) -> Any:
+        """The key's columns of these keys, whose texts were read, as the stage takes them (a table of Arrow, or the fake's list)."""
 
 
 class PlacedRows(Protocol):

@@ -18,8 +18,8 @@ class GoneRows(Protocol):
         """How many."""
 
     @property
-    def frame(self) -> Any:
-        """See `CopyKeys.frame`; None where there are none."""
+    def keys(self) -> Any:
+        """See `CopyKeys.rows`; None where there are none."""
 
 
 class Stage(Protocol):

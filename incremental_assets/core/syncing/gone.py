@@ -31,11 +31,11 @@ from incremental_assets.core.words import agreeing, counted
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """Keys that are gone: how many, and their columns as the stage takes them (a Spark DataFrame, or the fake's list)."""
+    """Keys that are gone: how many, and their columns as the stage takes them (a table of Arrow, or the fake's list)."""
 
     compared: KeysCompared
     rows: int = 0
-    frame: Any = None
+    keys: Any = None
 
 
 def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None:
@@ -52,7 +52,7 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
     rows = copy.spread().rows
     gone = gone_keys(copy, source, lambda least: check_fraction(plan, least, rows), places)
     check_storage(plan, len(gone), source)
-    return Gone(compared, len(gone), copy.frame(gone)) if gone else Gone(compared)
+    return Gone(compared, len(gone), copy.rows(gone)) if gone else Gone(compared)
 
 
 def gone_keys(

@@ -96,7 +96,7 @@ def test_what_the_source_has_deleted_is_found_by_numbers(
     with keys_of(world, spec) as source:
         found = gone_keys(copy, source)
     assert found == {"1", "17", "40"}
-    assert sorted(row[0] for row in copy.frame(found).collect()) == [1, 17, 40]
+    assert sorted(copy.rows(found)["id"].to_pylist()) == [1, 17, 40]
 
 
 @pytest.mark.parametrize("few", [0, 5_000])
@@ -127,7 +127,7 @@ def test_what_the_source_has_deleted_is_found_by_hashes_of_any_key(
     with keys_of(world, spec) as source:
         found = gone_keys(copy, source)
     assert len(found) == 4
-    assert sorted((row[0], str(row[1]), row[2]) for row in copy.frame(found).collect()) == [
+    assert sorted((row["code"], str(row["day"]), row["no"]) for row in copy.rows(found).to_pylist()) == [
         ("A", "2024-02-29", 0),
         ("a,b", "1969-12-31", -1),
         ("a,b", "2024-02-29", -1),

@@ -122,8 +122,13 @@ def standing(unit: MeasureUnit, group: RowGroup) -> np.ndarray[Any, np.dtype[np.
 
 def row_hash(unit: MeasureUnit, places: Iterable[int]) -> str:
     """SQL for the hash of some columns of a row, under the names of `numbered`: a whole number of 60 bits."""
+    return f"CAST('0x' || md5({row_text(unit, places)})[:15] AS BIGINT)"
+
+
+def row_text(unit: MeasureUnit, places: Iterable[int]) -> str:
+    """SQL for the canonical text of some columns of a row, under the names of `numbered`."""
     texts = ", ".join(_canonical(place, unit.columns[place].type) for place in places)
-    return f"CAST('0x' || md5(concat_ws('{SEPARATOR}', {texts}))[:15] AS BIGINT)"
+    return f"concat_ws('{SEPARATOR}', {texts})"
 
 
 def windows_of(unit: MeasureUnit, cursors: Sequence[pa.ChunkedArray], rows: int) -> Numbers:

@@ -17,12 +17,13 @@ from incremental_assets.adapters.delta.direct.measure_task import (
     MeasureUnit,
     reaches_of,
     row_hash,
+    row_text,
     standing,
     summed,
     whole,
     windows_of,
 )
-from incremental_assets.adapters.delta.direct.query import asked
+from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.core.model.key_parts import KeyParts
@@ -35,6 +36,7 @@ class Asked(StrEnum):
     SPREAD = "spread"
     SUMS = "sums"
     HASHES = "hashes"
+    TEXTS = "texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,14 @@ class _Placed:
     places: Numbers
 
 
-def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | None:
-    """Of `spread` rows and ends, None without a row; of `sums` part, rows and sum of hashes; of `hashes` place and hash of each row."""
+def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | list[pa.Table] | None:
+    """Of `spread` rows and ends, None without a row; of `sums` part, rows and sum of hashes; of `hashes` place and hash of each row.
+
+    Of `texts` each row: its columns and, behind them, their canonical text.
+    """
     found = _found(unit)
+    if unit.asked is Asked.TEXTS:
+        return [_with_text(unit, each) for each in found]
     if unit.asked is Asked.SPREAD:
         ends = [(len(each.places), int(each.places.min()), int(each.places.max())) for each in found]
         return _wider(ends) if ends else None
@@ -139,6 +146,15 @@ def _hashes(unit: PlacedUnit, found: _Placed) -> Numbers:
         return _hashed(unit, found.group, found.rows, range(len(unit.measured.columns)))
     rows = pa.array(found.rows)
     return byte_hash.row_hashes([values.take(rows) for values in found.group.columns(unit.measured.columns)])
+
+
+def _with_text(unit: PlacedUnit, found: _Placed) -> pa.Table:
+    rows = pa.array(found.rows)
+    columns = [values.take(rows) for values in found.group.columns(unit.measured.columns)]
+    named = numbered([whole(values) for values in columns])
+    sql = f"SELECT n, {row_text(unit.measured, range(len(columns)))} AS text FROM held ORDER BY n"  # noqa: S608 - our own names
+    texts = pa.array(asked(sql, held=named)["text"], pa.string())
+    return pa.Table.from_arrays([*columns, texts], names=[*map(str, range(len(columns))), "text"])
 
 
 def _hashed(unit: PlacedUnit, group: RowGroup, rows: Numbers, places: Sequence[int]) -> Numbers:

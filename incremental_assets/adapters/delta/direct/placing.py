@@ -30,7 +30,7 @@ class PlacedByTasks:
         self._by_value = placed_by_value(held.spec)
         self._units: list[PlacedUnit] | None = None
         with suppress(NotDirect):
-            self._units = _units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
+            self._units = placed_units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
 
     def by_bytes(self) -> PlacedRows | None:
         """By tasks alone: Spark has no such hash."""
@@ -46,15 +46,10 @@ class PlacedByTasks:
     def spread(self) -> KeySpread:
         """From the keys and the cursor alone."""
         try:
-            found = [ends for ends in self._run(Asked.SPREAD) if ends is not None]
+            found = self._run(Asked.SPREAD)
         except NotDirect:
             return self._otherwise.spread()
-        rows = sum(count for count, _, _ in found)
-        if not self._by_value:
-            return KeySpread(rows, 0, (1 << HASH_BITS) - 1)
-        return KeySpread(
-            rows, min((low for _, low, _ in found), default=0), max((high for *_, high in found), default=0)
-        )
+        return spread_of(found, by_value=self._by_value)
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
         """Of row groups that have a key there all columns are read, of the others its keys."""
@@ -62,11 +57,7 @@ class PlacedByTasks:
             found = self._run(Asked.SUMS, within, shift)
         except NotDirect:
             return self._otherwise.sums(within, shift)
-        rows, digests = Counter[int](), Counter[int]()
-        for part, count, digest in (each for of_task in found for each in of_task):
-            rows[part] += count
-            digests[part] += digest
-        return {part: KeySum(rows[part], digests[part]) for part in rows}
+        return sums_of(found)
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         """The same."""
@@ -76,16 +67,40 @@ class PlacedByTasks:
             return self._otherwise.hashes(within)
 
     def _run(self, asked: Asked, within: KeyParts | None = None, shift: int = 0) -> list[Any]:
-        if self._units is None:
-            raise NotDirect("tasks do not know all that the table has")
-        units = [replace(unit, asked=asked, within=within, shift=shift) for unit in self._units]
-        try:
-            return self._tasks.run_all(_TASK, units) if units else []
-        except TasksUnavailable as why:
-            raise NotDirect(str(why)) from why
+        return run_placed(self._tasks, self._units, asked, within, shift)
 
 
-def _units(held: Held, windows: Sequence[Window], by: RowHash) -> list[PlacedUnit]:
+def run_placed(
+    tasks: Tasks, units: Sequence[PlacedUnit] | None, asked: Asked, within: KeyParts | None = None, shift: int = 0
+) -> list[Any]:
+    """What each task found. Raises NotDirect where none can be asked."""
+    if units is None:
+        raise NotDirect("tasks do not know all that the table has")
+    try:
+        return tasks.run_all(_TASK, [replace(unit, asked=asked, within=within, shift=shift) for unit in units])
+    except TasksUnavailable as why:
+        raise NotDirect(str(why)) from why
+
+
+def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -> KeySpread:
+    """Of all tasks together."""
+    ends = [each for each in found if each is not None]
+    rows = sum(count for count, _, _ in ends)
+    if not by_value:
+        return KeySpread(rows, 0, (1 << HASH_BITS) - 1)
+    return KeySpread(rows, min((low for _, low, _ in ends), default=0), max((high for *_, high in ends), default=0))
+
+
+def sums_of(found: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, KeySum]:
+    """Of all tasks together."""
+    rows, digests = Counter[int](), Counter[int]()
+    for part, count, digest in (each for of_task in found for each in of_task):
+        rows[part] += count
+        digests[part] += digest
+    return {part: KeySum(rows[part], digests[part]) for part in rows}
+
+
+def placed_units(held: Held, windows: Sequence[Window], by: RowHash) -> list[PlacedUnit]:
     """What tasks are given. Raises NotDirect where they do not know all that the table has."""
     spec, by_value = held.spec, placed_by_value(held.spec)
     key = tuple(spec.shape.names.index(name) for name in spec.key) or tuple(range(len(spec.columns)))
