@@ -99,3 +99,19 @@ def test_histories_that_begin_with_a_first_load_or_later_are_one_job_more_and_be
     # One for the histories that are not there, and one for those that follow.
     assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (4, 0)
     assert {name: len(desk.copy(f"{name}__history")) for name in tables} == {"orders": 21, "items": 21}
+
+
+def test_a_sync_that_compares_keys_begins_no_sql(stand: OpenStand) -> None:
+    desk = stand(
+        "- {table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert, deletes: {mode: diff, every: 0s}}\n",
+        "CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO orders SELECT generate_series(1, 20)",
+    )
+    desk.land()
+    desk.execute("DELETE FROM orders WHERE id IN (3, 7)", "INSERT INTO orders VALUES (21)")
+    before, sql = jobs(desk.spark), sql_statements(desk.spark)
+    reports = desk.sync()
+    # One that counts the copy's keys, one that reads them, one that reads the source, one that lands.
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (4, 0)
+    assert reports["orders"].rows.deleted == 2
+    desk.assert_equal("orders")

@@ -114,6 +114,14 @@ def test_keys_whose_rows_differ_are_told_without_a_comparison_of_all_rows(monkey
     assert not asked
 
 
+def test_of_two_rows_that_share_a_key_which_nobody_enforces_the_one_that_the_copy_lacks_is_counted() -> None:
+    spec = replace(orders(), key_enforced=False)
+    world = settled(spec)
+    world.database.insert(ORDERS, id=2, customer="its twin", updated_at="2024-01-03T12:00:00Z")
+    drift = found(world, spec)
+    assert (drift.rows, drift.samples, [piece.rows for piece in drift.drifted]) == (1, ("2",), [1])
+
+
 def test_a_row_that_a_contract_holds_is_missing_in_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = compared_row_by_row(monkeypatch)
     spec = replace(orders(), contract=Contract())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -47,7 +48,7 @@ def _by_key(
             rows = replace(rows, missing_keys=_named(spec, source, found.lacking, ports))
     elif found.extra and (copy := ports.by_key.keys(spec)) is not None:
         rows = replace(rows, extra_keys=_named(spec, copy, found.vanished, ports))
-    return rows, _drifted(windows, found.missing, lambda window: _rows_at(spec, window, found.lacking, ports))
+    return rows, _drifted(windows, found.missing, lambda window: _missing(spec, window, found.lacking, ports))
 
 
 def _named(spec: TableSpec, keys: Keys, at: KeyParts, ports: Ports) -> tuple[str, ...]:
@@ -55,10 +56,12 @@ def _named(spec: TableSpec, keys: Keys, at: KeyParts, ports: Ports) -> tuple[str
     return tuple(ports.by_key.readable(spec, text) for text in sorted(keys.texts(few)))[:NAMED]
 
 
-def _rows_at(spec: TableSpec, window: Window, places: KeyParts, ports: Ports) -> int:
-    """Of a key the source has one row, which lies in one window."""
+def _missing(spec: TableSpec, window: Window, places: KeyParts, ports: Ports) -> int:
+    """Rows of the source in a window, at these places, that the copy lacks or holds differently."""
+    copy = ports.by_key.placed_rows(spec, (window,))
     with ports.probe.placed_rows(spec, (window,)) as source:
-        return len(source.hashes(places)) if source is not None else 0
+        shown = Counter(source.hashes(places) if source is not None else ())
+    return (shown - Counter(copy.hashes(places))).total() if shown else 0
 
 
 def _drifted(windows: Sequence[Window], rows: int, count: Callable[[Window], int]) -> tuple[Drifted, ...]:
