@@ -14,10 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from incremental_assets.adapters.databases.postgresql.copy_part import CopyPart
+from incremental_assets.adapters.databases.postgresql.patience import Patient
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import IncrementalAssetsError, SourceRefused, SourceUnreachable, TableMissing
 from incremental_assets.core.model.observe_request import ObserveRequest
-from incremental_assets.core.model.table import Strategy
+from incremental_assets.core.model.table import Strategy, TableId
 from incremental_assets.core.model.window import Window
 from tests.adapters.source import READER, UPDATED, Source, observe, planned
 from tests.conformance.proxy import proxy
@@ -174,6 +176,24 @@ def test_a_connection_that_stays_open_and_says_nothing_is_given_up(source: Sourc
         assert refused(fail_while_it_is_silent, SourceRefused) == "the read had failed"
         between.heal()
         assert probe.bound().zone == "UTC"
+
+
+def test_a_part_whose_server_falls_silent_before_its_first_question_is_given_up(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = Patient.connect
+    with proxy(source.postgres.port) as between:
+        address = source.address(port=between.port, connect_timeout=QUICK, socket_timeout=timedelta(seconds=1))
+        part = CopyPart(address, TableId("shop", "public", "orders"), "SELECT 1", "no-snapshot", ("int",), 1)
+
+        def connected(**arguments: Any) -> Patient:
+            connection = connect(**arguments)
+            between.stall_after(0)
+            return connection
+
+        monkeypatch.setattr(Patient, "connect", connected)
+        sentence = refused(lambda: list(part.batches()), SourceUnreachable)
+    assert "sent nothing for 1 s while the table was read" in sentence
 
 
 def test_many_tables_and_a_lost_server_is_an_error_and_not_a_move(source: Source) -> None:

@@ -112,6 +112,8 @@ def _opened(world: World, spark: SparkSession, clock: SetClock) -> Clocked:
 @played_on(*OTHERS)
 def test_the_clock_is_put_back_on_each_database(clocked: Clocked) -> None:
     desk = clocked.desk
+    # Never ahead of the machine's, which ends the server's own waits: MySQL would stand still until that has caught up.
+    clocked.clock.step(-1800)
     clocked.write(1)
     mark = desk.land()["visits"].new_watermark
     assert mark is not None

@@ -60,6 +60,8 @@ class CopyPart:
 
     def _connected(self) -> Patient:
         connection = Patient.connect(**connect.driver_arguments(self.address))  # type: ignore[arg-type]
+        # What is silent for that long is no server any more, as for the JDBC driver.
+        connection.patience = self.address.socket_timeout.total_seconds()
         try:
             connection.autocommit = True
             # One statement reads it all, however long that takes; a server that falls silent is noticed by the patience.
@@ -68,8 +70,6 @@ class CopyPart:
         except BaseException:
             connection.close()
             raise
-        # What is silent for that long is no server any more, as for the JDBC driver.
-        connection.patience = self.address.socket_timeout.total_seconds()
         return connection
 
     def _parsed(self, text: bytearray) -> pa.Table:
