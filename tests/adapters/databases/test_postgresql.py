@@ -13,11 +13,14 @@ import psycopg
 import pytest
 
 from incremental_assets.adapters.databases.dialect import Address
+from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.read_keys import ReadKeys
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread
 from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.ports import ByteHashed
 from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
@@ -167,3 +170,23 @@ def test_a_hundred_deletes_cost_less_than_two_reads_of_the_keys_index_and_none_o
     of_table, of_index = world.scanned("sales")
     assert of_table == 0
     assert 100_000 < of_index < 2 * 100_000
+
+
+def test_rows_of_some_hundred_ranges_are_hashed_from_range_to_range_by_the_index(world: Server) -> None:
+    world.execute(
+        "CREATE TABLE sales (id bigint PRIMARY KEY, price numeric(12,2), day date, updated_at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO sales (id, price, day) SELECT n, n * 1.25, '2024-01-01' FROM generate_series(1, 1000000) AS n",
+        "VACUUM ANALYZE sales",
+    )
+    spec = spec_of(world, "sales")
+    probe = SqlProbe(world.address, "shop")
+    some = KeyParts(1, 1_000_000, 5, frozenset(range(0, 30_000, 60)))
+    world.forget_scans()
+    with probe.placed_rows(spec, (Window(None, None),)) as rows:
+        assert rows is not None
+        by_bytes = rows.by_bytes() if isinstance(rows, ByteHashed) else None
+        assert by_bytes is not None
+        assert sum(found.rows for found in by_bytes.sums(some, 2).values()) == len(rows.hashes(some)) == 500 * 32 - 1
+    probe.close()
+    of_table, of_index = world.scanned("sales")
+    assert (of_table, of_index) == (0, 2 * (500 * 32 - 1))

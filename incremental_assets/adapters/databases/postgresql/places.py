@@ -52,36 +52,36 @@ class PlacedRows:
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """Of the ranges alone where the key's own order has them."""
         by_index(self._asked)
-        hashed = f"{place(self._spec)} >> {shift}, count(*), sum({self._hash})"
-        rows = self._rows(hashed, within, "GROUP BY 1")
+        rows = self._rows(f"placed >> {shift}, count(*), sum(hashed)", within, "GROUP BY 1")
         return {part: KeySum(count, int(digest)) for part, count, digest in rows}
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
         """As `sums` finds them."""
-        rows = self._rows(f"{place(self._spec)}, {self._hash}", within)
-        return [(found, digest) for found, digest in rows]
+        return [(found, digest) for found, digest in self._rows("placed, hashed", within)]
 
     def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:
-        values, table = Parameters(), relation(self._spec.id)
+        values, own = Parameters(), place(self._spec)
+        rows = f"SELECT {own} AS placed, {self._hash} AS hashed FROM {relation(self._spec.id)}"
         if within.numbers is None:
             inside = self._inside(values)
             if placed_by_value(self._spec):
-                inside += f" AND {place(self._spec)} BETWEEN {within.lowest} AND {within.highest}"
-            sql = f"SELECT {selected} FROM {table} WHERE {inside} {grouped}"
-            return self._asked.execute(sql, values.values).fetchall()
-        lows, highs = zip(*within.ranges, strict=True) if within.ranges else ((), ())
-        low, high = (values(_array(ends), "bigint[]") for ends in (lows, highs))
-        if placed_by_value(self._spec):
-            # From range to range by the index, where a list of conditions would be put to every row.
-            source = (
-                f"unnest({low}, {high}) AS r(low, high) JOIN {table} ON {place(self._spec)} BETWEEN r.low AND r.high"
-            )
-            condition = self._inside(values)
+                inside += f" AND {own} BETWEEN {within.lowest} AND {within.highest}"
+            source = f"({rows} WHERE {inside}) AS found"
         else:
-            source, bucket = table, f"width_bucket({place(self._spec)}, {low})"
-            condition = f"{self._inside(values)} AND {place(self._spec)} <= ({high})[{bucket}]"
-        found = self._asked.execute(f"SELECT {selected} FROM {source} WHERE {condition} {grouped}", values.values)
-        return found.fetchall()
+            lows, highs = zip(*within.ranges, strict=True) if within.ranges else ((), ())
+            low, high = (values(_array(ends), "bigint[]") for ends in (lows, highs))
+            inside = self._inside(values)
+            if placed_by_value(self._spec):
+                # From range to range by the index. A join is another matter: the planner takes each range for a ninth of the table, and may put all of them
+                # to every row.
+                source = (
+                    f"unnest({low}, {high}) AS r(low, high) "
+                    f"CROSS JOIN LATERAL ({rows} WHERE {own} BETWEEN r.low AND r.high AND {inside} OFFSET 0) AS found"
+                )
+            else:
+                inside += f" AND {own} <= ({high})[width_bucket({own}, {low})]"
+                source = f"({rows} WHERE {inside}) AS found"
+        return self._asked.execute(f"SELECT {selected} FROM {source} {grouped}", values.values).fetchall()
 
     def _inside(self, values: Values) -> str:
         return comparable(self._spec, self._windows, values)
