@@ -10,12 +10,11 @@ import psycopg
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, hashes_alike
-from incremental_assets.adapters.databases.postgresql.keys import by_index, holdable
 from incremental_assets.adapters.databases.postgresql.measure import Hashed, comparable, key_text, row_hash
+from incremental_assets.adapters.databases.postgresql.placed import by_index, numbers, place, placed, rows_within
 from incremental_assets.adapters.databases.postgresql.sql import (
     Parameters,
     Values,
-    column,
     column_of,
     inline,
     relation,
@@ -60,39 +59,12 @@ class PlacedRows:
         return [(found, digest) for found, digest in self._rows("placed, hashed", within)]
 
     def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:
-        values, own = Parameters(), place(self._spec)
-        rows = f"SELECT {own} AS placed, {self._hash} AS hashed FROM {relation(self._spec.id)}"
-        if within.numbers is None:
-            inside = self._inside(values)
-            if placed_by_value(self._spec):
-                inside += f" AND {own} BETWEEN {within.lowest} AND {within.highest}"
-            source = f"({rows} WHERE {inside}) AS found"
-        else:
-            lows, highs = zip(*within.ranges, strict=True) if within.ranges else ((), ())
-            low, high = (values(_array(ends), "bigint[]") for ends in (lows, highs))
-            inside = self._inside(values)
-            if placed_by_value(self._spec):
-                # From range to range by the index. A join is another matter: the planner takes each range for a ninth of the table, and may put all of them
-                # to every row.
-                source = (
-                    f"unnest({low}, {high}) AS r(low, high) "
-                    f"CROSS JOIN LATERAL ({rows} WHERE {own} BETWEEN r.low AND r.high AND {inside} OFFSET 0) AS found"
-                )
-            else:
-                inside += f" AND {own} <= ({high})[width_bucket({own}, {low})]"
-                source = f"({rows} WHERE {inside}) AS found"
+        values, each = Parameters(), f"{placed(self._spec)}, {self._hash} AS hashed"
+        source = rows_within(self._spec, each, within, values, self._inside(values))
         return self._asked.execute(f"SELECT {selected} FROM {source} {grouped}", values.values).fetchall()
 
     def _inside(self, values: Values) -> str:
         return comparable(self._spec, self._windows, values)
-
-
-def place(spec: TableSpec) -> str:
-    """The place of a row's key: its value where it is one whole number, else its hash; of a row without a key the hash of the row."""
-    if placed_by_value(spec):
-        return column(spec.key[0])
-    columns = [column_of(spec, name) for name in spec.key] or spec.columns
-    return holdable(columns, row_hash(columns))
 
 
 def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> str:
@@ -110,8 +82,4 @@ def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts 
 
 def at_places(spec: TableSpec, places: KeyParts, values: Values) -> str:
     """The condition that the key of a row lies at one of some places."""
-    return f"{place(spec)} = ANY({values(_array(sorted(places.numbers or ())), 'bigint[]')})"
-
-
-def _array(numbers: Sequence[int]) -> str:
-    return "{" + ",".join(map(str, numbers)) + "}"
+    return f"{place(spec)} = ANY({numbers(sorted(places.numbers or ()), values)})"
