@@ -11,10 +11,11 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.databases.dialect import Reader
-from incremental_assets.adapters.databases.measure import placed_by_value, readable_key, spark_key_text, spark_row_hash
+from incremental_assets.adapters.databases.measure import readable_key, spark_key_text, spark_row_hash
 from incremental_assets.adapters.delta.held_frames import without_held
 from incremental_assets.adapters.delta.live import live, marks_deletes, standing
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
+from incremental_assets.adapters.delta.placed import rows_within, sum_of_hashes, whole_sum
 from incremental_assets.adapters.spark.expressions import column, cursor_column, spark_value
 from incremental_assets.adapters.spark.own_names import CURSOR, DELETED_AT, HASH, KEY, SEQ, TIMES, own
 from incremental_assets.core.model.cursor import CursorValue
@@ -27,8 +28,6 @@ from incremental_assets.core.model.window import Window, disjoint, merge
 _SAMPLES = 10
 _SOURCE, _LAKE = own("source"), own("lake")
 _MORE, _PLACE = own("more"), own("place")
-_PARTS, _MASK = (0, 20, 40), 2**20 - 1
-"""A hash of 60 bits is summed in three parts, which fit into 64 bits for eight trillion rows: a sum of decimals takes several times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +58,6 @@ def measure(held: Held, windows: Sequence[Window]) -> tuple[Measure, ...]:
     return tuple(Measure(window, *found.get(place, (0, "0"))) for place, window in enumerate(windows))
 
 
-def sum_of_hashes() -> list[Column]:
-    """The sum of the column HASH, in parts."""
-    return [sf.sum(sf.shiftright(HASH, bits).bitwiseAND(_MASK)) for bits in _PARTS]
-
-
-def whole_sum(parts: Sequence[int]) -> int:
-    """The sum that the parts make."""
-    return sum(part << bits for part, bits in zip(parts, _PARTS, strict=True))
-
-
 def count(held: Held, windows: Sequence[Window]) -> tuple[int, ...]:
     """Rows of each window, in one scan of the files that can hold them."""
     if not windows:
@@ -86,7 +75,7 @@ def compare(held: Held, windows: Sequence[Window], reader: Reader, places: KeyPa
     spec = held.spec
     rows = rows_of(held).where(in_any(spec, windows))
     if places is not None:
-        rows = at_places(spec, rows, places)
+        rows = rows_within(spec, rows, places)
     lake = rows.select(_key(spec).alias(KEY), sf.expr(spark_row_hash(spec.columns)).alias(HASH))
     source = without_held(held.session, held.quarantine, spec, reader.row_hashes(held.session, spec, windows, places))
     here, there = (side.groupBy(KEY, HASH).agg(sf.count("*").alias(TIMES)) for side in (source, lake))
@@ -177,26 +166,6 @@ def rows_of(held: Held, *, latest: bool = False) -> DataFrame:
         *own,
     )
     return (standing(spec, rows, columns) if latest else live(rows, columns)).drop(DELETED_AT)
-
-
-def place_of(spec: TableSpec) -> Column:
-    """The place of a row's key on the line of `core.model.key_parts`; of a row without a key its hash."""
-    if placed_by_value(spec):
-        return column(spec.key[0]).cast("bigint")
-    by_name = {found.name: found for found in spec.columns}
-    return sf.expr(spark_row_hash([by_name[name] for name in spec.key] or spec.columns))
-
-
-def at_places(spec: TableSpec, rows: DataFrame, within: KeyParts) -> DataFrame:
-    """Those whose keys lie there."""
-    ranges = within.ranges
-    if placed_by_value(spec) and ranges:
-        # By these ends files are left out.
-        own_value = column(spec.key[0])
-        rows = rows.where((own_value >= ranges[0][0]) & (own_value <= ranges[-1][1]))
-    if within.numbers is None:
-        return rows
-    return rows.where(sf.shiftright(place_of(spec), within.shift).isin(sorted(within.numbers)))
 
 
 def _key(spec: TableSpec) -> Column:

@@ -6,21 +6,16 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.databases.measure import (
-    placed_by_value,
-    spark_row_hash,
-    spark_row_text,
-)
-from incremental_assets.adapters.delta.checksums import Held, sum_of_hashes, whole_sum
+from incremental_assets.adapters.databases.measure import spark_row_text
+from incremental_assets.adapters.delta.checksums import Held
 from incremental_assets.adapters.delta.live import standing
+from incremental_assets.adapters.delta.placed import hashed, rows_within, spread_of, sums_of
 from incremental_assets.adapters.spark.expressions import column
-from incremental_assets.adapters.spark.own_names import HASH, KEY, own
-from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
-
-_PLACE = own("place")
+from incremental_assets.adapters.spark.own_names import KEY
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 
 
 class HeldKeys:
@@ -35,13 +30,7 @@ class HeldKeys:
 
     @cached_property
     def _found(self) -> KeySpread:
-        counted = sf.count(sf.lit(1)).alias(own("rows"))
-        if not placed_by_value(self._spec):
-            found = self._rows.agg(counted).first()
-            return KeySpread(int(found[0]) if found else 0, 0, (1 << HASH_BITS) - 1)
-        ends = (end(column(self._spec.key[0])).cast("bigint") for end in (sf.min, sf.max))
-        found = self._rows.agg(counted, *ends).first()
-        return KeySpread(found[0], found[1], found[2]) if found and found[0] else KeySpread(0, 0, 0)
+        return spread_of(self._spec, self._rows)
 
     def spread(self) -> KeySpread:
         """In one scan of the key."""
@@ -49,14 +38,12 @@ class HeldKeys:
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """In one scan of the files that may hold them."""
-        hashed = sf.expr(spark_row_hash(self._columns)).alias(HASH)
-        rows = self._within(within).select(sf.shiftright(self._place, shift).alias(_PLACE), hashed)
-        summed = rows.groupBy(_PLACE).agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
-        return {part: KeySum(count, whole_sum(parts)) for part, count, *parts in summed}
+        return sums_of(hashed(self._spec, self._rows, within, self._columns), shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
         """Of each row."""
-        return frozenset(row[KEY] for row in self._within(within).select(self._text).collect())
+        rows = rows_within(self._spec, self._rows, within).select(self._text)
+        return frozenset(row[KEY] for row in rows.collect())
 
     def rows(self, texts: AbstractSet[str]) -> pa.Table:
         """The keys as the copy holds them, so that no value takes a way through Python."""
@@ -69,19 +56,3 @@ class HeldKeys:
     @property
     def _text(self) -> Column:
         return sf.expr(spark_row_text(self._columns)).alias(KEY)
-
-    @property
-    def _place(self) -> Column:
-        if placed_by_value(self._spec):
-            return column(self._spec.key[0]).cast("bigint")
-        return sf.expr(spark_row_hash(self._columns))
-
-    def _within(self, within: KeyParts) -> DataFrame:
-        rows = self._rows
-        if placed_by_value(self._spec):
-            # By these ends files are left out.
-            own_value, ranges = column(self._spec.key[0]), within.ranges
-            rows = rows.where((own_value >= ranges[0][0]) & (own_value <= ranges[-1][1]))
-        if within.numbers is None:
-            return rows
-        return rows.where(sf.shiftright(self._place, within.shift).isin(sorted(within.numbers)))

@@ -6,25 +6,13 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
-from incremental_assets.adapters.databases.measure import placed_by_value, spark_row_hash
-from incremental_assets.adapters.delta.checksums import (
-    Held,
-    at_places,
-    in_any,
-    place_of,
-    rows_of,
-    sum_of_hashes,
-    whole_sum,
-)
+from incremental_assets.adapters.delta.checksums import Held, in_any, rows_of
 from incremental_assets.adapters.delta.errors import explained
-from incremental_assets.adapters.spark.expressions import column
-from incremental_assets.adapters.spark.own_names import HASH, own
-from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
+from incremental_assets.adapters.delta.placed import PLACE, hashed, spread_of, sums_of
+from incremental_assets.adapters.spark.own_names import HASH
+from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.window import Window
-
-_PLACE = own("place")
 
 
 class HeldRows:
@@ -45,13 +33,7 @@ class HeldRows:
 
     @cached_property
     def _found(self) -> KeySpread:
-        counted = sf.count(sf.lit(1)).alias(own("rows"))
-        if not placed_by_value(self._spec):
-            found = self._latest.agg(counted).first()
-            return KeySpread(int(found[0]) if found else 0, 0, (1 << HASH_BITS) - 1)
-        ends = (end(column(self._spec.key[0])).cast("bigint") for end in (sf.min, sf.max))
-        found = self._latest.agg(counted, *ends).first()
-        return KeySpread(found[0], found[1], found[2]) if found and found[0] else KeySpread(0, 0, 0)
+        return spread_of(self._spec, self._latest)
 
     def spread(self) -> KeySpread:
         """In one scan of the windows."""
@@ -61,15 +43,10 @@ class HeldRows:
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
         """In one scan of the files that may hold them."""
         with self._explained():
-            rows = self._hashed(self._latest, within).withColumn(_PLACE, sf.shiftright(_PLACE, shift))
-            summed = rows.groupBy(_PLACE).agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
-        return {part: KeySum(count, whole_sum(parts)) for part, count, *parts in summed}
+            return sums_of(hashed(self._spec, self._latest, within, self._spec.columns), shift)
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
         """Of every version."""
         with self._explained():
-            return [(row[_PLACE], row[HASH]) for row in self._hashed(self._every, within).collect()]
-
-    def _hashed(self, rows: DataFrame, within: KeyParts) -> DataFrame:
-        hashed = sf.expr(spark_row_hash(self._spec.columns)).alias(HASH)
-        return at_places(self._spec, rows, within).select(place_of(self._spec).alias(_PLACE), hashed)
+            found = hashed(self._spec, self._every, within, self._spec.columns).collect()
+            return [(row[PLACE], row[HASH]) for row in found]
