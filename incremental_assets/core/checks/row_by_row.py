@@ -34,8 +34,10 @@ def compared(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[
 
 def _holds(spec: TableSpec, ports: Ports) -> bool:
     """Whether rows of the source may be held as they are, and are missing in no copy then."""
-    held = ports.quarantine.held(spec) if spec.contract is not None else None
-    return spec.contract is not None and (held is None or held.rows > 0)
+    if spec.contract is None:
+        return False
+    held = ports.quarantine.held(spec)
+    return held is None or held.rows > 0
 
 
 def _by_key(

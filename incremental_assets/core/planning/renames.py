@@ -61,8 +61,8 @@ def check_renames(spec: TableSpec, state: State | None, renames: tuple[Rename, .
             f"{spec.id}: the source now calls the column {listed}, and `schema_changes: freeze` keeps the names that landed: "
             f"rename it back, or set `schema_changes: evolve` for this table"
         )
-    for before, after in spec.renamed if state and state.columns and not spec.traits.overwrites else ():
-        landed = {name.lower(): name for name, _ in state.columns} if state else {}
+    landed = _landed(spec, state)
+    for before, after in spec.renamed if landed else ():
         if not {before.lower(), after.lower()} & landed.keys():
             raise SchemaChanged(
                 f"{spec.id}: `rename` says that {before!r} is now {after!r}, and the copy has neither; it has {', '.join(landed.values())}: "
@@ -70,9 +70,14 @@ def check_renames(spec: TableSpec, state: State | None, renames: tuple[Rename, .
             )
 
 
+def _landed(spec: TableSpec, state: State | None) -> dict[str, str]:
+    """Columns of a copy that keeps its own, by their names in small letters."""
+    return {name.lower(): name for name, _ in state.columns} if state and not spec.traits.overwrites else {}
+
+
 def told_too_late(spec: TableSpec, state: State | None) -> tuple[str, ...]:
     """Of entries of the configuration with which nothing is left to do, since the new name has landed as a column of its own."""
-    landed = {name.lower() for name, _ in state.columns} if state and not spec.traits.overwrites else set()
+    landed = _landed(spec, state).keys()
     return tuple(
         f"`rename` says that {before!r} is now {after!r}, and an earlier sync has taken {after!r} for a new column: {_left_so(spec, before, after)}"
         for before, after in spec.renamed
