@@ -1,4 +1,4 @@
-"""A large table of which nothing tells what changed: compared with its copy, and read whole: `make bench ARGS="--only compare"`.
+"""A large table of which nothing tells what changed: compared with its copy, and read whole: `make bench ARGS="--only comparing"`.
 
 Five hundred rows change, each time others: spread over the keys. An upsert with `compare` finds and reads them; a full refresh reads and writes everything. Both are
 syncs in a session that is open, by turns. Counted are seconds on the clock and of a processor, the lines that the source sends to be compared, rows read, and bytes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import pytest
 
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.e2e.watched import Watched, life_goes_on
-from tests.shop import MAKE_THREE, PASSWORD, THREE_STRATEGIES, Shop, kill, wait_for
+from tests.shop import PASSWORD, THREE_STRATEGIES, Shop, kill, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,15 +21,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(600)]
 
 OWN = "its own session"
-
-
-@pytest.fixture
-def watched(postgres: EmbeddedPostgres, database: str, tmp_path: Path) -> Iterator[Watched]:
-    shop = Shop.open(postgres, database, tmp_path, THREE_STRATEGIES, options="unlisted: ignore")
-    shop.execute(*MAKE_THREE)
-    this = Watched(shop)
-    yield this
-    shop.run("engine", "stop")
 
 
 def test_every_run_finds_the_engine_and_none_needs_it(watched: Watched, spark: SparkSession) -> None:

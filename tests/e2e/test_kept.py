@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
-from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.e2e.watched import Watched, life_goes_on
-from tests.shop import MAKE_THREE, THREE_STRATEGIES, Shop, wait_for
+from tests.shop import THREE_STRATEGIES, Shop, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def watched(postgres: EmbeddedPostgres, database: str, tmp_path: Path) -> Iterator[Watched]:
-    shop = Shop.open(postgres, database, tmp_path, THREE_STRATEGIES, options="unlisted: ignore")
-    shop.execute(*MAKE_THREE)
-    this = Watched(shop)
-    yield this
-    shop.run("engine", "stop")
 
 
 def keep(shop: Shop, duration: str) -> None:
