@@ -104,8 +104,9 @@ class FakeProbe:
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[FakePlacedRows | None]:
         """Of the rows that are committed now."""
         rows = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
-        found = [row for row in rows if any(inside(spec, window, row, nulls=False) for window in windows)]
-        yield FakePlacedRows(spec, found, found)
+        if spec.is_incremental:
+            rows = [row for row in rows if any(inside(spec, window, row, nulls=False) for window in windows)]
+        yield FakePlacedRows(spec, rows, rows)
 
     def _kept(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
         kept = look.state.fingerprint if look.state else None

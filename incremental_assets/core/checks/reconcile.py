@@ -155,7 +155,7 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
     if (lake.rows, lake.digest) == (source.rows, source.digest):
         equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
         return Drift(equal, through=state.clock.isoformat() if state.clock else None)
-    difference = ports.auditor.compare(spec, (whole,))
+    difference, _ = compared(spec, (whole,), ports)
     if found.foreign:
         rows = max(1, difference.missing + difference.extra)
         return Drift(

@@ -68,8 +68,10 @@ def _missing(spec: TableSpec, window: Window, places: KeyParts, ports: Ports) ->
 
 def _drifted(windows: Sequence[Window], rows: int, count: Callable[[Window], int]) -> tuple[Drifted, ...]:
     """How many of the rows each window lacks, one by one until enough are named; the rest of the rows lies in the rest of the windows."""
+    if not rows or len(windows) == 1:
+        return tuple(Drifted(window, rows) for window in windows if rows)
     drifted: list[Drifted] = []
-    for place, window in enumerate(windows if rows else (), 1):
+    for place, window in enumerate(windows, 1):
         missing = count(window)
         if missing:
             drifted.append(Drifted(window, missing))

@@ -133,6 +133,9 @@ def test_rows_of_other_windows_and_rows_that_cannot_land_are_not_counted(world: 
         assert rows is not None
         assert rows.spread().rows == 0
         assert rows.sums(KeyParts(0, 10), 0) == {}
+    with probe.placed_rows(replace(spec, cursor=None, compares=True), (Window(None, None),)) as rows:
+        assert rows is not None
+        assert rows.spread().rows == 3
     probe.close()
 
 
