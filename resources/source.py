@@ -37,32 +37,39 @@ def open_reader(probe: SqlProbe, where: Address, session: Callable[[], SparkSess
 
 
 def address(source: SourceConfig, file: Path) -> Address:
-    """Where the source is and who asks. ConfigurationError holds every reference that leads nowhere, at the source's line of `file`."""
+    """Where the source is and who asks. ConfigurationError holds every reference that leads nowhere, at its line of `file`."""
     from incremental_assets.adapters.databases.dialect import Address
 
     problems: list[Problem] = []
 
-    def text(value: str | int | Reference | None) -> str:
+    def text(key: str, value: str | int | Reference | None) -> str:
         if not isinstance(value, Reference):
             return "" if value is None else str(value)
         try:
             return _look_up(value)
         except LookupError as error:
-            problems.append(Problem(str(file), source.line, str(value), str(error.args[0])))
+            problems.append(Problem(str(file), source.line_of(key), str(value), str(error.args[0])))
             return ""
 
     is_file = source.dialect in FILES
-    host, port, database, user, password = (text(value) for value in _located(source))
+    host, port, database, user, password = (text(key, value) for key, value in _located(source).items())
     # What a reference led to may be a secret by mistake, so that only the reference is shown.
     if not problems and not is_file and not (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
         problems.append(
-            Problem(str(file), source.line, str(source.port), "the value is not a port; write a number from 1 to 65535")
+            Problem(
+                str(file),
+                source.line_of("port"),
+                str(source.port),
+                "the value is not a port; write a number from 1 to 65535",
+            )
         )
     if not problems and isinstance(source.host, Reference):
         try:
             checked_host(host)
         except ValueError as error:
-            problems.append(Problem(str(file), source.line, str(source.host), f"the value is not a host: {error}"))
+            problems.append(
+                Problem(str(file), source.line_of("host"), str(source.host), f"the value is not a host: {error}")
+            )
     if problems:
         raise ConfigurationError(tuple(problems))
     return Address(
@@ -83,8 +90,14 @@ def address(source: SourceConfig, file: Path) -> Address:
     )
 
 
-def _located(source: SourceConfig) -> tuple[str | int | Reference | None, ...]:
-    return source.host, source.port, source.database, source.user, source.password
+def _located(source: SourceConfig) -> dict[str, str | int | Reference | None]:
+    return {
+        "host": source.host,
+        "port": source.port,
+        "database": source.database,
+        "user": source.user,
+        "password": source.password,
+    }
 
 
 def _look_up(reference: Reference) -> str:

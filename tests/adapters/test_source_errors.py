@@ -58,6 +58,11 @@ def test_a_host_that_is_not_known(source: Source) -> None:
     assert "check `host`" in sentence
 
 
+def test_no_password(source: Source) -> None:
+    sentence = refused(source.open(password="").bound, SourceUnreachable)
+    assert "for a password, and the source has none; write `password: {env: NAME}`" in sentence
+
+
 def test_a_wrong_password(source: Source) -> None:
     sentence = refused(source.open(password="hunter2-not-it").bound, SourceUnreachable)
     assert "check the secret that `password` refers to" in sentence

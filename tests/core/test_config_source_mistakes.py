@@ -36,6 +36,7 @@ SOURCE_MISTAKES = [
     ("defaults: {columns: {include: [x]}}", "", "", "include", "did you mean `exclude`?"),
     ("defaults: {freshness: {warn: 1d, fail: 1h}}", "", "", "freshness", "`warn` comes before `fail`"),
     ("defaults: {deletes: {every: 1h}}", "", "", "1h", "`every` belongs to `diff`, and this is `mode: ignore`"),
+    ("options: {every: 1m}", "", "", "every", "write `every` beside `options`, not in it"),
     ("defaults: {strategy: upsert}", "", "", "strategy", "there is no such key here"),
     ("tables: public.a", "", "", "public.a", "write a list of tables"),
     ("hots: x", "", "", "hots", "did you mean `host`?"),
@@ -67,6 +68,7 @@ FILE_MISTAKES = [
         "localhost:5432/shop?ssl=1",
         "port, database and user have keys of their own",
     ),
+    ("localhost", "localhost:5432 #!", "localhost:5432", "port, database and user have keys of their own"),
     ("localhost", "postgresql://u:hunter2@h #!", "…@h", "the host's name or address alone"),
     ("lake: ./lake", "lake: ./lake\nspark: {remote: yes} #!", "yes", "remote is `auto` or sc://host:port"),
     (

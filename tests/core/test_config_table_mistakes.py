@@ -40,6 +40,17 @@ TABLE_MISTAKES = [
     ),
     ("table: public.a\ndeletes: {mode: diff} #!", "deletes", "`full_refresh` reads the whole table"),
     ("table: public.a\ndeletes: {mode: diff} #!\n" + CURSOR, "deletes", "`append` keeps every version"),
+    (
+        "table: public.a\ncursor: {column: id, type: integer, lookback: 10} #!",
+        "lookback",
+        "write `lookback` beside `cursor`, not in it",
+    ),
+    (
+        "table: public.a\ncursor: {column: id, type: integer, primary_key: [id]} #!",
+        "primary_key",
+        "write `primary_key` beside `cursor`, not in it",
+    ),
+    ("table: public.a\n<<: {strategy: upsert} #!", "<<", "keys are not merged here; write them out"),
     ("table: public.a\ncontract: contracts.shop #!", "contracts.shop", "write `module:Class`"),
     ("table: public.a\ncontract: {email: {nulable: false}} #!", "nulable", "did you mean `nullable`?"),
     ("table: public.a\ncontract: {email: {}} #!", "email", "write at least one rule"),

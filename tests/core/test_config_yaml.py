@@ -1,5 +1,6 @@
 """What is told where there is no file, no YAML, or YAML that is no configuration?"""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,13 @@ def test_a_file_without_sources_says_how_one_looks(tmp_path: Path) -> None:
 def test_an_alias_within_itself_is_refused(tmp_path: Path) -> None:
     found = problems(tmp_path, FILE + SOURCE + "    schemas: &loop [*loop]\n")
     assert "is inside what it refers to" in found[0].cure
+
+
+def test_aliases_that_stand_for_a_billion_values_are_refused_before_they_are_written_out(tmp_path: Path) -> None:
+    layers = [f"{name}: &{name} [{', '.join([f'*{inner}'] * 9)}]" for inner, name in pairwise("abcdefghij")]
+    found = problems(tmp_path, "\n".join(["a: &a [x, x, x]", *layers, FILE + SOURCE]))
+    assert [(each.line, each.text) for each in found] == [(7, "g")]
+    assert "stand for more than a million values" in found[0].cure
 
 
 def test_an_anchor_may_be_used_again(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.config.shorthand import parse
 from incremental_assets.core.words import age, counted, with_article
+from tests.core.stories import opened
 from tests.fakes import World
 from tests.scenario import countries, orders, shop
 
@@ -35,7 +39,16 @@ def test_an_empty_table_is_not_called_equal_window_by_window() -> None:
     world.sync(countries())
     empty = "there is no row in the source and none in the lake"
     assert reconcile(countries(), None, world.ports()).detail == empty
-    assert reconcile(orders(), None, world.ports()).detail in (empty, "nothing has settled yet that could be compared")
+    assert reconcile(orders(), None, world.ports()).detail.startswith(f"{empty} in […, 2024-01-29T")
+
+
+def test_a_check_below_all_rows_says_up_to_where_it_looked() -> None:
+    spec = replace(orders(), lookback=timedelta(minutes=15))
+    world = opened()
+    world.sync(spec)
+    said = reconcile(spec, None, world.ports()).detail
+    assert said.startswith("there is no row in the source and none in the lake in […, 20")
+    assert said.endswith("), which is all that was compared")
 
 
 def test_every_mistake_of_a_shorthand_is_named_at_once() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core.config.load import Reference, SourceConfig, TableConfig, Tls
+from incremental_assets.core.config.load import Reference, SourceConfig, TableConfig, Tls, load
 from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.table import Strategy
 from resources.source import address, open_probe
+from tests.core.mistakes import in_source
 
 FILE = Path("/etc/sources.yaml")
 SOURCE = SourceConfig(
@@ -51,6 +52,16 @@ def test_a_missing_variable_is_one_sentence_with_its_place(monkeypatch: pytest.M
         "/etc/sources.yaml:7: '{env: SHOP_PASSWORD}': the environment variable SHOP_PASSWORD is not set; "
         "export it where this program runs"
     )
+
+
+def test_a_reference_that_leads_nowhere_has_the_line_on_which_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOP_PASSWORD", raising=False)
+    file = tmp_path / "sources.yaml"
+    file.write_text(in_source("password: {env: SHOP_PASSWORD} #!"))
+    marked = file.read_text().splitlines().index("    password: {env: SHOP_PASSWORD} #!") + 1
+    assert sentence(load(file).source("shop")).startswith(f"/etc/sources.yaml:{marked}: ")
 
 
 def test_a_file_is_read_without_the_newline_at_its_end_and_with_every_other_space(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     differing, rows = unequal(spec, windows, ports)
     if not differing:
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
-        return Drift((equal if rows else _EMPTY) + unread, 0, verified, verified, looked_at)
+        empty = f"{_EMPTY} in {', '.join(map(str, looked_at[:NAMED]))}, which is all that was compared"
+        return Drift((equal if rows else empty) + unread, 0, verified, verified, looked_at)
     found, drifted = compared(spec, differing, ports)
     stayed = undeleted(spec, position.state, ports) if found.extra else None
     if stayed is not None and not drifted:

@@ -13,7 +13,8 @@ _POSTGRESQL = re.compile(r"postgresql(?:\+psycopg)?://(?P<rest>[^?]+(?P<query>\?
 
 def checked_host(name: str) -> str:
     """A host's name or address, and nothing that could smuggle more into a connection string."""
-    if not re.fullmatch(r"[\w.:%-]+", name):
+    # With one colon it is host:port; an IPv6 address has two or more.
+    if not re.fullmatch(r"[\w.:%-]+", name) or name.count(":") == 1:
         raise ValueError("write the host's name or address alone; port, database and user have keys of their own")
     try:
         # As the drivers will ask for it.

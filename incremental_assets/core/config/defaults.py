@@ -90,6 +90,7 @@ def _source(checked: CheckedSource, file: Path) -> SourceConfig:
         ),
         tables=tuple(_table(table, document, file) for table in checked.tables),
         line=checked.line,
+        lines=checked.lines,
     )
 
 
@@ -129,7 +130,7 @@ def _table(table: CheckedTable, around: written.SourceDocument, file: Path) -> T
         history=document.history,
         columns=ColumnChoice(document.columns.exclude, document.columns.include, defaults.columns.exclude),
         deletes=_deletes_of(document, chosen("deletes")),
-        contract=contract_of(document, file, table.line),
+        contract=contract_of(document, file, table.contract_line),
         file=str(file),
         line=table.line,
     )

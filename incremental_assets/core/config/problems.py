@@ -118,6 +118,10 @@ def _unknown_key(document: Document, loc: Path) -> str:
     models = _models(document.existing(loc))
     if loc[-1] in _keys(models):
         return f"`{loc[-1]}` does not go with the other key here; remove one of the two"
+    if loc[-1] == "<<":
+        return "keys are not merged here; write them out, or an alias in place of a whole value"
+    if around := _around(document, loc):
+        return f"there is no such key here; write `{loc[-1]}` beside `{around}`, not in it"
     near = meant(document, loc)
     hint = f"did you mean `{near}`?" if near else f"the keys are {', '.join(_keys(models))}"
     return f"there is no such key here; {hint}"
@@ -129,6 +133,14 @@ def meant(document: Document, loc: Path) -> str:
     other_word = _OTHER_WORDS.get(str(loc[-1]), "")
     near = difflib.get_close_matches(str(loc[-1]), keys, n=1)
     return other_word if other_word in keys else near[0] if near else ""
+
+
+def _around(document: Document, loc: Path) -> str:
+    """The key beside which the last of `loc` would be right, as what is around has a key of that name; else empty."""
+    path = document.existing(loc)
+    outer = (end for end in range(len(path) - 2, -1, -1) if path[-1] in _keys(_models((*path[:end], path[-1]))))
+    around = next((path[end] for end in outer), "")
+    return around if isinstance(around, str) else ""
 
 
 def _keys(models: tuple[type[BaseModel], ...]) -> list[str]:

@@ -183,11 +183,17 @@ class SourceConfig:
     defaults: Defaults = Defaults()
     tables: tuple[TableConfig, ...] = ()
     line: int = 0
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Of the keys that may be references."""
+
+    def line_of(self, key: str) -> int:
+        """Where a key is written, else the source."""
+        return self.lines.get(key, self.line)
 
     def require_tls(self, host: str, file: Path) -> Tls:
         """The protection for `host` as a reference turned out; ConfigurationError, without it, when a host that is not loopback would have none."""
         if self.tls is Tls.DISABLE and self.dialect not in FILES and not is_loopback(host):
-            raise ConfigurationError((Problem(str(file), self.line, str(self.host), NO_TLS),))
+            raise ConfigurationError((Problem(str(file), self.line_of("host"), str(self.host), NO_TLS),))
         return self.tls
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -37,6 +37,7 @@ class CheckedTable:
     document: table_document.TableDocument
     path: Path
     line: int
+    contract_line: int
     excluded: bool
 
 
@@ -48,6 +49,8 @@ class CheckedSource:
     document: written.SourceDocument
     tables: tuple[CheckedTable, ...]
     line: int
+    lines: Mapping[str, int]
+    """Of the keys that may be references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,11 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
     if part.value is None:
         return None
     return CheckedSource(
-        name, part.value, tuple(table for table in tables if not table.excluded), run.document.line(path)
+        name,
+        part.value,
+        tuple(table for table in tables if not table.excluded),
+        run.document.line(path),
+        {key: run.document.line((*path, key)) for key in ("host", "port", "database", "user", "password")},
     )
 
 
@@ -163,7 +170,8 @@ def _table(run: _Pass, path: Path, data: Data, around: config_rules.Around) -> C
     if not part.broken & {"compare", "cursor", "strategy"} and not excluded:
         mistakes += config_rules.cursor_mistakes(table, around, run.now)
     run.add(path, (mistake for mistake in mistakes if mistake[0][0] not in part.broken))
-    return CheckedTable(table, path, run.document.line(path), excluded)
+    line, contract_line = (run.document.line(each) for each in (path, (*path, "contract")))
+    return CheckedTable(table, path, line, contract_line, excluded)
 
 
 def _refuse_repeated(run: _Pass, tables: Iterable[CheckedTable]) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import count, pairwise
 from typing import TypeGuard
 
 import yaml
@@ -28,6 +28,8 @@ _TAB = r"character '\t'"
 _LONGEST = 80
 _DEEPEST = 20
 """Mappings and lists inside each other; a configuration has half as many."""
+_MOST = 1_000_000
+"""Values that aliases may make of a file; one of a thousand tables has some ten thousand."""
 _NO_TEXT = re.compile(r"[\x00\ud800-\udfff]")
 """What YAML can write by an escape, and no path, name or database takes: NUL, and halves of characters."""
 
@@ -76,6 +78,16 @@ def read(text: str, file: str, number: int = 0) -> tuple[Document, list[Problem]
     except RecursionError:
         cure = "this is nested too deeply; write it with fewer brackets or indents"
         return Document(file, None, None), [Problem(file, _deepest(text), "", cure)]
+    except _Swollen as error:
+        return Document(file, None, None), [error.problem]
+
+
+class _Swollen(Exception):
+    """Aliases of aliases: a few lines stand for more values than fit into memory."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 def _deepest(text: str) -> int:
@@ -139,16 +151,20 @@ def _templates(document: Document, data: Data, path: Path) -> Iterator[Problem]:
 class _Walk:
     document: Document
     problems: list[Problem]
+    values: Iterator[int] = field(default_factory=count)
     above: tuple[int, ...] = ()
 
     def refuse(self, path: Path, cure: str) -> None:
         self.problems.append(self.document.problem(path, cure))
 
     def under(self, node: yaml.Node) -> _Walk:
-        return _Walk(self.document, self.problems, (*self.above, id(node)))
+        return replace(self, above=(*self.above, id(node)))
 
 
 def _plain(walk: _Walk, node: yaml.Node, path: Path) -> Data:
+    if next(walk.values) > _MOST:
+        cure = "its aliases stand for more than a million values; write fewer of them"
+        raise _Swollen(walk.document.key_problem(path[:1], cure))
     if id(node) in walk.above:
         walk.refuse(path, "this alias is inside what it refers to; write the value out")
         return None

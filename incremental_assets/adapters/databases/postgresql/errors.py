@@ -116,6 +116,10 @@ def _grant(address: Address, table: TableId | None) -> str:
 def _not_connected(address: Address, place: str, words: str) -> IncrementalAssetsError:
     # libpq gives no SQLSTATE for a connection that never was; the server's words may be in any language, so the rest is quoted.
     low = words.lower()
+    if "no password supplied" in low and not address.password:
+        return SourceUnreachable(
+            f"{place}: the server asks {address.user} for a password, and the source has none; write `password: {{env: NAME}}` or `{{file: path}}`"
+        )
     if "password authentication failed" in low or "no password supplied" in low:
         return SourceUnreachable(
             f"{place}: the password of {address.user} is refused; check the secret that `password` refers to, and `user`"
