@@ -14,7 +14,8 @@ if [[ -x $FOLDER/bin/mysqld ]]; then
   exit
 fi
 [[ $(uname -sm) == "Linux x86_64" ]] || refuse "MySQL's programs can be had for Linux on x86-64 only"
-if ! [[ $(ldconfig -p) == *libaio.so.1\ * ]]; then
+# Users other than root do not have it in their path.
+if ! [[ $(PATH=$PATH:/usr/sbin:/sbin ldconfig -p) == *libaio.so.1\ * ]]; then
   { command -v apt-get >/dev/null && [[ $(id -u) -eq 0 ]]; } || refuse "MySQL's server needs libaio, and only root can install it: apt-get install libaio1"
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -qq

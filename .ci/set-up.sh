@@ -46,8 +46,12 @@ install_dependencies() {
   [[ -w ${UV_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-}}} ]] || export UV_NO_CACHE=1
   # No build isolation: whatever builds pyspark's source distribution comes from the lock too, hash included.
   # Bytecode is compiled here because PYTHONDONTWRITEBYTECODE, set in many containers, would make every start compile.
-  "$VENV/bin/uv" pip install --quiet --python "$python" --require-hashes --no-build-isolation --compile-bytecode -r "$LOCK" ||
+  # It trusts its own authorities; behind a company's proxy, the machine's may be the right ones.
+  local with_uv=("$VENV/bin/uv" pip install --quiet --python "$python" --require-hashes --no-build-isolation --compile-bytecode -r "$LOCK")
+  if ! "${with_uv[@]}" 2>/dev/null && ! "${with_uv[@]}" --system-certs 2>/dev/null; then
+    say "uv cannot fetch the packages, so pip does, which takes some minutes longer"
     "$python" -m pip install --quiet --no-deps --no-build-isolation --require-hashes -r "$LOCK"
+  fi
   "$python" -m pip install --quiet --no-deps --no-build-isolation -e .
 }
 

@@ -93,6 +93,40 @@ def test_a_python_without_venv_is_named(checkout: Checkout) -> None:
     assert "install its venv module (Debian: apt-get install python3-venv)" in checkout.set_up()
 
 
+@pytest.mark.parametrize(
+    ("trusted", "said", "fetched_by"),
+    [
+        ("", "", ["uv"]),
+        ("--system-certs", "", ["uv", "uv --system-certs"]),
+        ("none", "set-up: uv cannot fetch the packages, so pip does", ["uv", "uv --system-certs", "pip"]),
+    ],
+)
+def test_a_registry_that_uv_does_not_trust_by_itself_is_asked_again_by_the_machine_s_authorities_and_by_pip(
+    checkout: Checkout, trusted: str, said: str, fetched_by: list[str]
+) -> None:
+    for tool in ("mkdir", "ln", "chmod"):
+        (checkout.tools / tool).symlink_to(shutil.which(tool) or tool)
+    (checkout.root / ".venv" / "bin").mkdir(parents=True)
+    checkout.give("df", f"echo header; echo /dev/x 100 50 {50 << 20} 1% /")
+    checkout.give(
+        "uv",
+        f'echo "uv ${{*:11}}" >>asked; [[ "$*" == *"{trusted}" ]] || {{ echo "error: a long story" >&2; exit 1; }}',
+    )
+    checkout.give("python", 'case "$*" in *stdin) cat >/dev/null ;; *"-r requirements.lock") echo pip >>asked ;; esac')
+    for program in ("uv", "python"):
+        shutil.move(checkout.tools / program, checkout.root / ".venv" / "bin" / program)
+    done = subprocess.run(
+        [checkout.root / ".ci" / "set-up.sh"],
+        env={"PATH": str(checkout.tools), "HOME": str(checkout.root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (checkout.root / "asked").read_text().replace("uv \n", "uv\n").splitlines() == fetched_by
+    assert said in done.stderr
+    assert "error:" not in done.stderr
+
+
 def test_a_second_set_up_does_nothing() -> None:
     """This very checkout is set up, else no test would run."""
     result = subprocess.run([ROOT / ".ci" / "set-up.sh"], capture_output=True, text=True, check=True, timeout=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,11 @@ HERE = Path("sources.yaml")
 def config_path(config: Path | None) -> Path:
     """`--config`, else the environment, else the one of this folder, else the shipped file."""
     return config or Path(os.environ.get(CONFIG_VARIABLE) or (HERE if HERE.is_file() else SHIPPED))
+
+
+def config_option(path: Path, default: Path) -> str:
+    """What a command that is told to the user has at its end, so that it reads this file: nothing where it does so anyway."""
+    return "" if path == default else f" --config {shlex.quote(str(path))}"
 
 
 def configured(config: Path | None) -> Configuration:

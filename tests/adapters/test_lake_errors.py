@@ -26,7 +26,15 @@ def test_a_full_disk_is_told_with_its_place_and_its_cure() -> None:
     )
 
 
-@pytest.mark.parametrize("words", ["Permission denied", "Read-only file system", "Status Code: 403, AccessDenied"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Permission denied",
+        "[Errno 20] Not a directory: '/lake/_staging'",
+        "Read-only file system",
+        "Status Code: 403, AccessDenied",
+    ],
+)
 def test_what_may_not_be_written_is_told(words: str) -> None:
     assert isinstance(explain(f"java.io.IOException: {words}", ORDERS, "/lake", BATCH), LakeRefused)
 

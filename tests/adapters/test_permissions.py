@@ -47,6 +47,13 @@ def test_a_lake_that_a_commit_makes_is_closed(tmp_path: Path) -> None:
         assert mode(tmp_path / "lake") == 0o700
 
 
+def test_the_lock_of_a_table_is_no_other_user_s_to_hold_where_the_lake_lets_him_in(tmp_path: Path) -> None:
+    """Whoever may read a file can lock it."""
+    (tmp_path / "lake").mkdir(mode=0o755)
+    with commit_lock(str(tmp_path / "lake"), TableId("shop", "public", "orders")):
+        assert [mode(path) for path in (tmp_path / "lake").rglob("*") if path.is_file()] == [0o600]
+
+
 def test_checkpoints_are_for_their_user_alone(tmp_path: Path) -> None:
     checkpoints = SqlCheckpoints(f"sqlite:///{tmp_path}/ours/checkpoints.db")
     checkpoints.remember_lags({TableId("shop", "public", "orders"): 1.0})

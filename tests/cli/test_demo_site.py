@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,13 @@ def test_of_two_demos_in_one_folder_the_second_says_to_wait(site: Site, tmp_path
         f"{tmp_path / '.demo'}: another demo is running in this folder; run `make demo` again when it has ended"
     )
     assert refused.value.exit_code == 4
+
+
+def test_the_lock_of_a_demo_is_no_other_user_s_to_hold(site: Site) -> None:
+    """Whoever may read a file can lock it."""
+    with site.alone():
+        (lock,) = site.folder.parent.glob(".demo-*.lock")
+        assert stat.S_IMODE(lock.stat().st_mode) == 0o600
 
 
 def test_a_demo_that_starts_from_scratch_keeps_its_lock(site: Site) -> None:

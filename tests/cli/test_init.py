@@ -6,6 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,14 @@ def test_what_is_wrong_with_the_source_is_not_told_of_the_file(
     monkeypatch.undo()
     folder = call("init", f"sqlite:///{tmp_path}", "--config", str(tmp_path / "other.yaml"))
     assert (folder.code, folder.err) == (1, f"{tmp_path}: this is a folder and no SQLite file; check `database`\n")
+
+
+def test_what_is_told_to_type_next_can_be_typed_where_a_path_has_a_space(call: Call, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as shop:
+        shop.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+    (tmp_path / "my shop").mkdir()
+    told = call("init", f"sqlite:///{tmp_path}/shop.db", "--config", "my shop/shop.yaml")
+    assert "incremental-assets doctor --config 'my shop/shop.yaml'" in f"{told.out}{told.err}".replace("\n", " ")
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def test_a_contract_in_full_keeps_its_rules_and_its_place(tmp_path: Path) -> Non
         ),
         max_fraction=0.1,
         file=str(tmp_path / "sources.yaml"),
-        line=11,
+        line=12,
     )
 
 
@@ -160,5 +160,5 @@ def test_a_rule_that_does_not_fit_its_column_is_a_mistake_of_the_file(
     found = table(tmp_path, f"      - table: public.orders\n        contract: {{x: {rule}}}\n")
     with pytest.raises(ConfigurationError) as caught:
         resolve(found, shape(x=kind))
-    assert str(caught.value).startswith(f"{tmp_path / 'sources.yaml'}:11: 'contract: x': the column is {kind}")
+    assert str(caught.value).startswith(f"{tmp_path / 'sources.yaml'}:12: 'contract: x': the column is {kind}")
     assert cure in str(caught.value)

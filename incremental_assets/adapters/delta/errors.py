@@ -15,6 +15,7 @@ _REFUSALS = {
     "No space left on device": "its disk is full; make room there",
     "Disk quota exceeded": "its quota is used up; make room there, or raise it",
     "Read-only file system": "its file system is read-only; mount it for writing",
+    "Not a directory": "a file lies where a folder must be; move it away, or choose another folder",
     "Permission denied": "this user may not write there; give it the right, or choose another folder",
     "AccessDenied": "the store denies it; check the credentials and what they may do",
 }

@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.permissions import own_file, own_folder
 from incremental_assets.core.errors import Busy
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.paths import is_local, lock_path
@@ -60,6 +60,8 @@ def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> It
         return
     path = Path(lock_path(lake, table))
     own_folder(path.parent)
+    # Whoever may read a file can lock it.
+    own_file(path)
     with path.open("a+", encoding="utf-8") as file:
         _acquire(file.fileno(), table, path, patience)
         file.truncate(0)

@@ -19,7 +19,7 @@ from incremental_assets.cli.commands import demo_proof
 from incremental_assets.cli.commands.demo_answer import Story, answer
 from incremental_assets.cli.commands.demo_site import Site
 from incremental_assets.cli.commands.sync import sync_all
-from incremental_assets.cli.opening import SHIPPED, configured, opened
+from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
 from incremental_assets.cli.selection import selected
 from incremental_assets.cli.streams import left_to_dagster
@@ -67,7 +67,7 @@ def run(config: Path | None, options: Options) -> Answer:
             steps.done(f"{shop.database} answers on {site.start(shop)}")
             _load(shop, options, steps)
         story = _live(runtime, site, shop, steps, begun)
-    return answer(story, site, shop, "" if configuration.path == SHIPPED else f" --config {configuration.path}")
+    return answer(story, site, shop, configuration.path)
 
 
 def _within_a_day(configuration: Configuration) -> Configuration:

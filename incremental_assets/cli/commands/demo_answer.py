@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from incremental_assets.cli import reports
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Note, Shown
 from incremental_assets.cli.commands import demo_proof
 from incremental_assets.cli.commands.demo_site import Site
-from incremental_assets.cli.opening import SHIPPED
+from incremental_assets.cli.opening import SHIPPED, config_option
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.report import Status, SyncReport
@@ -38,7 +39,7 @@ class Story:
     seconds: float
 
 
-def answer(story: Story, site: Site, shop: Shop, option: str) -> Answer:
+def answer(story: Story, site: Site, shop: Shop, config: Path) -> Answer:
     """Both syncs, the proof, what was remarkable, and what to look at next."""
     first, second = ({report.table: report for report in part} for part in (story.first, story.second))
     done = (*story.first, *story.second, *story.mended)
@@ -72,7 +73,7 @@ def answer(story: Story, site: Site, shop: Shop, option: str) -> Answer:
         shown.append(Note(f"{len(story.proven)} tables proven equal in {story.seconds:.0f} s", "good"))
     else:
         shown.append(Note("not every table is equal: this is a bug in this program, please report it", "bad"))
-    shown += _next(site, shop, option)
+    shown += _next(site, shop, config)
     return Answer(document, tuple(shown), DONE if is_equal and not broken else FAILED)
 
 
@@ -112,16 +113,17 @@ def _second_sync_notes(story: Story, shop: Shop) -> list[Shown]:
     return notes
 
 
-def _next(site: Site, shop: Shop, option: str) -> Sequence[Shown]:
+def _next(site: Site, shop: Shop, config: Path) -> Sequence[Shown]:
+    option = config_option(config, SHIPPED)
     orders = site.lake / site.source.name / shop.schema / "orders"
     return [
         Note("What to look at next", "strong"),
-        Note(f"  make dev{' ARGS=' + repr(option.strip()) if option else ''}", wrap=False),
+        Note(f"  make dev{' ARGS=' + shlex.quote(option.strip()) if option else ''}", wrap=False),
         Note("      the same tables in Dagster's UI, with a sensor that keeps them fresh", "dim"),
         Note(f"  incremental-assets status{option}", wrap=False),
         Note(f"  incremental-assets sync{option}", wrap=False),
         Note("      nothing changed, and no JVM was started to find that out", "dim"),
-        Note(f"  {_configuration(option)}", wrap=False),
+        Note(f"  {config}", wrap=False),
         Note("      what is synced, from where, into which lake", "dim"),
         Note(f'  python -c "{_select(orders)}"', wrap=False),
     ]
@@ -133,7 +135,3 @@ def _select(orders: Path) -> str:
         f"import deltalake as d, pyarrow as p; t = d.DeltaTable('{orders}'); "  # noqa: S608 - a line to copy
         "print(p.table(d.QueryBuilder().register('orders', t).execute('SELECT count(*), max(updated_at) FROM orders')))"
     )
-
-
-def _configuration(option: str) -> str:
-    return option.removeprefix(" --config ") or str(SHIPPED)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.adapters.permissions import own_file, own_folder
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.settings import Configuration, Reference, SourceConfig
 from incremental_assets.core.errors import Busy, IncrementalAssetsError, Refused, SelectionError
@@ -73,7 +73,10 @@ class Site:
         """Until the end of the block no other demo works here; the lock ends with the process. Raises DemoBusy."""
         # Beside the folder, which a demo that starts from scratch removes.
         own_folder(self.folder.parent)
-        with (self.folder.parent / f".demo-{self.source.dialect}.lock").open("a", encoding="utf-8") as lock:
+        file = self.folder.parent / f".demo-{self.source.dialect}.lock"
+        # Whoever may read a file can lock it.
+        own_file(file)
+        with file.open("a", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

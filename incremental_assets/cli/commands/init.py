@@ -10,7 +10,7 @@ from pathlib import Path
 
 from incremental_assets.cli.answer import Answer, Note, Shown
 from incremental_assets.cli.discovering import entry, proposals, shown
-from incremental_assets.cli.opening import CONFIG_VARIABLE, HERE
+from incremental_assets.cli.opening import CONFIG_VARIABLE, HERE, config_option
 from incremental_assets.core.config.addresses import absolute
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.load import load
@@ -122,7 +122,7 @@ def _unwritable(path: Path, error: OSError) -> SelectionError:
 
 def _answer(path: Path, url: SourceUrl, found: Sequence[Proposal]) -> Answer:
     listed = sum(each.terms is not None for each in found)
-    option = "" if path == HERE else f" --config {path}"
+    option = config_option(path, HERE)
     next_steps = [f"incremental-assets {command}{option}" for command in ("doctor", "plan", "sync")]
     told: list[Shown] = shown(found)
     other = os.environ.get(CONFIG_VARIABLE)
