@@ -20,7 +20,7 @@ from incremental_assets.adapters.delta.direct.file_statistics import statistics
 from incremental_assets.adapters.delta.direct.marked_file import marked_again, removed
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.replacing import reaches
-from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
+from incremental_assets.adapters.delta.direct.skipping import Among, Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
@@ -127,7 +127,7 @@ def _newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
     return found
 
 
-def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach, ...]) -> Iterator[pa.Table]:
+def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ...]) -> Iterator[pa.Table]:
     """Versions of these keys; where they end, only those that have not."""
     ends, columns = unit.own.valid_to, [unit.columns[place] for place in unit.key]
     same = " AND ".join(f"held.k{place} IS NOT DISTINCT FROM asked.k{place}" for place in range(len(unit.key)))
