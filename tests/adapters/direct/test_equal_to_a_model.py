@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector, replacing, sharing
+from incremental_assets.adapters.delta.direct import data_file, deletion_vector, replacing, sharing, sought
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.spark.arrow_types import arrow_type
@@ -133,6 +133,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
     monkeypatch.setattr(sharing, "_FILES_BYTES", 1)
     monkeypatch.setattr(replacing, "_HELD_ROWS", 5)
+    monkeypatch.setattr(sought, "_RUN_ROWS", 2)
 
 
 BY_SPARK = {

@@ -98,6 +98,29 @@ def test_a_batch_that_tasks_share_is_one_commit(desk: Desk, monkeypatch: pytest.
     assert kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString", "getLong")) == expected
 
 
+def test_the_vectors_of_one_commit_lie_in_one_file(desk: Desk) -> None:
+    expected: dict[int, Row] = {}
+
+    def land(note: str, *numbers: range) -> None:
+        rows: list[Row] = [(number, note, len(expected) + number) for part in numbers for number in part]
+        expected.update((row[0], row) for row in rows)
+        desk.land(ORDERS, rows)
+
+    land("first", range(30_000))
+    land("second", range(50_000, 56_000))
+    land("third", range(70_000, 75_000))
+    land("b", range(0, 30_000, 40), range(50_000, 56_000, 8))
+    land("c", range(1, 30_000, 40), range(70_000, 75_000, 7))
+    assert len([path for path in Path(desk.path(ORDERS)).iterdir() if path.suffix == ".bin"]) == 2
+    state = log_cache.at(desk.path(ORDERS), DeltaTable(desk.path(ORDERS)).version())
+    placed = sorted(add["deletionVector"]["offset"] for add in state.files.values() if add.get("deletionVector"))
+    assert placed[0] == 1 < placed[1], "two in one file, and one that stays where it lies behind another"
+    assert len(placed) == 3
+    rows = sorted(expected.values(), key=str)
+    assert desk.rows(ORDERS) == as_told_by_delta_rs(desk, ORDERS) == rows
+    assert kernel_rows(desk.spark, desk.path(ORDERS), ("getLong", "getString", "getLong")) == rows
+
+
 def test_an_append_a_full_refresh_and_a_position(desk: Desk) -> None:
     desk.land(EVENTS, [(1, "a", 1), (1, "a", 1), (2, None, 2)])
     assert desk.land(EVENTS, [(1, "a", 1), (1, "a", 1), (1, "a", 1), (2, None, 2)]).rows.inserted == 1

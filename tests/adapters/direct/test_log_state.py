@@ -150,10 +150,19 @@ def test_a_file_outside_of_the_table_is_sparks(path: str) -> None:
 @pytest.mark.parametrize("numbers", [[], [0], range(5000), [2**32 - 1, 2**32, 2**33 + 7], range(0, 200_000, 3)])
 def test_a_vector_is_read_as_it_was_written(tmp_path: Path, numbers: Any) -> None:
     marked = BitMap64(numbers)
-    descriptor, name = deletion_vector.write(str(tmp_path), marked)
+    (descriptor,), name = deletion_vector.write(str(tmp_path), [marked])
     assert deletion_vector.read(str(tmp_path), descriptor) == marked
     assert (name is None) == (descriptor["storageType"] == "i")
     assert len(list(tmp_path.iterdir())) == (name is not None)
+
+
+def test_the_vectors_of_several_files_lie_in_one_file(tmp_path: Path) -> None:
+    every = [BitMap64(range(0, 200_000, 3)), BitMap64([7]), BitMap64(range(9000)), BitMap64(range(1, 90_000, 2))]
+    described, name = deletion_vector.write(str(tmp_path), every)
+    assert [each["storageType"] for each in described] == ["u", "i", "i", "u"], "few rows, or one run, are in the log"
+    assert [deletion_vector.read(str(tmp_path), each) for each in described] == every
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert {deletion_vector.file_of(each) for each in described} == {name, None}
 
 
 @pytest.mark.parametrize(
@@ -171,13 +180,13 @@ def test_a_vector_is_read_as_it_was_written(tmp_path: Path, numbers: Any) -> Non
     ids=str,
 )
 def test_a_vector_that_is_not_as_the_log_says_is_sparks_to_read(tmp_path: Path, changed: dict[str, Any]) -> None:
-    descriptor, _ = deletion_vector.write(str(tmp_path), BitMap64(range(0, 200_000, 3)))
+    (descriptor,), _ = deletion_vector.write(str(tmp_path), [BitMap64(range(0, 200_000, 3))])
     with pytest.raises(NotDirect):
         deletion_vector.read(str(tmp_path), descriptor | changed)
 
 
 def test_a_vector_with_a_flipped_bit_is_sparks_to_read(tmp_path: Path) -> None:
-    descriptor, name = deletion_vector.write(str(tmp_path), BitMap64(range(0, 200_000, 3)))
+    (descriptor,), name = deletion_vector.write(str(tmp_path), [BitMap64(range(0, 200_000, 3))])
     raw = bytearray((tmp_path / str(name)).read_bytes())
     raw[len(raw) // 2] ^= 1
     (tmp_path / str(name)).write_bytes(raw)

@@ -7,12 +7,20 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from incremental_assets.adapters.delta.direct import data_file, replacing, stored_rows
-from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold, group_may_hold, ordinal
+from incremental_assets.adapters.delta.direct.skipping import (
+    Among,
+    Reach,
+    file_may_hold,
+    group_may_hold,
+    ordinal,
+    places,
+)
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.unit import Adding, Replacing
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
@@ -85,8 +93,8 @@ def test_a_moment_in_the_log_may_have_been_cut(high: str, may: bool) -> None:
 def test_by_the_file(array: pa.Array, kind: str, lowest: int, may: bool, tmp_path: Path) -> None:
     pq.write_table(pa.table({"other": array, "c": array}), tmp_path / "f")
     with pq.ParquetFile(tmp_path / "f") as file:
-        assert group_may_hold(file, 0, [Reach("c", kind, lowest)]) is may
-        assert group_may_hold(file, 0, [Reach("absent", kind, lowest)])
+        assert group_may_hold(file, places(file), 0, [Reach("c", kind, lowest)]) is may
+        assert group_may_hold(file, places(file), 0, [Reach("absent", kind, lowest)])
 
 
 @pytest.mark.parametrize("version", ["INT96", "dates of an older calendar"])
@@ -120,6 +128,33 @@ def test_of_a_large_file_only_row_groups_that_can_hold_a_key_are_read(
         "the keys of one row group, and what else its row has that may have changed"
     )
     assert len(table.rows()) == 901
+
+
+def test_a_row_group_that_lies_between_two_keys_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 100)
+    table, how = Table(tmp_path, "id bigint, note string"), Replacing((0,), compares=False)
+    for first in (0, 300, 600):
+        table.land(how, [(number, "old") for number in range(first, first + 300)])
+    read = _watched(monkeypatch)
+    assert table.land(how, [(99, "new"), (200, "new"), (899, "new")]).marked == 3
+    assert read == [("id", 0), ("id", 200), ("id", 200)], "not 100 to 199, and nothing of the second file"
+    assert sorted(row[0] for row in table.rows() if row[1] == "new") == [99, 200, 899]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "may"),
+    [
+        (11, 19, False),
+        (10, 10, True),
+        (11, 20, True),
+        (1, 9, False),
+        (31, 40, False),
+        (30, 2**80, True),
+        (None, 9, True),
+    ],
+)
+def test_a_file_between_two_values_holds_neither(low: int | None, high: int | None, may: bool) -> None:
+    assert Among("c", "bigint", np.array([10, 20, 30])).meets(low, high, 0) is may
 
 
 def test_of_rows_whose_cursor_has_changed_no_other_column_is_read(

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct import deletion_vector
-from incremental_assets.adapters.delta.direct.marked_file import marked_again, removed
+from incremental_assets.adapters.delta.direct.marked_file import marked, removed
 from incremental_assets.adapters.delta.direct.unit import Applied, ApplyUnit, Overwriting, Replacing, Share
 
 
 def together(unit: ApplyUnit, shares: Sequence[Share]) -> Applied:
-    """A file of which several shares mark rows gets one vector."""
+    """A file of which several shares mark rows gets one vector, and all vectors one file."""
     now = time.time_ns() // 1_000_000
     gone, whole = _gone(shares), _is_whole(unit)
-    actions: list[Mapping[str, Any]] = [{"remove": removed(add, now)} for add in unit.files] if whole else []
-    files: list[str] = []
-    for place, numbers in () if whole else gone.items():
-        again, file = _marked(unit, place, numbers, now)
-        actions += again
-        files += [file] if file else []
+    over = () if whole else ((unit.files[place], numbers) for place, numbers in gone.items())
+    actions, files = marked(unit.table, over, now)
+    actions += [{"remove": removed(add, now)} for add in unit.files] if whole else []
     adds = [share.add for share in shares if share.add is not None]
     return Applied(
         actions=(*actions, *({"add": add} for add in adds)),
@@ -49,11 +44,3 @@ def _gone(shares: Iterable[Share]) -> dict[int, BitMap64]:
 def _is_whole(unit: ApplyUnit) -> bool:
     """Whether no file of the target stays."""
     return unit.how.whole if isinstance(unit.how, Replacing) else isinstance(unit.how, Overwriting)
-
-
-def _marked(unit: ApplyUnit, place: int, numbers: BitMap64, now: int) -> tuple[list[Mapping[str, Any]], str | None]:
-    """A file of which these rows are no more, and the file of its vector, where it has one."""
-    add = unit.files[place]
-    before = deletion_vector.read(unit.table, add.get("deletionVector"))
-    again, file = marked_again(unit.table, add, before | numbers)
-    return [{"remove": removed(add, now)}, *([{"add": again}] if again else [])], file

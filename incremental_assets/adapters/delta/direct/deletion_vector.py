@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +40,26 @@ def read(table: str, descriptor: Mapping[str, Any] | None) -> BitMap64:
     return marked
 
 
-def write(table: str, marked: BitMap64) -> tuple[dict[str, Any], str | None]:
-    """The descriptor of these row numbers, and the name of the file that was written for it: None for few, which stand in the log itself."""
-    marked.run_optimize()
-    raw = _MAGIC + marked.serialize()
-    described = {"sizeInBytes": len(raw), "cardinality": len(marked)}
-    if len(raw) <= _INLINE_BYTES:
-        return {"storageType": "i", "pathOrInlineDv": z85.encoded(raw), **described}, None
+def write(table: str, vectors: Sequence[BitMap64]) -> tuple[list[dict[str, Any]], str | None]:
+    """The descriptor of each vector, and the name of the file that was written for them: None where all are short enough to stand in the log itself."""
     text = z85.encoded(uuid.uuid4().bytes)
+    described, stored, size = [], [_FORMAT], len(_FORMAT)
+    for marked in vectors:
+        marked.run_optimize()
+        raw = _MAGIC + marked.serialize()
+        about = {"sizeInBytes": len(raw), "cardinality": len(marked)}
+        if len(raw) <= _INLINE_BYTES:
+            described.append({"storageType": "i", "pathOrInlineDv": z85.encoded(raw), **about})
+            continue
+        described.append({"storageType": "u", "pathOrInlineDv": text, "offset": size, **about})
+        stored.append(struct.pack(">i", len(raw)) + raw + struct.pack(">I", zlib.crc32(raw)))
+        size += len(stored[-1])
+    if size == len(_FORMAT):
+        return described, None
     name = _file_of(text)
     with new_file(Path(table) / name) as file:
-        file.write(_FORMAT + struct.pack(">i", len(raw)) + raw + struct.pack(">I", zlib.crc32(raw)))
-    return {"storageType": "u", "pathOrInlineDv": text, "offset": len(_FORMAT), **described}, name
+        file.writelines(stored)
+    return described, name
 
 
 def file_of(descriptor: Mapping[str, Any] | None) -> str | None:

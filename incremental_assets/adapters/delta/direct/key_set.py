@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incremental_assets.adapters.delta.direct.sought import Sought, hashed
+from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
 from incremental_assets.adapters.delta.log.not_direct import readable
-
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
     """The keys of a batch, each of them once. NULL equals NULL.
 
-    `values`: of each column. `pairs`: from the second column on, the numbers that stand for a value and those before it.
+    `first`: values of the first column, `values`: of those that follow. `pairs`: of these, the numbers that stand for a value and those before it.
     """
 
+    first: Sought
     values: tuple[pa.Array, ...]
     pairs: tuple[pa.Array, ...]
     order: Numbers | None
@@ -32,7 +32,7 @@ class KeySet:
         """Keys by their columns. Raises NotDirect where their texts are too long for one array."""
         with readable("the key of the batch"):
             if len(columns) == 1:
-                return cls((_whole(columns[0]),), (), None)
+                return cls(Sought(_whole(columns[0])), (), (), None)
             values = tuple(_whole(column.unique()) for column in columns)
         numbers, pairs = _places(columns[0], values[0]), []
         for column, known in zip(columns[1:], values[1:], strict=True):
@@ -41,13 +41,13 @@ class KeySet:
             numbers = _places(paired, pairs[-1])
         order = np.empty(len(pairs[-1]), dtype=np.int64)
         order[numbers] = np.arange(len(numbers))
-        return cls(values, tuple(pairs), order)
+        return cls(Sought(values[0]), values[1:], tuple(pairs), order)
 
     def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[Numbers, Numbers]:
         """The rows that have one of the keys, in their order, and which one of them."""
-        rows, numbers = _known(columns[0], self.values[0])
-        for column, known, pairs in zip(columns[1:], self.values[1:], self.pairs, strict=True):
-            same, numbers = _known(_paired(numbers, column.take(pa.array(rows)), known), pairs)
+        rows, numbers = self.first.found(columns[0])
+        for column, known, pairs in zip(columns[1:], self.values, self.pairs, strict=True):
+            same, numbers = hashed(_paired(numbers, column.take(pa.array(rows)), known), pairs)
             rows = rows[same]
         return rows, numbers if self.order is None else self.order[numbers]
 
@@ -66,11 +66,3 @@ def _paired(numbers: Numbers, column: pa.ChunkedArray, known: pa.Array) -> pa.Ar
     """One number for each row's number and its value; below zero where the value is not known."""
     places = _places(column, known)
     return pa.array(np.where(places < 0, -1, numbers * len(known) + places))
-
-
-def _known(values: pa.ChunkedArray | pa.Array, known: pa.Array) -> tuple[Numbers, Numbers]:
-    """Rows whose value is known, and its place."""
-    found = pc.index_in(values, value_set=known)
-    return pc.indices_nonzero(found.is_valid()).to_numpy().astype(np.int64), found.drop_null().to_numpy().astype(
-        np.int64
-    )

@@ -1,10 +1,10 @@
-"""A file of which more rows are gone: what the log removes, and what it adds in its place."""
+"""Files of which more rows are gone: what the log removes, and what it adds in their place."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -31,24 +31,32 @@ def removed(add: Mapping[str, Any], now: int) -> dict[str, Any]:
     return {**action, "deletionVector": vector} if vector else action
 
 
-def marked_again(table: str, add: Mapping[str, Any], gone: BitMap64) -> tuple[dict[str, Any] | None, str | None]:
-    """The `add` action of the same file without these rows, None where none is left; and the file of its vector, where it has one."""
+def marked(
+    table: str, gone: Iterable[tuple[Mapping[str, Any], BitMap64]], now: int
+) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """The actions that take these rows out of their files, and the file that was written for the vectors of all of them, if one was."""
+    again, dead, actions = [], [], list[Mapping[str, Any]]()
+    for add, numbers in gone:
+        actions.append({"remove": removed(add, now)})
+        every = deletion_vector.read(table, add.get("deletionVector")) | numbers
+        stats, rows = _counted(table, add)
+        if len(every) < rows:
+            kept = {name: add[name] for name in _KEPT if add.get(name) is not None}
+            again.append(kept | {"partitionValues": {}, "dataChange": True, "stats": with_loose_bounds(stats)})
+            dead.append(every)
+    vectors, name = deletion_vector.write(table, dead)
+    actions += [{"add": {**add, "deletionVector": vector}} for add, vector in zip(again, vectors, strict=True)]
+    return actions, [name] if name else []
+
+
+def _counted(table: str, add: Mapping[str, Any]) -> tuple[str, int]:
+    """A file's statistics, with the number of its rows, which may have to be read for that."""
     stats = add.get("stats") or "{}"
     rows = json.loads(stats).get("numRecords")
     if rows is None:
         rows = pq.read_metadata(file_path(table, add["path"])).num_rows
         stats = f'{{"numRecords":{rows}}}'
-    if len(gone) >= rows:
-        return None, None
-    vector, name = deletion_vector.write(table, gone)
-    action = {
-        **{kept: add[kept] for kept in _KEPT if add.get(kept) is not None},
-        "partitionValues": {},
-        "dataChange": True,
-        "stats": with_loose_bounds(stats),
-        "deletionVector": vector,
-    }
-    return action, name
+    return stats, int(rows)
 
 
 def with_loose_bounds(stats: str) -> str:

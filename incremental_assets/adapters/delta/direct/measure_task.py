@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
-from incremental_assets.adapters.delta.direct.key_set import Numbers
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
 from incremental_assets.core.model.measure import RowHash
 
 OUTSIDE = -1

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from incremental_assets.adapters.databases import byte_hash
-from incremental_assets.adapters.delta.direct.key_set import Numbers
 from incremental_assets.adapters.delta.direct.measure_task import (
     OUTSIDE,
     MeasureUnit,
@@ -26,6 +25,7 @@ from incremental_assets.adapters.delta.direct.measure_task import (
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
+from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import RowHash
 

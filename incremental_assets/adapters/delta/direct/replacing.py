@@ -12,15 +12,18 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct.data_file import shaped
-from incremental_assets.adapters.delta.direct.key_set import KeySet, Numbers
-from incremental_assets.adapters.delta.direct.skipping import MOMENTS, WHOLE, Reach, file_may_hold
+from incremental_assets.adapters.delta.direct.key_set import KeySet
+from incremental_assets.adapters.delta.direct.skipping import MOMENTS, WHOLE, Among, Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.staged_rows import UNFIT, Flags, StagedRows, leaving, staged, staged_name
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.unit import ApplyUnit, Replacing, Staying, Stored
+from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
 
 _FLOATING = ("float", "double")
 _HELD_ROWS = 2**20
 """Of a file, whose keys are looked up together: to make keys ready for that takes as long as to look as many up."""
+_MOST_AMONG = 128 * 1024
+"""Keys by each of which files and row groups are chosen; where there are more, one lies in nearly each of them, and to sort them takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,8 @@ def _flagged(unit: ApplyUnit, how: Replacing, group: RowGroup, rows: Numbers) ->
     return shaped(unit, pa.table(group.columns(unit.columns), names=names).take(pa.array(rows)), how.flagged_at)
 
 
-def _alike(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> tuple[Reach, ...]:
-    """Where rows lie that may be there as they are: between the cursors of the batch, so that of most row groups no cursor is read."""
+def _alike(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> tuple[Reach | Among, ...]:
+    """Where rows lie that may be there as they are: near the cursors of the batch, so that of most row groups no cursor is read."""
     if not how.compares or how.cursor is None:
         return ()
     return reaches([unit.columns[how.cursor]], [batch.column(how.cursor)])
@@ -105,15 +108,17 @@ def replaced(unit: ApplyUnit, how: Staying) -> dict[int, BitMap64]:
     return _marks(found, np.zeros(len(keys[0]), dtype=bool))
 
 
-def reaches(columns: list[Stored], values: list[pa.ChunkedArray]) -> tuple[Reach, ...]:
-    """Between which ends keys lie, in each of their columns whose ends a file tells."""
+def reaches(columns: list[Stored], values: list[pa.ChunkedArray]) -> tuple[Reach | Among, ...]:
+    """Where keys lie, in each of their columns whose ends a file tells."""
     return tuple(found for column, each in zip(columns, values, strict=True) if (found := _reach(column, each)))
 
 
-def _reach(column: Stored, values: pa.ChunkedArray) -> Reach | None:
+def _reach(column: Stored, values: pa.ChunkedArray) -> Reach | Among | None:
     if column.type not in (*WHOLE, *MOMENTS, "date") or values.null_count:
         return None
     whole = values.cast(pa.int32()).cast(pa.int64()) if column.type == "date" else values.cast(pa.int64())
+    if len(whole) <= _MOST_AMONG:
+        return Among(column.name, column.type, np.sort(whole.to_numpy()))
     ends = pc.min_max(whole).as_py()
     return Reach(column.name, column.type, ends["min"], ends["max"])
 

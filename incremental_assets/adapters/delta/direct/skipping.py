@@ -6,11 +6,14 @@ Everything is compared as whole numbers, as Parquet stores them: days of a date,
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+
+from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
 
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 MOMENTS = ("timestamp", "timestamp_ntz")
@@ -36,6 +39,23 @@ class Reach:
         return high >= self.lowest and (self.highest is None or low <= self.highest)
 
 
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Rows whose column has one of these values, which ascend."""
+
+    column: str
+    type: str
+    values: Numbers
+
+    def meets(self, low: int | None, high: int | None, _nulls: int | None) -> bool:
+        """As of a reach: a file whose values lie between two neighbours has none of them."""
+        if low is None or high is None:
+            return True
+        # As Python's numbers, as what a file says may be too great for the values' type.
+        place = bisect_left(self.values, low)
+        return place < len(self.values) and int(self.values[place]) <= high
+
+
 def ordinal(moment: date | datetime) -> int:
     """A date's number of days, or a moment's number of microseconds, since 1970; a moment without a zone counts as one in UTC."""
     if not isinstance(moment, datetime):
@@ -43,7 +63,7 @@ def ordinal(moment: date | datetime) -> int:
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
-def file_may_hold(stats: str | None, within: Sequence[Reach]) -> bool:
+def file_may_hold(stats: str | None, within: Sequence[Reach | Among]) -> bool:
     """Whether a file with these statistics of the log may have a row within all of the reaches."""
     if not within or not stats:
         return True
@@ -59,11 +79,17 @@ def file_may_hold(stats: str | None, within: Sequence[Reach]) -> bool:
     )
 
 
-def group_may_hold(file: Any, group: int, within: Sequence[Reach]) -> bool:
-    """Whether a row group of a Parquet file may have a row within all of the reaches."""
-    places = {file.schema.column(place).path: place for place in range(len(file.schema))}
+def places(file: Any) -> dict[str, int]:
+    """Where a Parquet file has which column, for all of its row groups."""
+    return {file.schema.column(place).path: place for place in range(len(file.schema))}
+
+
+def group_may_hold(file: Any, columns: Mapping[str, int], group: int, within: Sequence[Reach | Among]) -> bool:
+    """Whether a row group of a Parquet file, which has its columns there, may have a row within all of the reaches."""
+    if not within:
+        return True
     told = file.metadata.row_group(group)
-    return all(each.meets(*_ends(file, told, places.get(each.column), each.type)) for each in within)
+    return all(each.meets(*_ends(file, told, columns.get(each.column), each.type)) for each in within)
 
 
 def _ends(file: Any, group: Any, place: int | None, kind: str) -> tuple[int | None, int | None, int | None]:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.direct import deletion_vector
-from incremental_assets.adapters.delta.direct.key_set import Numbers
-from incremental_assets.adapters.delta.direct.skipping import Reach, group_may_hold
+from incremental_assets.adapters.delta.direct.skipping import Among, Reach, group_may_hold, places
 from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
 from incremental_assets.adapters.spark.arrow_types import required_type
@@ -27,9 +27,10 @@ _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyIN
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """One row group; `first` is the number of its first row in the file, `dead` are its rows that are marked as gone, counted from there."""
+    """One row group; `leaves` says where the file has which column, `first` is the number of its first row in the file, `dead` are its rows that are marked as gone, counted from there."""
 
     file: pq.ParquetFile
+    leaves: Mapping[str, int]
     place: int
     first: int
     dead: Numbers
@@ -46,9 +47,9 @@ class RowGroup:
             held = {name: there.column(place) for place, name in enumerate(there.column_names)}
             return [_typed(held.get(each.name), each, self) for each in asked]
 
-    def may_hold(self, within: Sequence[Reach]) -> bool:
+    def may_hold(self, within: Sequence[Reach | Among]) -> bool:
         """Whether one of its rows may lie within all of the reaches."""
-        return group_may_hold(self.file, self.place, within)
+        return group_may_hold(self.file, self.leaves, self.place, within)
 
     @property
     def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -59,7 +60,7 @@ class RowGroup:
 
 
 @contextmanager
-def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach]) -> Iterator[list[RowGroup]]:
+def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach | Among]) -> Iterator[list[RowGroup]]:
     """Row groups of a file that may have a row within all of the reaches. Raises NotDirect for a file that is not as it should be."""
     with ExitStack() as stack:
         with readable(f"the file {add['path']}"):
@@ -69,12 +70,12 @@ def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach]) -> I
             file = stack.enter_context(pq.ParquetFile(path, coerce_int96_timestamp_unit="us"))
             if set(file.metadata.metadata or {}) & set(_OLD_CALENDAR):
                 raise NotDirect(f"the file {add['path']} has dates of an older calendar")
-            found, first = [], 0
+            leaves, found, first = places(file), [], 0
             for place in range(file.metadata.num_row_groups):
                 end = first + file.metadata.row_group(place).num_rows
-                if group_may_hold(file, place, within):
+                if group_may_hold(file, leaves, place, within):
                     mine = dead[np.searchsorted(dead, first) : np.searchsorted(dead, end)]
-                    found.append(RowGroup(file, place, first, mine - first))
+                    found.append(RowGroup(file, leaves, place, first, mine - first))
                 first = end
         yield found
 

@@ -17,10 +17,10 @@ from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct import data_file, deletion_vector
 from incremental_assets.adapters.delta.direct.file_statistics import statistics
-from incremental_assets.adapters.delta.direct.marked_file import marked_again, removed
+from incremental_assets.adapters.delta.direct.marked_file import marked
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.replacing import reaches
-from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
+from incremental_assets.adapters.delta.direct.skipping import Among, Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
@@ -127,7 +127,7 @@ def _newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
     return found
 
 
-def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach, ...]) -> Iterator[pa.Table]:
+def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ...]) -> Iterator[pa.Table]:
     """Versions of these keys; where they end, only those that have not."""
     ends, columns = unit.own.valid_to, [unit.columns[place] for place in unit.key]
     same = " AND ".join(f"held.k{place} IS NOT DISTINCT FROM asked.k{place}" for place in range(len(unit.key)))
@@ -195,15 +195,10 @@ def _ended(unit: HistoryUnit, changed: pa.Table, begins: np.ndarray[Any, Any]) -
 
 def _written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table) -> Followed:
     now = time.time_ns() // 1_000_000
-    actions: list[Mapping[str, Any]] = []
-    files: list[str] = []
     places, numbers = changed[_FILE].to_numpy(), changed[_ROW].to_numpy()
-    for place in np.unique(places) if unit.own.valid_to else ():
-        add = unit.files[place]
-        dead = deletion_vector.read(unit.table, add.get("deletionVector")) | BitMap64(numbers[places == place].tolist())
-        again, file = marked_again(unit.table, add, dead)
-        actions += [{"remove": removed(add, now)}, *([{"add": again}] if again else [])]
-        files += [file] if file else []
+    touched = np.unique(places) if unit.own.valid_to else ()
+    over = ((unit.files[place], BitMap64(numbers[places == place].tolist())) for place in touched)
+    actions, files = marked(unit.table, over, now)
     size = 0
     if rows.num_rows:
         path = Path(unit.table) / data_file.file_name()

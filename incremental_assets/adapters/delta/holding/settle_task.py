@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector
+from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.key_set import KeySet
-from incremental_assets.adapters.delta.direct.marked_file import marked_again, removed
+from incremental_assets.adapters.delta.direct.marked_file import marked
 from incremental_assets.adapters.delta.direct.staged_rows import StagedGroup, staged_groups, staged_name
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import Stored
@@ -131,16 +131,9 @@ class _Found:
 
 def _marked(unit: SettleUnit, ending: pa.Table, now: int) -> tuple[list[Mapping[str, Any]], list[str]]:
     """Their files without them."""
-    actions: list[Mapping[str, Any]] = []
-    files: list[str] = []
     places, numbers = ending[_FILE].to_numpy(), ending[_ROW].to_numpy()
-    for place in np.unique(places):
-        add = unit.files[place]
-        dead = deletion_vector.read(unit.table, add.get("deletionVector")) | BitMap64(numbers[places == place].tolist())
-        again, file = marked_again(unit.table, add, dead)
-        actions += [{"remove": removed(add, now)}, *([{"add": again}] if again else [])]
-        files += [file] if file else []
-    return actions, files
+    gone = ((unit.files[place], BitMap64(numbers[places == place].tolist())) for place in np.unique(places))
+    return marked(unit.table, gone, now)
 
 
 def _again(unit: SettleUnit, ending: pa.Table) -> Iterator[pa.Table]:

@@ -1,0 +1,69 @@
+"""Values that are looked up by halves are found as by their hashes: whatever order a column has, and however often a value is in it."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incremental_assets.adapters.delta.direct import sought
+from incremental_assets.adapters.delta.direct.sought import Sought, ascending, hashed
+
+KINDS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
+STEPS = st.lists(st.sampled_from([0, 0, 1, 1, 1, 2, 9, -3, -40]), max_size=40)
+"""A column that mostly ascends, with values that are there again."""
+
+
+def column(parts: list[list[int | None]], kind: pa.DataType) -> pa.ChunkedArray:
+    width = pa.int64() if pa.types.is_timestamp(kind) else pa.int32() if pa.types.is_date(kind) else kind
+    return pa.chunked_array([pa.array(part, width).cast(kind) for part in parts], kind)
+
+
+@pytest.fixture(autouse=True)
+def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that columns of a few rows have several runs that ascend."""
+    monkeypatch.setattr(sought, "_RUN_ROWS", 4)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.sampled_from(KINDS),
+    st.lists(st.tuples(st.integers(-60, 60), STEPS), max_size=3),
+    st.lists(st.integers(-70, 70), unique=True, max_size=30),
+    st.booleans(),
+)
+def test_they_are_found_as_by_their_hashes(
+    kind: pa.DataType, parts: list[tuple[int, list[int]]], values: list[int], null: bool
+) -> None:
+    held: list[list[int | None]] = [
+        [min(max(each, -128), 127) for each in accumulate(steps, initial=first)] for first, steps in parts
+    ]
+    if null and held:
+        held[-1].append(None)
+    there, wanted = column(held, kind), column([[*values, None] if null else [*values]], kind).chunk(0)
+    found, expected = Sought(wanted).found(there), hashed(there, wanted)
+    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "runs"),
+    [
+        ([], [(0, 0)]),
+        ([1, 1, 2, 5], [(0, 4)]),
+        ([1, 2, 3, 1, 2, 3, 4, 5], [(0, 3), (3, 8)]),
+        ([5, 4, 3, 2], None),
+    ],
+)
+def test_the_runs_of_a_column(numbers: list[int], runs: Any) -> None:
+    assert ascending(np.array(numbers, dtype=np.int64)) == runs
+
+
+def test_a_column_that_ascends_is_not_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sought, "hashed", lambda *_: pytest.fail("it was hashed"))
+    rows, places = Sought(pa.array([70, 3, 999])).found(column([[1, 3, 3, 8], [60, 70, 1, 3]], pa.int64()))
+    assert (rows.tolist(), places.tolist()) == ([1, 2, 5, 7], [1, 1, 0, 1])
