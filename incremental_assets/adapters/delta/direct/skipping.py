@@ -6,6 +6,7 @@ Everything is compared as whole numbers, as Parquet stores them: days of a date,
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -57,6 +58,22 @@ def file_may_hold(stats: str | None, within: Sequence[Reach]) -> bool:
         )
         for each in within
     )
+
+
+def file_may_hold_text(stats: str | None, column: str, sought: Sequence[str] | None) -> bool:
+    """The same for one of these texts, which are in order, in a column; None: any. Of a long text the log keeps the beginning, below it and above it."""
+    told = json.loads(stats) if stats else {}
+    low, high = ((told.get(end) or {}).get(column) for end in ("minValues", "maxValues"))
+    if sought is None or not isinstance(low, str) or not isinstance(high, str):
+        return True
+    place = bisect_left(sought, low)
+    return place < len(sought) and sought[place] <= high
+
+
+def has_nulls(stats: str | None, column: str) -> bool:
+    """Whether a file may have a row without a value in a column."""
+    told = json.loads(stats) if stats else {}
+    return bool((told.get("nullCount") or {}).get(column) != 0)
 
 
 def group_may_hold(file: Any, group: int, within: Sequence[Reach]) -> bool:
