@@ -23,6 +23,7 @@ from incremental_assets.adapters.spark.tasks import Unit
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.contract import ColumnRules, Contract
 from incremental_assets.core.model.paths import quarantine_path, table_path
+from incremental_assets.core.model.table import TableSpec
 from tests.adapters.batches import APP, Desk, table
 from tests.adapters.test_contracted_batches import LiteralPart
 
@@ -55,6 +56,7 @@ class Counter:
     """One table, whose rows are all bad or say that what was bad is no more."""
 
     folder: Path
+    spec: TableSpec = ORDERS
 
     @property
     def site(self) -> Site:
@@ -70,33 +72,33 @@ class Counter:
 
     def keep(self, seq: int, rows: Sequence[Row]) -> None:
         """Rows that break the contract are put into quarantine."""
-        plan = Desk(self.folder, None).plan(ORDERS, seq=seq)  # type: ignore[arg-type]
+        plan = Desk(self.folder, None).plan(self.spec, seq=seq)  # type: ignore[arg-type]
         staged, held = self._staged(seq, rows)
         batch = Batch(f"batch{seq}", len(rows), "", rejected=held, held=held)
         quarantine.keep(self.site, plan, batch, staged)
 
     def copy(self) -> None:
         """An empty one is made."""
-        opened(self.site.session, table_path(self.lake, ORDERS.id), ORDERS, APP)
+        opened(self.site.session, table_path(self.lake, self.spec.id), self.spec, APP)
 
     def settle(self, seq: int, rows: Sequence[Row]) -> None:
         """What the same batch says of rows that are held is done."""
         staged, _ = self._staged(seq, rows)
-        settling.settle(self.site, Came(ORDERS, staged, overwrites=False))
+        settling.settle(self.site, Came(self.spec, staged, overwrites=False))
 
     def _staged(self, seq: int, rows: Sequence[Row]) -> tuple[str, int]:
         folder = self.folder / f"staged{seq}"
         folder.mkdir(exist_ok=True)
-        plan = Desk(self.folder, None).plan(ORDERS, seq=seq)  # type: ignore[arg-type]
-        types = tuple(column.spark_type for column in ORDERS.columns)
+        plan = Desk(self.folder, None).plan(self.spec, seq=seq)  # type: ignore[arg-type]
+        types = tuple(column.spark_type for column in self.spec.columns)
         unit = StageUnit(
-            LiteralPart(tuple(rows)), types, counting_of(plan), str(folder / "part.parquet"), trial_of(ORDERS)
+            LiteralPart(tuple(rows)), types, counting_of(plan), str(folder / "part.parquet"), trial_of(self.spec)
         )
         return str(folder), apply(unit).held
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Per row of the quarantine its key, its cursor, its sequence and how it came to be held no more; by another reader."""
-        path = quarantine_path(self.lake, ORDERS.id)
+        path = quarantine_path(self.lake, self.spec.id)
         found = QueryBuilder().register("t", DeltaTable(path))
         sql = 'SELECT id, at, "_sync_seq", "_sync_resolution", "_sync_resolved_at" IS NOT NULL AS done FROM t'
         return sorted(
@@ -106,4 +108,4 @@ class Counter:
 
     def files(self) -> set[str]:
         """Names of what lies in the quarantine's folder."""
-        return {path.name for path in Path(quarantine_path(self.lake, ORDERS.id)).iterdir() if path.is_file()}
+        return {path.name for path in Path(quarantine_path(self.lake, self.spec.id)).iterdir() if path.is_file()}

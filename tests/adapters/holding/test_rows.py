@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections import Counter as Counted
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from incremental_assets.adapters.delta.holding import rejected
+from incremental_assets.adapters.delta.direct import stored_rows
+from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.holding import keep_task, rejected
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents, refused, texts_of
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.own_names import REJECT_COLUMN, REJECT_REASON, RESOLVED_AT
 from incremental_assets.core.errors import CommitMissing
-from tests.adapters.holding.offline import Counter
+from incremental_assets.core.model.table import Strategy
+from tests.adapters.holding.offline import ORDERS, Counter
 
 
 @pytest.fixture
@@ -66,6 +74,78 @@ def test_rows_are_kept_in_pieces_as_they_are_at_once(counter: Counter, monkeypat
     monkeypatch.setattr(rejected, "_AT_ONCE", 7)
     counter.keep(1, [(number, None if number % 3 else "fine", number) for number in range(100)])
     assert [int(row[0]) for row in counter.rows()] == sorted((number for number in range(100) if number % 3), key=str)
+
+
+@dataclass
+class Work:
+    """What a task has done: rows hashed, and values decoded of the quarantine's files, by their columns; files that were opened."""
+
+    hashed: int = 0
+    decoded: Counted[str] = field(default_factory=Counted)
+    opened: int = 0
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    found = Work()
+    columns, row_groups = stored_rows.RowGroup.columns, stored_rows.row_groups
+
+    def hashed(texts: Sequence[pa.ChunkedArray]) -> list[str]:
+        found.hashed += len(texts[0])
+        return contents(texts)
+
+    def decoded(group: stored_rows.RowGroup, asked: Sequence[Stored]) -> list[pa.ChunkedArray]:
+        found.decoded.update({each.name: group.rows for each in asked})
+        return columns(group, asked)
+
+    def opened(*asked: Any) -> Any:
+        found.opened += 1
+        return row_groups(*asked)
+
+    monkeypatch.setattr(keep_task, "contents", hashed)
+    monkeypatch.setattr(stored_rows.RowGroup, "columns", decoded)
+    monkeypatch.setattr(keep_task, "row_groups", opened)
+    return found
+
+
+def test_to_keep_a_few_rows_only_those_with_their_keys_are_hashed_however_many_are_held(
+    counter: Counter, work: Work
+) -> None:
+    counter.keep(1, [(number, None, number) for number in range(10_000, 20_000)])
+    assert work == Work(hashed=10_000)
+    # Three are there just as they are, one has another cursor, one is new; the file may have each of these keys.
+    work.hashed = 0
+    counter.keep(2, [(15_000, None, 15_000), (15_001, None, 15_001), (15_002, None, 15_002), (15_003, None, 1)])
+    assert (work.hashed, work.opened) == (4 + 3, 1)
+    counter.keep(3, [(15_004, None, 15_005)])
+    assert (work.hashed, work.opened) == (7 + 1, 2)
+    # Key and cursor twice to find them and once to hash them, all else once.
+    others = ("note", REJECT_REASON, REJECT_COLUMN, RESOLVED_AT)
+    assert work.decoded == dict.fromkeys(("id", "at"), 30_000) | dict.fromkeys(others, 10_000)
+    assert [row[:3] for row in counter.rows() if row[2] > 1] == [("15003", "1", 2), ("15004", "15005", 3)]
+
+
+def test_a_file_that_cannot_have_one_of_the_keys_or_has_only_rows_that_were_resolved_is_not_opened(
+    counter: Counter, work: Work
+) -> None:
+    counter.keep(1, [(10, None, 10), (12, None, 12)])
+    counter.keep(2, [(20, None, 20), (29, None, 29)])
+    counter.settle(3, [(10, "fine", 11), (12, "fine", 13)])
+    work.opened = 0
+    counter.keep(4, [(11, None, 11), (13, None, 20), (30, None, 30)])
+    assert work.opened == 0
+    counter.keep(5, [(11, None, 11), (29, None, 25)])
+    assert work.opened == 2
+
+
+def test_rows_without_a_key_are_told_apart_by_all_that_they_have(tmp_path: Path, work: Work) -> None:
+    counter = Counter(tmp_path, replace(ORDERS, key=(), key_enforced=False, strategy=Strategy.APPEND))
+    counter.copy()
+    counter.keep(1, [(number, None, 7) for number in range(5_000)])
+    work.hashed = 0
+    counter.keep(2, [(4_000, None, 7), (4_000, None, 7), (5_000, None, 7)])
+    assert work.hashed == 3 + 1
+    assert [row[:3] for row in counter.rows() if row[2] > 1] == [("4000", "7", 2), ("5000", "7", 2)]
 
 
 def test_a_float_or_what_is_no_object_of_texts_is_left_to_spark() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,11 +43,14 @@ class KeySet:
         order[numbers] = np.arange(len(numbers))
         return cls(Sought(values[0]), values[1:], tuple(pairs), order)
 
-    def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[Numbers, Numbers]:
-        """The rows that have one of the keys, in their order, and which one of them."""
-        rows, numbers = self.first.found(columns[0])
-        for column, known, pairs in zip(columns[1:], self.values, self.pairs, strict=True):
-            same, numbers = hashed(_paired(numbers, column.take(pa.array(rows)), known), pairs)
+    def found(self, columns: Iterable[pa.ChunkedArray]) -> tuple[Numbers, Numbers]:
+        """The rows that have one of the keys, in their order, and which one of them. A column is asked for only while some may."""
+        each = iter(columns)
+        rows, numbers = self.first.found(next(each))
+        for known, pairs in zip(self.values, self.pairs, strict=True):
+            if not len(rows):
+                break
+            same, numbers = hashed(_paired(numbers, next(each).take(pa.array(rows)), known), pairs)
             rows = rows[same]
         return rows, numbers if self.order is None else self.order[numbers]
 

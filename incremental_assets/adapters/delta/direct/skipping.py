@@ -79,6 +79,22 @@ def file_may_hold(stats: str | None, within: Sequence[Reach | Among]) -> bool:
     )
 
 
+def file_may_hold_text(stats: str | None, column: str, sought: Sequence[str] | None) -> bool:
+    """The same for one of these texts, which are in order, in a column; None: any. Of a long text the log keeps the beginning, below it and above it."""
+    told = json.loads(stats) if stats else {}
+    low, high = ((told.get(end) or {}).get(column) for end in ("minValues", "maxValues"))
+    if sought is None or not isinstance(low, str) or not isinstance(high, str):
+        return True
+    place = bisect_left(sought, low)
+    return place < len(sought) and sought[place] <= high
+
+
+def has_nulls(stats: str | None, column: str) -> bool:
+    """Whether a file may have a row without a value in a column."""
+    told = json.loads(stats) if stats else {}
+    return bool((told.get("nullCount") or {}).get(column) != 0)
+
+
 def places(file: Any) -> dict[str, int]:
     """Where a Parquet file has which column, for all of its row groups."""
     return {file.schema.column(place).path: place for place in range(len(file.schema))}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,7 +19,7 @@ from incremental_assets.adapters.delta.direct.file_statistics import statistics
 from incremental_assets.adapters.delta.direct.marked_file import marked
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.replacing import reaches
-from incremental_assets.adapters.delta.direct.skipping import Among, Reach, file_may_hold
+from incremental_assets.adapters.delta.direct.skipping import Among, Reach, file_may_hold, has_nulls
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
@@ -132,7 +131,7 @@ def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ..
     ends, columns = unit.own.valid_to, [unit.columns[place] for place in unit.key]
     same = " AND ".join(f"held.k{place} IS NOT DISTINCT FROM asked.k{place}" for place in range(len(unit.key)))
     for place, add in enumerate(unit.files):
-        if (ends and _all_ended(add, ends.name)) or not file_may_hold(add.get("stats"), within):
+        if (ends and not has_nulls(add.get("stats"), ends.name)) or not file_may_hold(add.get("stats"), within):
             continue
         with row_groups(unit.table, add, within) as groups:
             for group in groups:
@@ -220,8 +219,3 @@ def _placed(values: pa.Table, numbers: Any, rows: Any, file: int = 0) -> pa.Tabl
 def _by_number(found: pa.Table, unit: HistoryUnit) -> pa.Table:
     columns = [found[_SEEN], found[unit.own.seq.name], pa.array(np.arange(found.num_rows))]
     return pa.table(columns, names=["n", "seq", "i"])
-
-
-def _all_ended(add: Mapping[str, Any], name: str) -> bool:
-    """Whether the log says that every version in a file has an end."""
-    return bool((json.loads(add.get("stats") or "{}").get("nullCount") or {}).get(name) == 0)

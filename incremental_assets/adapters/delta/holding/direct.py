@@ -130,6 +130,7 @@ def _keeping(lake: str, plan: SyncPlan, staged: str, path: str, state: LogState)
         key=tuple(spec.shape.names.index(name) for name in spec.key),
         columns=columns,
         texts=len(shown),
+        telling=_telling(spec),
         held=is_held,
         told=is_told,
         marks=own,
@@ -138,6 +139,14 @@ def _keeping(lake: str, plan: SyncPlan, staged: str, path: str, state: LogState)
         resolved_at=there.column(RESOLVED_AT, "timestamp") if there.has(RESOLVED_AT) else None,
         copy=_copy(table_path(lake, spec.id), spec) if is_told and spec.key and not plan.overwrites else None,
     )
+
+
+def _telling(spec: TableSpec) -> tuple[int, ...]:
+    """Places of key and cursor; of rows without a key all, the cursor first."""
+    cursor = [spec.cursor.column] if spec.cursor else []
+    names = [*spec.key, *cursor] if spec.key else [*cursor, *spec.shape.names]
+    places = {name: place for place, name in enumerate(spec.shape.names)}
+    return tuple(places[name] for name in dict.fromkeys(names) if name in places)
 
 
 def _copy(path: str, spec: TableSpec) -> CopyKeys | None:

@@ -12,9 +12,9 @@ import pyarrow as pa
 from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.key_set import KeySet
 from incremental_assets.adapters.delta.direct.replacing import reaches
-from incremental_assets.adapters.delta.direct.skipping import file_may_hold
+from incremental_assets.adapters.delta.direct.skipping import file_may_hold, file_may_hold_text, has_nulls
 from incremental_assets.adapters.delta.direct.staged_rows import Flags, StagedGroup, staged_groups, staged_name
-from incremental_assets.adapters.delta.direct.stored_rows import row_groups
+from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, bounded, row_groups
 from incremental_assets.adapters.delta.holding.rejected import Rejected, rejected, value
 from incremental_assets.adapters.delta.holding.texts import contents
 from incremental_assets.adapters.delta.holding.unit import CopyKeys, KeepUnit, Kept
@@ -45,21 +45,54 @@ def _rejected(unit: KeepUnit, groups: Sequence[StagedGroup]) -> Iterator[Rejecte
 
 
 def _there(unit: KeepUnit, groups: Sequence[StagedGroup]) -> Counter[str]:
-    """How often the quarantine has each of the batch's rows, of those that nothing has resolved."""
-    if not unit.files:
-        return Counter()
-    asked = {each for found in _rejected(unit, groups) for each in contents(found.texts)}
+    """How often the quarantine has each of the batch's rows, of those that nothing has resolved.
+
+    A row that is there has the values of one of the batch's in the columns that tell rows apart, so that only such rows are read whole. The
+    content that is stored with a row is not looked at: it is of the columns, and their order, that the table had then.
+    """
     counted: Counter[str] = Counter()
-    texts = unit.columns[: unit.texts]
-    for add in unit.files:
+    files = [
+        add for add in unit.files if unit.resolved_at is None or has_nulls(add.get("stats"), unit.resolved_at.name)
+    ]
+    if not files:
+        return counted
+    telling, texts = [unit.columns[place] for place in unit.telling], unit.columns[: unit.texts]
+    asked = _asked(unit, groups)
+    known = KeySet.of(asked.columns)
+    sought = [(column.name, _in_order(values)) for column, values in zip(telling, asked.columns, strict=True)]
+    for add in files:
+        if not all(file_may_hold_text(add.get("stats"), *each) for each in sought):
+            continue
         with row_groups(unit.table, add, ()) as stored:
             for group in stored:
-                live = group.alive
-                if unit.resolved_at is not None:
-                    live &= group.columns([unit.resolved_at])[0].is_null().to_numpy()
-                kept = [column.filter(pa.array(live)) for column in group.columns(texts)]
-                counted.update(each for each in contents(kept) if each in asked)
+                rows, _ = known.found(group.columns([column])[0] for column in telling)
+                rows = rows[_unresolved(unit, group)[rows]] if len(rows) else rows
+                if len(rows):
+                    counted.update(contents([column.take(pa.array(rows)) for column in group.columns(texts)]))
     return counted
+
+
+def _asked(unit: KeepUnit, groups: Sequence[StagedGroup]) -> pa.Table:
+    """What the batch's rows have in the columns that tell rows apart, each once. Raises NotDirect where that is too much to be held."""
+    names = [f"t{place}" for place in range(len(unit.telling))]
+    schema = pa.schema([(name, pa.string()) for name in names])
+    found = (
+        pa.Table.from_arrays([each.texts[place] for place in unit.telling], schema=schema).group_by(names).aggregate([])
+        for each in _rejected(unit, groups)
+    )
+    return pa.concat_tables([schema.empty_table(), *bounded(found)]).group_by(names).aggregate([])
+
+
+def _in_order(values: pa.ChunkedArray) -> list[str] | None:
+    """None where a row may have none."""
+    return None if values.null_count else sorted(values.unique().to_pylist())
+
+
+def _unresolved(unit: KeepUnit, group: RowGroup) -> Flags:
+    if unit.resolved_at is None:
+        return group.alive
+    unresolved: Flags = group.alive & group.columns([unit.resolved_at])[0].is_null().to_numpy()
+    return unresolved
 
 
 def _taken(there: Counter[str], hashes: Sequence[str]) -> Flags:
