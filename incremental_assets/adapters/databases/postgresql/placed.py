@@ -8,24 +8,24 @@ from typing import Any
 import psycopg
 
 from incremental_assets.adapters.databases.measure import placed_by_value
-from incremental_assets.adapters.databases.postgresql.measure import row_hash
+from incremental_assets.adapters.databases.postgresql.measure import Hashed, row_hash
 from incremental_assets.adapters.databases.postgresql.sql import Values, column, column_of, relation
 from incremental_assets.adapters.databases.postgresql.types import unholdable
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import Column, TableSpec
 
 
-def place(spec: TableSpec) -> str:
+def place(spec: TableSpec, hashed: Hashed = row_hash) -> str:
     """The place of a row's key: its value where it is one whole number, else its hash; of a row without a key the hash of the row."""
     if placed_by_value(spec):
         return column(spec.key[0])
     columns = [column_of(spec, name) for name in spec.key] or spec.columns
-    return holdable(columns, row_hash(columns))
+    return holdable(columns, hashed(columns))
 
 
-def placed(spec: TableSpec) -> str:
+def placed(spec: TableSpec, hashed: Hashed = row_hash) -> str:
     """The same as a column of `rows_within`, wide enough to be shifted by as many bits as there are."""
-    return f"CAST({place(spec)} AS bigint) AS placed"
+    return f"CAST({place(spec, hashed)} AS bigint) AS placed"
 
 
 def holdable(columns: Sequence[Column], words: str) -> str:
@@ -34,14 +34,17 @@ def holdable(columns: Sequence[Column], words: str) -> str:
     return f"CASE WHEN ({' OR '.join(conditions)}) IS NOT TRUE THEN {words} END" if conditions else words
 
 
-def rows_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, rows: str = "TRUE") -> str:
+def rows_within(
+    spec: TableSpec, selected: str, within: KeyParts, values: Values, rows: str = "TRUE", hashed: Hashed = row_hash
+) -> str:
     """What stands behind FROM: what is selected of those of some rows that lie `within`, under the name `found`."""
-    own, each = place(spec), f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows}"
+    own, each = place(spec, hashed), f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows}"
     if not placed_by_value(spec):
+        # What is selected is computed here, once, and not where each of its uses stands.
         if within.numbers is None:
-            return f"({each}) AS found"
+            return f"({each} OFFSET 0) AS found"
         low, high = _ends(within, values)
-        return f"({each} AND {own} <= ({high})[width_bucket({own}, {low})]) AS found"
+        return f"({each} AND {own} <= ({high})[width_bucket({own}, {low})] OFFSET 0) AS found"
     if len(within.ranges) == 1:
         low, high = (values(str(end), "bigint") for end in within.ranges[0])
         return f"({each} AND {own} BETWEEN {low} AND {high}) AS found"
