@@ -53,8 +53,9 @@ class FakeKeys:
         """Rows that hold nothing but their key."""
         return [dict(zip(self.names, key, strict=True)) for key in sorted(self.keys, key=repr) if text_of(key) in texts]
 
-    def by_bytes(self) -> None:
+    def by_bytes(self) -> FakeKeys | None:
         """Hashed as they are."""
+        return None
 
     @functools.cached_property
     def _by_value(self) -> bool:

@@ -11,7 +11,7 @@ import psycopg
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, byte_place, hashes_alike
 from incremental_assets.adapters.databases.postgresql.measure import Hashed, row_hash, row_text
-from incremental_assets.adapters.databases.postgresql.placed import by_index, holdable, placed, rows_within
+from incremental_assets.adapters.databases.postgresql.placed import by_index, holdable, keys_within, placed
 from incremental_assets.adapters.databases.postgresql.sought_keys import sought_by_index
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, column, column_of, relation
 from incremental_assets.core.model.key_parts import KeyParts, KeySum
@@ -55,7 +55,7 @@ class HeldKeys:
         each, summed = placed(self._spec, self._at), "placed"
         if placed_by_value(self._spec):
             each, summed = f"{each}, {self._hash} AS hashed", "hashed"
-        source = rows_within(self._spec, each, within, values, hashed=self._at)
+        source = keys_within(self._spec, each, within, values, self._at)
         sql = f"SELECT placed >> {shift}, count(*), sum({summed}) FROM {source} GROUP BY 1"
         rows = self._asked.execute(sql, values.values).fetchall()
         return {part: KeySum(count, int(digest)) for part, count, digest in rows if part is not None}
@@ -63,7 +63,7 @@ class HeldKeys:
     def texts(self, within: KeyParts) -> frozenset[str]:
         """As `sums` finds them."""
         values = Parameters()
-        source = rows_within(self._spec, f"{self._text} AS text", within, values, hashed=self._at)
+        source = keys_within(self._spec, f"{self._text} AS text", within, values, self._at)
         return self._texts(f"SELECT text FROM {source}", values.values)
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:

@@ -34,17 +34,18 @@ def holdable(columns: Sequence[Column], words: str) -> str:
     return f"CASE WHEN ({' OR '.join(conditions)}) IS NOT TRUE THEN {words} END" if conditions else words
 
 
-def rows_within(
-    spec: TableSpec, selected: str, within: KeyParts, values: Values, rows: str = "TRUE", hashed: Hashed = row_hash
-) -> str:
+def keys_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, hashed: Hashed) -> str:
+    """As `rows_within`, of every row, where a key that has no value of its own lies at this hash."""
+    if placed_by_value(spec):
+        return rows_within(spec, selected, within, values)
+    return _at_hashes(f"SELECT {selected} FROM {relation(spec.id)} WHERE TRUE", place(spec, hashed), within, values)
+
+
+def rows_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, rows: str = "TRUE") -> str:
     """What stands behind FROM: what is selected of those of some rows that lie `within`, under the name `found`."""
-    own, each = place(spec, hashed), f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows}"
+    own, each = place(spec), f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows}"
     if not placed_by_value(spec):
-        # What is selected is computed here, once, and not where each of its uses stands.
-        if within.numbers is None:
-            return f"({each} OFFSET 0) AS found"
-        low, high = _ends(within, values)
-        return f"({each} AND {own} <= ({high})[width_bucket({own}, {low})] OFFSET 0) AS found"
+        return _at_hashes(each, own, within, values)
     if len(within.ranges) == 1:
         low, high = (values(str(end), "bigint") for end in within.ranges[0])
         return f"({each} AND {own} BETWEEN {low} AND {high}) AS found"
@@ -52,6 +53,15 @@ def rows_within(
     # From range to range by the index. In a join the planner takes each range for a ninth of the table, and may put all of them to every row.
     ranges = f"unnest({low}, {high}) AS r(low, high)"
     return f"{ranges} CROSS JOIN LATERAL ({each} AND {own} BETWEEN r.low AND r.high OFFSET 0) AS found"
+
+
+def _at_hashes(each: str, own: str, within: KeyParts, values: Values) -> str:
+    inside = ""
+    if within.numbers is not None:
+        low, high = _ends(within, values)
+        inside = f" AND {own} <= ({high})[width_bucket({own}, {low})]"
+    # What is selected is computed here, once, and not wherever it is used.
+    return f"({each}{inside} OFFSET 0) AS found"
 
 
 def _ends(within: KeyParts, values: Values) -> tuple[str, str]:
