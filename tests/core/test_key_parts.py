@@ -109,6 +109,13 @@ def test_what_a_sum_lacks_is_no_key_where_it_lies_in_another_part() -> None:
     assert told_by_sums(parts, copy, source) == {1: 14, 2: 22}
 
 
+def test_where_as_many_came_as_went_no_sum_tells_which() -> None:
+    copy, source = (summed([(place, place) for place in places], 3) for places in ((20, 21, 22, 23), (16, 17, 18, 19)))
+    parts = KeyParts(0, 63, 3, frozenset({2}))
+    # 16 lies in the part.
+    assert told_by_sums(parts, copy, source) == {}
+
+
 class AtPlaces(FakeKeys):
     """Keys of one text, which is the hash at which it lies."""
 
