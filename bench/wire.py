@@ -12,7 +12,7 @@ from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import ByteHashed, PlacedRows, Ports, Seek
+from incremental_assets.core.ports import ByteHashed, PlacedRows, Ports, Seek, SourceKeys
 
 
 @dataclass
@@ -98,3 +98,7 @@ class _Keys(_Counted):
         found: frozenset[str] = self.inner.present(texts)
         self.wire.lines += len(found)
         return found
+
+    def by_bytes(self) -> SourceKeys | None:
+        found = self.inner.by_bytes()
+        return found and _Keys(found, self.wire)

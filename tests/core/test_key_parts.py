@@ -1,5 +1,6 @@
 """Keys on a line: what differs is found by counts and hashes of parts, and no key that is gone is missed for it."""
 
+import functools
 import random
 
 import pytest
@@ -14,7 +15,9 @@ from incremental_assets.core.model.key_parts import (
     finer,
     lacking,
     summed,
+    told_by_sums,
 )
+from incremental_assets.core.model.measure import NotByBytes
 from incremental_assets.core.syncing import gone
 from tests.fakes.keys import FakeKeys
 
@@ -82,6 +85,89 @@ def test_a_part_of_the_source_alone_does_not_differ_and_one_with_equal_counts_ma
     assert differing(KeyParts(1, 9), 3, copy, source).numbers == {0}
     assert lacking(copy, source) == 0
     assert lacking(copy, {}) == 3
+
+
+def test_a_part_whose_sum_alone_is_equal_differs() -> None:
+    copy, source = {0: KeySum(2, 30)}, {0: KeySum(1, 30)}
+    assert differing(KeyParts(0, 7), 3, copy, source).numbers == {0}
+
+
+def test_the_sum_of_a_part_that_lacks_one_key_is_less_by_the_place_of_this_key() -> None:
+    copy = summed([(place, place) for place in (1, 2, 9, 17, 18, 25, 26, 33, 34, 41)], 3)
+    source = summed([(place, place) for place in (1, 18, 23, 25, 33, 34, 35)], 3)
+    # Of part 0 the key at 2 went, of 1 and of 5 all; one of 2 is another, of 3 the one at 26 went, to 4 one came.
+    found = differing(KeyParts(0, 63), 3, copy, source)
+    assert found.numbers == {0, 1, 2, 3, 4, 5}
+    assert told_by_sums(found, copy, source) == {0: 2, 1: 9, 3: 26, 5: 41}
+
+
+def test_what_a_sum_lacks_is_no_key_where_it_lies_in_another_part() -> None:
+    # Of each part two went and one came. 24 + 25 - 31 lies in the part before.
+    parts = KeyParts(0, 63, 3, frozenset({1, 2, 3}))
+    copy = summed([(place, place) for place in (8, 15, 16, 23, 24, 25)], 3)
+    source = summed([(place, place) for place in (9, 17, 31)], 3)
+    assert told_by_sums(parts, copy, source) == {1: 14, 2: 22}
+
+
+def test_where_as_many_came_as_went_no_sum_tells_which() -> None:
+    copy, source = (summed([(place, place) for place in places], 3) for places in ((20, 21, 22, 23), (16, 17, 18, 19)))
+    parts = KeyParts(0, 63, 3, frozenset({2}))
+    # 16 lies in the part.
+    assert told_by_sums(parts, copy, source) == {}
+
+
+class AtPlaces(FakeKeys):
+    """Keys of one text, which is the hash at which it lies."""
+
+    @functools.cached_property
+    def _places(self) -> dict[tuple[object, ...], int]:
+        return {key: int(str(key[0])) for key in self.keys}
+
+    def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+        return summed(((self._places[key], self._places[key]) for key in self._within(within)), shift)
+
+
+def at(*places: int) -> AtPlaces:
+    return AtPlaces(frozenset((str(place),) for place in places))
+
+
+def test_where_what_a_sum_lacks_is_no_key_of_the_copy_the_part_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gone, "FEW", 0)
+    # One came, and two went: the sum lacks 100 + 200 - 7 = 293.
+    assert gone.gone_keys(at(100, 200, 300), at(7, 300)) == {"('100',)", "('200',)"}
+
+
+def test_one_that_went_from_a_part_is_told_without_a_key_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gone, "FEW", 0)
+    copy, source = at(100, 200, 300), at(100, 300)
+    assert gone.gone_keys(copy, source) == {"('200',)"}
+    assert (copy.read, source.read) == (1, 0)
+
+
+def test_of_a_large_table_with_keys_at_their_hashes_few_are_read() -> None:
+    held, lost = set(range(60_000)), set(range(0, 60_000, 600))
+    copy, source = words(held), words(held - lost)
+    assert gone.gone_keys(copy, source) == texts(copy, lost)
+    # Parts that lack two of them are read: a few of a hundred, of some dozen keys each.
+    assert source.read <= 10 * 64
+
+
+def test_where_hashes_of_bytes_fail_on_the_way_those_of_texts_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gone, "FEW", 0)
+
+    class Failing(AtPlaces):
+        def by_bytes(self) -> FakeKeys:
+            return self
+
+        def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
+            raise NotByBytes
+
+    class Again(AtPlaces):
+        def by_bytes(self) -> FakeKeys:
+            return Failing(self.keys)
+
+    keys = frozenset({("100",), ("200",)})
+    assert gone.gone_keys(Again(keys), Again(keys - {("200",)})) == {"('200',)"}
 
 
 @pytest.mark.parametrize("keys", [numbers, words])

@@ -31,7 +31,7 @@ class FakeKeys:
     def spread(self) -> KeySpread:
         """By value where all are whole numbers."""
         if not self.keys or not self._by_value:
-            return KeySpread(len(self.keys), 0, (1 << HASH_BITS) - 1)
+            return KeySpread(len(self.keys), 0, (1 << HASH_BITS) - 1, by_hash=not self._by_value)
         places = self._places.values()
         return KeySpread(len(places), min(places), max(places))
 
@@ -52,6 +52,10 @@ class FakeKeys:
     def rows(self, texts: AbstractSet[str]) -> list[Row]:
         """Rows that hold nothing but their key."""
         return [dict(zip(self.names, key, strict=True)) for key in sorted(self.keys, key=repr) if text_of(key) in texts]
+
+    def by_bytes(self) -> FakeKeys | None:
+        """Hashed as they are."""
+        return None
 
     @functools.cached_property
     def _by_value(self) -> bool:

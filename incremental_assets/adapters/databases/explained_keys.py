@@ -39,6 +39,12 @@ class ExplainedKeys:
         with self.explained():
             return self.asked.present(texts)
 
+    def by_bytes(self) -> SourceKeys | None:
+        """As they are."""
+        with self.explained():
+            found = self.asked.by_bytes()
+        return ExplainedKeys(found, self.explained) if found else None
+
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRows:

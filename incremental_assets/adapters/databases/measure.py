@@ -69,11 +69,17 @@ def readable_key(columns: Sequence[Column], text: str) -> str:
 
 def readable_parts(columns: Sequence[Column], text: str) -> str:
     """The same of the canonical text of any columns of a row."""
+    parts = zip(columns, parts_of(columns, text), strict=True)
+    return ", ".join("NULL" if part is None else _readable(column, part) for column, part in parts)
+
+
+def parts_of(columns: Sequence[Column], text: str) -> list[str | None]:
+    """The text of each value in a canonical text, without its length; None for NULL."""
     parts, rest = [], text
     for column in columns:
         part, rest = _first_part(column, rest)
-        parts.append("NULL" if part is None else _readable(column, part))
-    return ", ".join(parts)
+        parts.append(part)
+    return parts
 
 
 def _first_part(column: Column, text: str) -> tuple[str | None, str]:

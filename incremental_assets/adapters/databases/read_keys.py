@@ -39,5 +39,8 @@ class ReadKeys:
         """Of what was read."""
         return self.all & texts
 
+    def by_bytes(self) -> None:
+        """They were read."""
+
     def _place(self, text: str) -> int:
         return int(text) if self.by_value else text_hash(text)

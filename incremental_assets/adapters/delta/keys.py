@@ -53,6 +53,9 @@ class HeldKeys:
         found = keys.join(sf.broadcast(sought), on=KEY, how="left_semi")
         return found.select(*(column(name) for name in self._spec.key)).distinct().toArrow()
 
+    def by_bytes(self) -> None:
+        """Spark has no such hash."""
+
     @property
     def _text(self) -> Column:
         return sf.expr(spark_row_text(self._columns)).alias(KEY)

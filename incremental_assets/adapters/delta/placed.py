@@ -44,7 +44,7 @@ def spread_of(spec: TableSpec, rows: DataFrame) -> KeySpread:
     counted = sf.count(sf.lit(1)).alias(own("rows"))
     if not placed_by_value(spec):
         found = rows.agg(counted).first()
-        return KeySpread(int(found[0]) if found else 0, 0, (1 << HASH_BITS) - 1)
+        return KeySpread(int(found[0]) if found else 0, 0, (1 << HASH_BITS) - 1, by_hash=True)
     found = rows.agg(counted, *(end(place_of(spec)) for end in (sf.min, sf.max))).first()
     return KeySpread(found[0], found[1], found[2]) if found and found[0] else KeySpread(0, 0, 0)
 

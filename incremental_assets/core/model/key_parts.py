@@ -1,16 +1,16 @@
 """Keys on a line, so that both sides count and hash them by parts of it: pure arithmetic.
 
-A key of one whole number has its own value as its place. Any other has the hash of its canonical text, 60 bits, which no collation
-orders differently on two sides. A part holds the places that are equal without their last bits.
+A key of one whole number has its own value as its place. Any other has a hash, 60 bits, which no collation orders differently on two
+sides: of its canonical text, or of its bytes where both sides know that. A part holds the places that are equal without their last bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 HASH_BITS = 60
-"""Of the hash in `adapters/databases/measure.py`."""
+"""Of the hash in `adapters/databases/measure.py`, and of what is taken of the one in `byte_hash.py`."""
 FEW = 5_000
 """Rows of a copy whose keys are read at once: for fewer of them a count by parts costs more than it spares."""
 MOST_PARTS = 20_000
@@ -36,6 +36,8 @@ class KeySpread:
     rows: int
     lowest: int
     highest: int
+    by_hash: bool = False
+    """Whether the place of a key is its hash, so that the sum of a part of keys is that of their places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,25 @@ def unlike(within: KeyParts, shift: int, one: Mapping[int, KeySum], other: Mappi
     """The parts in which the two sides do not hold the same, whichever holds more."""
     found = frozenset(part for part in one.keys() | other.keys() if one.get(part) != other.get(part))
     return KeyParts(within.lowest, within.highest, shift, found)
+
+
+def told_by_sums(parts: KeyParts, copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> dict[int, int]:
+    """Of parts that lack one key, where places are hashes: the place of that key, which is what the sum lacks.
+
+    Where others came and went as well, what it lacks is some number, which lies in the part by chance alone.
+    """
+    found: dict[int, int] = {}
+    for part in parts.numbers or ():
+        held, shown = copy[part], source.get(part, KeySum(0, 0))
+        lacked = held.digest - shown.digest
+        if held.rows - shown.rows == 1 and lacked >> parts.shift == part:
+            found[part] = lacked
+    return found
+
+
+def without(parts: KeyParts, numbers: Iterable[int]) -> KeyParts:
+    """Some parts but for these."""
+    return replace(parts, numbers=(parts.numbers or frozenset()).difference(numbers))
 
 
 def rows_in(parts: KeyParts, *sides: Mapping[int, KeySum]) -> int:

@@ -29,6 +29,9 @@ class SourceKeys(Keys, Protocol):
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
         """Those of the keys that the snapshot shows, looked for by their texts alone."""
 
+    def by_bytes(self) -> SourceKeys | None:
+        """The same keys, placed and summed up by the hash of their bytes, several times cheaper than that of their texts; None where it cannot."""
+
 
 class CopyKeys(Keys, Protocol):
     """Of one version of the copy: of the rows in it that are not marked as gone."""
@@ -38,6 +41,9 @@ class CopyKeys(Keys, Protocol):
 
     def rows(self, texts: AbstractSet[str]) -> Any:
         """The key's columns of these keys, whose texts were read, as the stage takes them (a table of Arrow, or the fake's list)."""
+
+    def by_bytes(self) -> CopyKeys | None:
+        """As of a source. What they are asked raises NotByBytes; what they have read is known to these as well."""
 
 
 class PlacedRows(Protocol):

@@ -1,13 +1,14 @@
 """Which keys of a copy a later snapshot of its source no longer has: those rows were deleted.
 
-Both sides count and hash their keys by parts; keys are read of parts alone that differ. What is then missing is looked for once more by
-its key, in the same snapshot, so that no slip in that arithmetic deletes a row.
+Both sides count and hash their keys by parts; keys are read of parts alone that differ, and in which the sums do not tell which key is
+gone. What is then missing is looked for once more by its key, in the same snapshot, so that no slip in that arithmetic deletes a row.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,17 @@ from incremental_assets.core.model.key_parts import (
     FEW,
     MOST_PARTS,
     KeyParts,
+    KeySpread,
     coarse,
     differing,
     everywhere,
     finer,
     lacking,
     rows_in,
+    told_by_sums,
+    without,
 )
+from incremental_assets.core.model.measure import NotByBytes
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import CopyKeys, LakeKeys, Snapshot, SourceKeys
 from incremental_assets.core.words import agreeing, counted
@@ -65,22 +70,42 @@ def gone_keys(
     spread = copy.spread()
     if not spread.rows or (places is not None and not places.numbers):
         return frozenset()
-    parts = places or everywhere(spread)
-    rows, shift = (0 if places else spread.rows), coarse(spread)
+    if places is not None:
+        return _absent(copy.texts(places) - source.texts(places), source, check)
+    if spread.rows > FEW and (here := copy.by_bytes()) and (there := source.by_bytes()):
+        with suppress(NotByBytes):
+            return _absent(_missing(here, there, spread, check), source, check)
+    return _absent(_missing(copy, source, spread, check), source, check)
+
+
+def _missing(
+    copy: CopyKeys, source: SourceKeys, spread: KeySpread, check: Callable[[int], None] | None
+) -> frozenset[str]:
+    """Keys of the copy that the source does not tell of."""
+    told: frozenset[str] = frozenset()
+    parts, rows, shift = everywhere(spread), spread.rows, coarse(spread)
     while rows > FEW:
         here, there = copy.sums(parts, shift), source.sums(parts, shift)
         if check is not None:
             check(lacking(here, there))
         found = differing(parts, shift, here, there)
-        if not found.numbers:
-            return frozenset()
-        if len(found.numbers) > MOST_PARTS:
+        if len(found.numbers or ()) > MOST_PARTS:
             break
+        if spread.by_hash and (alone := told_by_sums(found, here, there)):
+            texts = copy.texts(KeyParts(spread.lowest, spread.highest, 0, frozenset(alone.values())))
+            # One that the copy has not was no hash of a key, and then each part is looked into.
+            if len(texts) == len(alone):
+                told, found = told | texts, without(found, alone)
+        if not found.numbers:
+            return told
         parts, rows = found, rows_in(found, here)
         if shift == 0:
             break
         shift = finer(shift, len(found.numbers), rows)
-    missing = copy.texts(parts) - source.texts(parts)
+    return told | (copy.texts(parts) - source.texts(parts))
+
+
+def _absent(missing: frozenset[str], source: SourceKeys, check: Callable[[int], None] | None) -> frozenset[str]:
     gone = missing - source.present(missing) if missing else missing
     if check is not None:
         check(len(gone))

@@ -149,7 +149,7 @@ class Remembered:
 
     def __init__(self, spec: TableSpec, rows: int) -> None:
         self._rows, self._keys = rows, ReadKeys.of(spec, map(str, range(1, rows + 1)))
-        self.sums, self.texts = self._keys.sums, self._keys.texts
+        self.sums, self.texts, self.by_bytes = self._keys.sums, self._keys.texts, self._keys.by_bytes
 
     def spread(self) -> KeySpread:
         return KeySpread(self._rows, 1, self._rows)

@@ -36,9 +36,7 @@ MUTANTS = [
     Mutant(
         "what the copy alone has in a part is not looked for again",
         "deletes a row that the source has, by one slip in the arithmetic of parts",
-        without_the_thought(
-            gone, "gone_keys", ("missing - source.present(missing) if missing else missing", "missing")
-        ),
+        without_the_thought(gone, "_absent", ("missing - source.present(missing) if missing else missing", "missing")),
     ),
     Mutant(
         "a source may be empty where its fraction allows it",

@@ -13,6 +13,7 @@ import psycopg
 from incremental_assets.adapters.databases.measure import LONG
 from incremental_assets.adapters.databases.postgresql.sql import ALIAS, identifier, literal, value_of
 from incremental_assets.adapters.databases.postgresql.types import as_days, as_text
+from incremental_assets.core.model.key_parts import HASH_BITS
 from incremental_assets.core.model.table import Column, Fidelity
 
 _LIMITED = re.compile(r"character( varying)?\((\d+)\)")
@@ -44,6 +45,11 @@ def byte_hash(columns: Sequence[Column]) -> str:
     """A row's hash, a bigint: what the record is hashed to is hashed once more."""
     values = ", ".join(map(_counted, columns))
     return f"hash_record_extended(ROW(int8send(hash_record_extended(ROW({values}), 0))), 0)"
+
+
+def byte_place(columns: Sequence[Column]) -> str:
+    """The place of a key that has this hash: its last bits."""
+    return f"({byte_hash(columns)} & {(1 << HASH_BITS) - 1})"
 
 
 def hashes_alike(asked: psycopg.RawCursor[Any]) -> bool:

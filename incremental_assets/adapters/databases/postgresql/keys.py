@@ -9,8 +9,10 @@ from typing import Any
 import psycopg
 
 from incremental_assets.adapters.databases.measure import placed_by_value
-from incremental_assets.adapters.databases.postgresql.measure import row_hash, row_text
-from incremental_assets.adapters.databases.postgresql.placed import by_index, holdable, placed, rows_within
+from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, byte_place, hashes_alike
+from incremental_assets.adapters.databases.postgresql.measure import Hashed, row_hash, row_text
+from incremental_assets.adapters.databases.postgresql.placed import by_index, holdable, keys_within, placed
+from incremental_assets.adapters.databases.postgresql.sought_keys import sought_by_index
 from incremental_assets.adapters.databases.postgresql.sql import Parameters, column, column_of, relation
 from incremental_assets.core.model.key_parts import KeyParts, KeySum
 from incremental_assets.core.model.table import TableSpec
@@ -28,10 +30,16 @@ ORDER BY 1
 class HeldKeys:
     """Implements `core.ports.SourceKeys` over the connection that holds the snapshot."""
 
-    def __init__(self, asked: psycopg.RawCursor[Any], spec: TableSpec) -> None:
-        self._asked, self._spec = asked, spec
-        columns = [column_of(spec, name) for name in spec.key]
-        self._text, self._hash = (holdable(columns, words(columns)) for words in (row_text, row_hash))
+    def __init__(
+        self, asked: psycopg.RawCursor[Any], spec: TableSpec, hashed: Hashed = row_hash, at: Hashed = row_hash
+    ) -> None:
+        self._asked, self._spec, self._at = asked, spec, at
+        self._columns = [column_of(spec, name) for name in spec.key]
+        self._text, self._hash = (holdable(self._columns, words(self._columns)) for words in (row_text, hashed))
+
+    def by_bytes(self) -> HeldKeys | None:
+        """Where this very server hashes as the lake does."""
+        return HeldKeys(self._asked, self._spec, byte_hash, byte_place) if hashes_alike(self._asked) else None
 
     @cached_property
     def storage(self) -> tuple[tuple[int, int], ...]:
@@ -44,24 +52,34 @@ class HeldKeys:
         """One scan, of the ranges alone where the key's own order has them."""
         by_index(self._asked)
         values = Parameters()
-        source = rows_within(self._spec, f"{placed(self._spec)}, {self._hash} AS hashed", within, values)
-        sql = f"SELECT placed >> {shift}, count(*), sum(hashed) FROM {source} GROUP BY 1"
+        each, summed = placed(self._spec, self._at), "placed"
+        if placed_by_value(self._spec):
+            each, summed = f"{each}, {self._hash} AS hashed", "hashed"
+        source = keys_within(self._spec, each, within, values, self._at)
+        sql = f"SELECT placed >> {shift}, count(*), sum({summed}) FROM {source} GROUP BY 1"
         rows = self._asked.execute(sql, values.values).fetchall()
         return {part: KeySum(count, int(digest)) for part, count, digest in rows if part is not None}
 
     def texts(self, within: KeyParts) -> frozenset[str]:
         """As `sums` finds them."""
         values = Parameters()
-        source = rows_within(self._spec, f"{self._text} AS text", within, values)
+        source = keys_within(self._spec, f"{self._text} AS text", within, values, self._at)
         return self._texts(f"SELECT text FROM {source}", values.values)
 
     def present(self, texts: AbstractSet[str]) -> frozenset[str]:
-        """By its value where that is one number, else by its text, letter by letter."""
+        """By its value where that is one number, or has parts that an index finds; else by its text, letter by letter."""
+        rows = relation(self._spec.id)
         if placed_by_value(self._spec):
             found = f"{column(self._spec.key[0])} = ANY(CAST($1 AS bigint[]))"
+        elif sought := sought_by_index(self._columns, texts):
+            # What the database takes for the same key may be written in another way.
+            return (
+                self._texts(f"SELECT {self._text} FROM {sought.keys}, {rows} WHERE {sought.equal}", sought.values)
+                & texts
+            )
         else:
             found = f'({self._text}) COLLATE "C" IN (SELECT unnest($1::text[]))'
-        return self._texts(f"SELECT {self._text} FROM {relation(self._spec.id)} WHERE {found}", [list(texts)])
+        return self._texts(f"SELECT {self._text} FROM {rows} WHERE {found}", [list(texts)])
 
     def _texts(self, sql: str, values: list[Any]) -> frozenset[str]:
         """A key that no copy can hold has none."""

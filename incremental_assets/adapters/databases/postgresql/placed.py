@@ -8,24 +8,24 @@ from typing import Any
 import psycopg
 
 from incremental_assets.adapters.databases.measure import placed_by_value
-from incremental_assets.adapters.databases.postgresql.measure import row_hash
+from incremental_assets.adapters.databases.postgresql.measure import Hashed, row_hash
 from incremental_assets.adapters.databases.postgresql.sql import Values, column, column_of, relation
 from incremental_assets.adapters.databases.postgresql.types import unholdable
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.table import Column, TableSpec
 
 
-def place(spec: TableSpec) -> str:
+def place(spec: TableSpec, hashed: Hashed = row_hash) -> str:
     """The place of a row's key: its value where it is one whole number, else its hash; of a row without a key the hash of the row."""
     if placed_by_value(spec):
         return column(spec.key[0])
     columns = [column_of(spec, name) for name in spec.key] or spec.columns
-    return holdable(columns, row_hash(columns))
+    return holdable(columns, hashed(columns))
 
 
-def placed(spec: TableSpec) -> str:
+def placed(spec: TableSpec, hashed: Hashed = row_hash) -> str:
     """The same as a column of `rows_within`, wide enough to be shifted by as many bits as there are."""
-    return f"CAST({place(spec)} AS bigint) AS placed"
+    return f"CAST({place(spec, hashed)} AS bigint) AS placed"
 
 
 def holdable(columns: Sequence[Column], words: str) -> str:
@@ -34,14 +34,18 @@ def holdable(columns: Sequence[Column], words: str) -> str:
     return f"CASE WHEN ({' OR '.join(conditions)}) IS NOT TRUE THEN {words} END" if conditions else words
 
 
+def keys_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, hashed: Hashed) -> str:
+    """As `rows_within`, of every row, where a key that has no value of its own lies at this hash."""
+    if placed_by_value(spec):
+        return rows_within(spec, selected, within, values)
+    return _at_hashes(f"SELECT {selected} FROM {relation(spec.id)} WHERE TRUE", place(spec, hashed), within, values)
+
+
 def rows_within(spec: TableSpec, selected: str, within: KeyParts, values: Values, rows: str = "TRUE") -> str:
     """What stands behind FROM: what is selected of those of some rows that lie `within`, under the name `found`."""
     own, each = place(spec), f"SELECT {selected} FROM {relation(spec.id)} WHERE {rows}"
     if not placed_by_value(spec):
-        if within.numbers is None:
-            return f"({each}) AS found"
-        low, high = _ends(within, values)
-        return f"({each} AND {own} <= ({high})[width_bucket({own}, {low})]) AS found"
+        return _at_hashes(each, own, within, values)
     if len(within.ranges) == 1:
         low, high = (values(str(end), "bigint") for end in within.ranges[0])
         return f"({each} AND {own} BETWEEN {low} AND {high}) AS found"
@@ -49,6 +53,15 @@ def rows_within(spec: TableSpec, selected: str, within: KeyParts, values: Values
     # From range to range by the index. In a join the planner takes each range for a ninth of the table, and may put all of them to every row.
     ranges = f"unnest({low}, {high}) AS r(low, high)"
     return f"{ranges} CROSS JOIN LATERAL ({each} AND {own} BETWEEN r.low AND r.high OFFSET 0) AS found"
+
+
+def _at_hashes(each: str, own: str, within: KeyParts, values: Values) -> str:
+    inside = ""
+    if within.numbers is not None:
+        low, high = _ends(within, values)
+        inside = f" AND {own} <= ({high})[width_bucket({own}, {low})]"
+    # What is selected is computed here, once, and not wherever it is used.
+    return f"({each}{inside} OFFSET 0) AS found"
 
 
 def _ends(within: KeyParts, values: Values) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from incremental_assets.adapters.delta.direct.placing import placed_units, run_p
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
-from incremental_assets.core.model.measure import RowHash
+from incremental_assets.core.model.measure import NotByBytes, RowHash
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.ports import CopyKeys
@@ -27,19 +27,28 @@ _TEXT = "text"
 
 
 class KeysByTasks:
-    """Implements `core.ports.CopyKeys`. `otherwise`: who answers where tasks do not."""
+    """Implements `core.ports.CopyKeys`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
 
-    def __init__(self, tasks: Tasks, held: Held, otherwise: Callable[[], CopyKeys]) -> None:
-        self._tasks, self._key, self._given = tasks, held.spec.key, otherwise
+    def __init__(self, tasks: Tasks, held: Held, otherwise: Callable[[], CopyKeys] | None) -> None:
+        self._tasks, self._held, self._key, self._given = tasks, held, held.spec.key, otherwise
         self._by_value = placed_by_value(held.spec)
         self._units: list[PlacedUnit] | None = None
         self._read: list[pa.Table] = []
+        by = RowHash.BYTES if otherwise is None else RowHash.TEXT
         with suppress(NotDirect):
-            self._units = placed_units(replace(held, spec=_keys_alone(held.spec)), [Window(None, None)], RowHash.TEXT)
+            self._units = placed_units(replace(held, spec=_keys_alone(held.spec)), [Window(None, None)], by, by)
+
+    def by_bytes(self) -> CopyKeys | None:
+        """By tasks alone: Spark has no such hash."""
+        found = KeysByTasks(self._tasks, self._held, None)
+        found._read = self._read
+        return None if found._units is None else found
 
     # To load a table makes Spark read its log: not before it is asked.
     @cached_property
     def _otherwise(self) -> CopyKeys:
+        if self._given is None:
+            raise NotByBytes
         return self._given()
 
     @cached_property

@@ -26,7 +26,7 @@ from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.skipping import Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
 from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
-from incremental_assets.core.model.key_parts import KeyParts
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts
 from incremental_assets.core.model.measure import RowHash
 
 
@@ -41,11 +41,13 @@ class Asked(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlacedUnit:
-    """`measured`: files, and the windows whose rows count. `key`: places of the columns that place a row: by its value, or by their hash. `within`: None: anywhere."""
+    """`measured`: files, and the windows whose rows count. `key`: places of the columns that place a row: by its value, or by their hash,
+    which is `placed_by`. `within`: None: anywhere."""
 
     measured: MeasureUnit
     key: tuple[int, ...]
     by_value: bool
+    placed_by: RowHash = RowHash.TEXT
     asked: Asked = Asked.SPREAD
     within: KeyParts | None = None
     shift: int = 0
@@ -129,7 +131,11 @@ def _places(unit: PlacedUnit, group: RowGroup, rows: Numbers) -> Numbers:
         (values,) = group.columns([unit.measured.columns[unit.key[0]]])
         return values.take(pa.array(rows)).cast(pa.int64()).to_numpy()
     # How many there are is told without their hashes.
-    return np.zeros_like(rows) if unit.asked is Asked.SPREAD else _hashed(unit, group, rows, unit.key)
+    if unit.asked is Asked.SPREAD:
+        return np.zeros_like(rows)
+    if unit.placed_by is RowHash.BYTES:
+        return _of_bytes(unit, group, rows, unit.key) & ((1 << HASH_BITS) - 1)
+    return _hashed(unit, group, rows, unit.key)
 
 
 def _inside(within: KeyParts | None, places: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -142,10 +148,16 @@ def _inside(within: KeyParts | None, places: Numbers) -> np.ndarray[tuple[int], 
 
 
 def _hashes(unit: PlacedUnit, found: _Placed) -> Numbers:
-    if unit.measured.by is RowHash.TEXT:
-        return _hashed(unit, found.group, found.rows, range(len(unit.measured.columns)))
-    rows = pa.array(found.rows)
-    return byte_hash.row_hashes([values.take(rows) for values in found.group.columns(unit.measured.columns)])
+    every = tuple(range(len(unit.measured.columns)))
+    if not unit.by_value and (unit.key, unit.placed_by) == (every, unit.measured.by):
+        return found.places
+    hashed = _hashed if unit.measured.by is RowHash.TEXT else _of_bytes
+    return hashed(unit, found.group, found.rows, every)
+
+
+def _of_bytes(unit: PlacedUnit, group: RowGroup, rows: Numbers, places: Sequence[int]) -> Numbers:
+    wanted, columns = pa.array(rows), [unit.measured.columns[place] for place in places]
+    return byte_hash.row_hashes([values.take(wanted) for values in group.columns(columns)])
 
 
 def _with_text(unit: PlacedUnit, found: _Placed) -> pa.Table:

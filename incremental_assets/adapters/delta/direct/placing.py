@@ -87,7 +87,7 @@ def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -
     ends = [each for each in found if each is not None]
     rows = sum(count for count, _, _ in ends)
     if not by_value:
-        return KeySpread(rows, 0, (1 << HASH_BITS) - 1)
+        return KeySpread(rows, 0, (1 << HASH_BITS) - 1, by_hash=True)
     return KeySpread(rows, min((low for _, low, _ in ends), default=0), max((high for *_, high in ends), default=0))
 
 
@@ -100,7 +100,9 @@ def sums_of(found: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, KeySum
     return {part: KeySum(rows[part], digests[part]) for part in rows}
 
 
-def placed_units(held: Held, windows: Sequence[Window], by: RowHash) -> list[PlacedUnit]:
+def placed_units(
+    held: Held, windows: Sequence[Window], by: RowHash, placed_by: RowHash = RowHash.TEXT
+) -> list[PlacedUnit]:
     """What tasks are given. Raises NotDirect where they do not know all that the table has."""
     spec, by_value = held.spec, placed_by_value(held.spec)
     key = tuple(spec.shape.names.index(name) for name in spec.key) or tuple(range(len(spec.columns)))
@@ -109,4 +111,4 @@ def placed_units(held: Held, windows: Sequence[Window], by: RowHash) -> list[Pla
             "a key lies at the hash of its text, which has a type whose text only Spark writes as a source does"
         )
     units = units_of(held.path, held.log, spec, merge(windows), by)
-    return [PlacedUnit(unit, key, by_value) for unit in units]
+    return [PlacedUnit(unit, key, by_value, placed_by) for unit in units]
