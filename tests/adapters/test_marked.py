@@ -21,5 +21,7 @@ def test_a_mark_is_read_letter_by_letter_whatever_its_column_takes_for_equal(sou
     condition = marked(source.spec("orders", UPDATED, deletes=soft, key=("id",)), inline)
     mark, _, _ = condition.partition(" = ")
     connection = source.connect()
-    assert connection.execute(f"SELECT DISTINCT collation for ({mark}) FROM orders AS t".encode()).fetchall() == [('"C"',)]
+    assert connection.execute(f"SELECT DISTINCT collation for ({mark}) FROM orders AS t".encode()).fetchall() == [
+        ('"C"',)
+    ]
     assert connection.execute(f"SELECT id FROM orders AS t WHERE {condition}".encode()).fetchall() == [(1,)]

@@ -107,7 +107,7 @@ def marked(spec: TableSpec, values: Values) -> str:
     if deletes.value is None:
         return f"{mark} IS NOT NULL"
     # Letter by letter, as the lake compares: a collation may take other spellings for the same.
-    return f"{as_text(column_of(spec, deletes.column), mark)} COLLATE \"C\" = {values(deletes.value, 'text')}"
+    return f'{as_text(column_of(spec, deletes.column), mark)} COLLATE "C" = {values(deletes.value, "text")}'
 
 
 def _rejected(spec: TableSpec) -> str:
