@@ -106,7 +106,8 @@ def marked(spec: TableSpec, values: Values) -> str:
     mark = column(deletes.column)
     if deletes.value is None:
         return f"{mark} IS NOT NULL"
-    return f"{as_text(column_of(spec, deletes.column), mark)} = {values(deletes.value, 'text')}"
+    # Letter by letter, as the lake compares: a collation may take other spellings for the same.
+    return f'{as_text(column_of(spec, deletes.column), mark)} COLLATE "C" = {values(deletes.value, "text")}'
 
 
 def _rejected(spec: TableSpec) -> str:
