@@ -12,7 +12,7 @@ from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import SyncPlan
-from incremental_assets.core.ports import ByteHashed, PlacedRows, Ports, Seek, SourceKeys
+from incremental_assets.core.ports import ByteHashed, PlacedRows, Ports, Seek, SourceKeys, Windowed
 
 
 @dataclass
@@ -80,6 +80,11 @@ class _Rows(_Counted):
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:
         found: Sequence[tuple[int, int]] = self.inner.hashes(within)
         self.wire.lines += len(found)
+        return found
+
+    def windowed(self, within: KeyParts) -> Sequence[tuple[int, int, int]] | None:
+        found = self.inner.windowed(within) if isinstance(self.inner, Windowed) else None
+        self.wire.lines += len(found or ())
         return found
 
     def by_bytes(self) -> PlacedRows | None:

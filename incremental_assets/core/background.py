@@ -9,6 +9,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
+Other = TypeVar("Other")
 
 
 _HEARS_WITHIN = 0.25
@@ -27,6 +28,18 @@ def in_background(work: Callable[[], Answer]) -> Future[Answer]:
     answer: Future[Answer] = Future()
     _begin(work, answer)
     return answer
+
+
+def side_by_side(work: Callable[[], Answer], other: Callable[[], Other]) -> tuple[Answer, Other]:
+    """Both answers; the first is worked on in the background. If the other fails, nothing is left running."""
+    begun = in_background(work)
+    try:
+        answer = other()
+    except Exception:
+        # More would otherwise be under way than may be: the next table's count beside this one, which nobody waits for.
+        wait([begun])
+        raise
+    return begun.result(), answer
 
 
 def _begin(work: Callable[[], Answer], answer: Future[Answer]) -> None:

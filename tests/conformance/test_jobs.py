@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import time
 
 import pytest
 
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
+from tests.conformance.stand import Stand
 from tests.spark_jobs import jobs, sql_statements
 
 STRATEGIES = ("upsert", "append", "full_refresh")
@@ -99,6 +101,44 @@ def test_histories_that_begin_with_a_first_load_or_later_are_one_job_more_and_be
     # One for the histories that are not there, and one for those that follow.
     assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (4, 0)
     assert {name: len(desk.copy(f"{name}__history")) for name in tables} == {"orders": 21, "items": 21}
+
+
+def test_of_drift_all_over_a_large_table_a_check_and_a_repair_look_at_each_row_once_and_begin_no_sql(
+    stand: OpenStand,
+) -> None:
+    desk = stand(
+        "- {table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert, partitions: {every: month, from: 2023-01-01}}\n",
+        "CREATE TABLE orders (id int PRIMARY KEY, note text, price numeric(9,2), at timestamptz NOT NULL)",
+        "INSERT INTO orders SELECT n, 'first', n, '2024-01-01Z'::timestamptz + n * interval '20 min' FROM generate_series(1, 20000) n",
+        "CREATE INDEX ON orders (at)",
+    )
+    desk.land()
+    desk.execute("UPDATE orders SET note = 'drifted' WHERE id % 2000 = 7")
+    before, sql, read = jobs(desk.spark), sql_statements(desk.spark), rows_read(desk)
+    assert desk.check("orders") == 10
+    # One that counts the copy by its keys, one that reads the hashes of the few that lie where it differs.
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (2, 0)
+    assert 20_000 <= rows_read(desk) - read < 22_000
+    assert [piece.rows for piece in desk.verified("orders").drifted] == [2, 1, 1, 1, 1, 1, 1, 1, 1]
+
+    before, read = jobs(desk.spark), rows_read(desk)
+    assert desk.repair("orders").report.rows.updated == 10
+    # The same, one that reads the source, one that lands, and one that looks at what was mended.
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (5, 0)
+    assert rows_read(desk) - read < 22_000
+    assert desk.verified("orders").drift == 0
+    desk.assert_equal("orders")
+
+
+def rows_read(desk: Stand) -> int:
+    """Of the table in the source, ever, by sessions that have ended."""
+    others = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    until = time.monotonic() + 30
+    while desk.source(others):
+        assert time.monotonic() < until, "a session stays"
+        time.sleep(0.05)
+    ((found,),) = desk.source("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'orders'")
+    return int(found)
 
 
 def test_a_sync_that_compares_keys_begins_no_sql(stand: OpenStand) -> None:

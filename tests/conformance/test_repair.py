@@ -13,7 +13,7 @@ from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.report import RowCounts, Status
-from incremental_assets.core.ports import PlacedRows, Ports
+from incremental_assets.core.ports import PlacedRows, Ports, Windowed
 from tests.conformance.conftest import OpenStand
 from tests.conformance.killing import killed
 from tests.conformance.mart import REPAIR
@@ -155,6 +155,11 @@ class CountedRows:
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
         found = self.inner.sums(within, shift)
         self.wire.rows += len(found)
+        return found
+
+    def windowed(self, within: KeyParts) -> Sequence[tuple[int, int, int]] | None:
+        found = self.inner.windowed(within) if isinstance(self.inner, Windowed) else None
+        self.wire.rows += len(found or ())
         return found
 
     def hashes(self, within: KeyParts) -> Sequence[tuple[int, int]]:

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from incremental_assets.core.background import as_they_end, in_background
+from incremental_assets.core.background import as_they_end, in_background, side_by_side
 
 
 def work(number: int, begun: list[int]) -> int:
@@ -34,6 +34,29 @@ def test_so_many_are_under_way_at_once_and_no_more() -> None:
     # Each of them waits for another: one at a time, they would never end.
     assert list(as_they_end([meet] * 6, 2)) == ["met"] * 6
     assert most == 2
+
+
+def test_two_works_side_by_side_meet_and_if_one_fails_the_other_has_ended() -> None:
+    both, ended = threading.Barrier(2, timeout=10), threading.Event()
+
+    def meet(word: str) -> str:
+        both.wait()
+        return word
+
+    def meet_and_fail() -> str:
+        both.wait()
+        raise ValueError("the other one")
+
+    def go_on() -> None:
+        both.wait()
+        # What follows takes longer than to fail does.
+        ended.wait(0.2)
+        ended.set()
+
+    assert side_by_side(lambda: meet("one"), lambda: meet("two")) == ("one", "two")
+    with pytest.raises(ValueError, match="the other one"):
+        side_by_side(go_on, meet_and_fail)
+    assert ended.is_set()
 
 
 def test_the_first_to_end_is_the_first_to_be_told() -> None:

@@ -23,11 +23,19 @@ from incremental_assets.core.model.window import Window, gaps
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing import differing as bisecting
 from tests.fakes import World
 from tests.fakes.delta_table import LogEntry
 from tests.scenario import COUNTRIES, ORDERS, countries, order, orders, shop
 
 DAYS = TimeGrid(Every.DAY, date(2024, 1, 1))
+WINDOWS_FIRST = pytest.mark.parametrize("few", [5_000], indirect=True)
+
+
+@pytest.fixture(autouse=True, params=[5_000, 0], ids=["windows first", "keys at once"])
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small table is counted by its windows, a large one by its keys; both are told the same."""
+    monkeypatch.setattr(bisecting, "FEW", request.param)
 
 
 def settled(spec: TableSpec, days: Sequence[int] = (2, 3, 4, 5)) -> World:
@@ -284,6 +292,7 @@ class _Asked:
         return getattr(self.port, name)
 
 
+@WINDOWS_FIRST
 def test_both_sides_count_at_once_of_a_version_of_the_lake_that_was_there_before_the_source_was_asked() -> None:
     spec = orders()
     both = Together(settled(spec).ports())
@@ -291,6 +300,7 @@ def test_both_sides_count_at_once_of_a_version_of_the_lake_that_was_there_before
     assert both.told == ["lake chosen", "source asked", "lake counted"]
 
 
+@WINDOWS_FIRST
 def test_whichever_side_fails_is_told_and_nothing_goes_on_counting() -> None:
     spec = orders()
     lost = Together(settled(spec).ports(), source_fails=SourceUnreachable("the source is gone"))
@@ -378,6 +388,7 @@ def test_a_row_under_another_key_leaves_the_old_one_in_the_copy_and_its_key_is_n
     assert "given another key" in drift.detail
 
 
+@WINDOWS_FIRST
 @pytest.mark.parametrize("foreseen", [RowHash.TEXT, RowHash.BYTES])
 def test_a_copy_that_is_counted_by_the_text_of_its_rows_after_all_is_compared_by_that(foreseen: RowHash) -> None:
     spec = orders()

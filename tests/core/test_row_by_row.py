@@ -7,14 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.model.contract import Contract
 from incremental_assets.core.model.key_parts import KeyParts
 from incremental_assets.core.model.measure import Comparison
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
-from tests.core.test_reconcile import found, settled, window
+from tests.core.test_reconcile import DAYS, few, found, settled, window
 from tests.fakes import FakeLake, World
 from tests.scenario import ORDERS, order, orders, shop
+
+__all__ = ["few"]
 
 
 def compared_row_by_row(monkeypatch: pytest.MonkeyPatch) -> list[KeyParts | None]:
@@ -43,6 +46,15 @@ def test_keys_whose_rows_differ_are_told_without_a_comparison_of_all_rows(monkey
         window("2024-01-05T00:00:00Z", "2024-01-06T00:00:00Z"),
     )
     assert not asked
+
+
+@pytest.mark.parametrize("few", [0], indirect=True)
+def test_a_row_that_comes_late_beyond_the_ends_of_all_keys_is_found_too() -> None:
+    world, spec = settled(orders()), orders()
+    process = world.process()
+    process.at = {"after key_ends": lambda: order(world.database, "late", "2024-01-03T13:00:00Z")}
+    drift = reconcile(spec, DAYS, world.ports(process))
+    assert (drift.rows, drift.samples) == (1, ("5",))
 
 
 def test_of_a_table_that_is_compared_the_rows_that_differ_are_told_without_it_as_well(

@@ -8,22 +8,42 @@ from dataclasses import dataclass, field
 
 from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum, summed
 from incremental_assets.core.model.table import TableSpec
-from tests.fakes.rows import Row, key_of, own_columns
+from incremental_assets.core.model.window import Window
+from tests.fakes.rows import Row, inside, key_of, own_columns
 
 
 @dataclass
 class FakePlacedRows:
-    """Implements `core.ports.PlacedRows`. `latest` counts, `every` may answer for a row; `read` counts the rows of which hashes were asked for."""
+    """Implements `core.ports.PlacedRows`, `Bounded` and `Windowed`. `latest` counts, `every` may answer for a row; `read` counts the rows of which hashes were asked for."""
 
     spec: TableSpec
     every: Sequence[Row]
     latest: Sequence[Row]
+    windows: Sequence[Window] = ()
     read: int = field(default=0, init=False)
+
+    def bounds(self) -> KeySpread | None:
+        """As a log tells them."""
+        return self.spread() if self.latest and by_value(self.spec, self.latest) else None
+
+    def windowed(self, within: KeyParts) -> list[tuple[int, int, int]] | None:
+        """Of each row, where it has windows."""
+        if not self.windows:
+            return None
+        found = [
+            (*pair, number)
+            for number, window in enumerate(self.windows)
+            for row in self.every
+            if not self.spec.is_incremental or inside(self.spec, window, row, nulls=False)
+            for pair in _pairs(self.spec, [row], within)
+        ]
+        self.read += len(found)
+        return found
 
     def spread(self) -> KeySpread:
         """By value where the key is a whole number."""
         places = [place_of(self.spec, row) for row in self.latest]
-        if not places or not _by_value(self.spec, self.latest):
+        if not places or not by_value(self.spec, self.latest):
             return KeySpread(len(places), 0, (1 << HASH_BITS) - 1)
         return KeySpread(len(places), min(places), max(places))
 
@@ -40,12 +60,13 @@ class FakePlacedRows:
 
 def place_of(spec: TableSpec, row: Row) -> int:
     """The key's value where it is one whole number, else the hash of the key, or of the row."""
-    if _by_value(spec, [row]):
+    if by_value(spec, [row]):
         return int(str(row[spec.key[0]]))
     return _hash(key_of(spec, row) if spec.key else sorted(own_columns(row).items()))
 
 
-def _by_value(spec: TableSpec, rows: Iterable[Row]) -> bool:
+def by_value(spec: TableSpec, rows: Iterable[Row]) -> bool:
+    """Whether the key is one whole number."""
     return len(spec.key) == 1 and all(isinstance(row[spec.key[0]], int) for row in rows)
 
 

@@ -22,7 +22,7 @@ from incremental_assets.core.planning.windows import narrower, reading
 from incremental_assets.core.ports import Seek
 from tests.fakes.database import SimulatedDatabase, Stored
 from tests.fakes.keys import FakeKeys
-from tests.fakes.placed import FakePlacedRows, place_of
+from tests.fakes.placed import FakePlacedRows, by_value, place_of
 from tests.fakes.rows import (
     Row,
     cursor_of,
@@ -100,13 +100,19 @@ class FakeProbe:
         """Of the rows that are committed now."""
         yield keys_of(spec, self._database)
 
+    def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
+        """Of the rows that are committed now."""
+        rows = self._database.rows(spec.id)
+        places = [place_of(spec, row) for row in rows] if by_value(spec, rows) else []
+        return (min(places), max(places)) if places else None
+
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[FakePlacedRows | None]:
         """Of the rows that are committed now."""
         rows = [row for row in self._database.rows(spec.id) if is_fit(row) and not is_marked(spec, row)]
         if spec.is_incremental:
             rows = [row for row in rows if any(inside(spec, window, row, nulls=False) for window in windows)]
-        yield FakePlacedRows(spec, rows, rows)
+        yield FakePlacedRows(spec, rows, rows, windows)
 
     def _kept(self, look: ObserveRequest, seen: Observation) -> Fingerprint | None:
         kept = look.state.fingerprint if look.state else None

@@ -175,6 +175,14 @@ class Placing(Protocol):
 
 
 @runtime_checkable
+class Bounding(Protocol):
+    """What a session may offer beside: without it a check counts the windows of a table, and the keys of those alone that differ."""
+
+    def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
+        """The smallest and the largest key, where it is a whole number and an index tells. The rows that such a database places are `Windowed`."""
+
+
+@runtime_checkable
 class Comparing(Protocol):
     """What a session may offer beside: without it a table of such a database cannot be compared instead of read by a cursor."""
 

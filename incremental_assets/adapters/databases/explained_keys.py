@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread, KeySum
-from incremental_assets.core.ports import ByteHashed, PlacedRows, SourceKeys
+from incremental_assets.core.ports import ByteHashed, PlacedRows, SourceKeys, Windowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,11 @@ class ExplainedRows:
         """As they are."""
         with self.explained():
             return self.asked.hashes(within)
+
+    def windowed(self, within: KeyParts) -> Sequence[tuple[int, int, int]] | None:
+        """As they are."""
+        with self.explained():
+            return self.asked.windowed(within) if isinstance(self.asked, Windowed) else None
 
     def by_bytes(self) -> PlacedRows | None:
         """As they are."""

@@ -10,6 +10,7 @@ from functools import partial
 from incremental_assets.adapters.databases import observe
 from incremental_assets.adapters.databases.dialect import (
     Address,
+    Bounding,
     ByteHashing,
     Comparing,
     Discovering,
@@ -99,6 +100,11 @@ class SqlProbe:
             with self._connections.explained(spec.id):
                 found = held.enter_context(session.keys(spec))
             yield ExplainedKeys(found, partial(self._connections.explained, spec.id))
+
+    def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
+        """By a light query, or None."""
+        with self._session(spec.id) as session:
+            return session.key_ends(spec) if isinstance(session, Bounding) else None
 
     @contextmanager
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> Iterator[PlacedRows | None]:

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from incremental_assets.core.checks.look import Look, look, look_again
 from incremental_assets.core.checks.row_by_row import NAMED, compared
 from incremental_assets.core.checks.undeleted import undeleted
-from incremental_assets.core.checks.unequal import both_sides, unequal
+from incremental_assets.core.checks.unequal import both_sides
 from incremental_assets.core.model.cures import reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.measure import Comparison, Outdated
@@ -28,6 +29,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, cut, merge
 from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.differing import Differing, differing_now
 from incremental_assets.core.words import agreeing, counted
 
 _EMPTY = "there is no row in the source and none in the lake"
@@ -62,8 +64,17 @@ class Drift:
         return tuple(piece.window for piece in self.drifted[:NAMED]) if self.looked_at else ()
 
 
-def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence[Window] | None = None) -> Drift:
-    """Compare a table with its source; `within` restricts an incremental table to some windows."""
+def reconcile(
+    spec: TableSpec,
+    grid: Grid | None,
+    ports: Ports,
+    within: Sequence[Window] | None = None,
+    before: Look | None = None,
+) -> Drift:
+    """Compare a table with its source; `within` restricts an incremental table to some windows.
+
+    `before`: an earlier look at them, since which the copy has changed nowhere but in what differed.
+    """
     position = ports.checkpoints.position(spec.id)
     if position.state is None:
         return Drift("nothing has landed yet")
@@ -75,17 +86,18 @@ def reconcile(spec: TableSpec, grid: Grid | None, ports: Ports, within: Sequence
     looked_at = merge(windows)
     reached, unread = _reached(spec, position.state, windows[-1].upper)
     verified = _text(reached)
-    differing, rows = unequal(spec, windows, ports)
-    if not differing:
+    seen = look_again(spec, windows, before, ports) if before else look(spec, windows, ports)
+    if not seen.windows:
+        rows = seen.rows
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
         empty = f"{_EMPTY} in {', '.join(map(str, looked_at[:NAMED]))}, which is all that was compared"
         return Drift((equal if rows else empty) + unread, 0, verified, verified, looked_at)
-    found, drifted = compared(spec, differing, ports)
+    found, drifted = compared(spec, seen.windows, seen.found, ports)
     stayed = undeleted(spec, position.state, ports) if found.extra else None
     if stayed is not None and not drifted:
         whole = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows),)
         return Drift(stayed.detail, stayed.rows, None, verified, looked_at, whole, stayed.samples, stayed.is_expected)
-    outdated = _outdated(spec, windows, found, ports)
+    outdated = _outdated(spec, windows, found, seen.found if within is None else None, ports)
     if outdated.rows:
         detail = (
             f"{counted(outdated.rows, 'row')} of the copy {agreeing(outdated.rows, 'shows', 'show')} what the source no longer has: it has "
@@ -156,7 +168,8 @@ def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports:
     if (lake.rows, lake.digest) == (source.rows, source.digest):
         equal = f"{counted(lake.rows, 'row')} {agreeing(lake.rows, 'is', 'are')} equal" if lake.rows else _EMPTY
         return Drift(equal, through=state.clock.isoformat() if state.clock else None)
-    difference, _ = compared(spec, (whole,), ports)
+    by_key = differing_now(spec, (whole,), ports) if spec.traits.one_row_per_key else None
+    difference, _ = compared(spec, (whole,), by_key, ports)
     if found.foreign:
         rows = max(1, difference.missing + difference.extra)
         return Drift(
@@ -185,9 +198,16 @@ def _text(value: CursorValue | None) -> str | None:
     return None if value is None else value.text
 
 
-def _outdated(spec: TableSpec, windows: Sequence[Window], found: Comparison, ports: Ports) -> Outdated:
-    """Only where something is in the lake alone: such a row is in it as it was, and in no window of the source as one that can be compared."""
+def _outdated(
+    spec: TableSpec, windows: Sequence[Window], found: Comparison, by_key: Differing | None, ports: Ports
+) -> Outdated:
+    """Only where something is in the lake alone: such a row is in it as it was, and in no window of the source as one that can be compared.
+
+    `by_key`: of all windows. Where each key has one row at most, none is outdated unless there is a key that the lake alone has.
+    """
     if not found.extra or not spec.traits.one_row_per_key:
+        return Outdated(0)
+    if by_key is not None and spec.key_enforced and not by_key.vanished.numbers:
         return Outdated(0)
     return ports.auditor.outdated(spec, windows)
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from incremental_assets.core.checks.look import Look, look
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.checks.remember import remember_windows
 from incremental_assets.core.errors import SelectionError
@@ -17,7 +18,7 @@ from incremental_assets.core.planning.plan import Mode, Request
 from incremental_assets.core.planning.report import RowCounts, Status, SyncReport
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.attempt import or_failed
-from incremental_assets.core.syncing.differing import Differing, differing_now
+from incremental_assets.core.syncing.differing import differing_now
 from incremental_assets.core.syncing.sync import sync_table
 from incremental_assets.core.words import counted
 
@@ -41,14 +42,16 @@ def repair_table(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) 
     known = ports.checkpoints.verified().get(spec.id)
     if known is None:
         return _nothing(spec, run_id, f"it was never checked: run `incremental-assets check --select {_named(spec)}`")
-    windows = _settled(spec, [piece.window for piece in known.drifted], ports) if known.drifted else ()
+    windows = _settled(spec, grid, [piece.window for piece in known.drifted], ports) if known.drifted else ()
     if not windows:
         return _nothing(spec, run_id, "no check has found drift that is still there")
-    found = differing_now(spec, windows, ports)
-    report = _mended(spec, run_id, windows, found, ports)
-    left = reconcile(spec, grid, ports, windows)
+    version = ports.reader.version(spec)
+    before = look(spec, windows, ports) if spec.traits.one_row_per_key else None
+    report = _mended(spec, run_id, merge(windows), before, ports)
+    moved = version is None or ports.reader.version(spec) != version + (report.status is Status.LANDED)
+    left = reconcile(spec, grid, ports, windows, None if moved else before)
     remember_windows(spec, left, ports.checkpoints)
-    return Repaired(report, left, windows)
+    return Repaired(report, left, merge(windows))
 
 
 def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:
@@ -65,19 +68,20 @@ def told(rows: RowCounts) -> str:
     return f"{counted(rows.updated, 'row')} mended, {rows.inserted:,} added, {rows.deleted:,} deleted"
 
 
-def _settled(spec: TableSpec, drifted: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
+def _settled(spec: TableSpec, grid: Grid | None, drifted: Sequence[Window], ports: Ports) -> tuple[Window, ...]:
     """As far as they have settled; none where they are of another cursor than the table's."""
     state = ports.checkpoints.position(spec.id).state
     ends = [end for window in drifted for end in (window.lower, window.upper) if end is not None]
     if state is None or spec.cursor is None or any(end.type is not spec.cursor.type for end in ends):
         return ()
-    return merge(settled_windows(spec, None, state, drifted))
+    return settled_windows(spec, grid, state, drifted)
 
 
-def _mended(
-    spec: TableSpec, run_id: str, windows: Sequence[Window], found: Differing | None, ports: Ports
-) -> SyncReport:
-    """One sync of the rows that differ, or of all rows of the windows where these are not named."""
+def _mended(spec: TableSpec, run_id: str, windows: Sequence[Window], seen: Look | None, ports: Ports) -> SyncReport:
+    """One sync of the rows that differ, or of all rows of the windows where these are not named. `seen`: None of a copy that keeps versions."""
+    found = seen.found if seen else differing_now(spec, windows, ports)
+    if seen is not None and not seen.windows:
+        return _nothing(spec, run_id, "nothing differs any more").report
     if found is not None and not found.places.numbers and not (found.extra and spec.deletes.compares):
         return _nothing(spec, run_id, "nothing differs any more").report
     whole = Window(windows[0].lower, windows[-1].upper)

@@ -12,24 +12,26 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verified import Drifted
 from incremental_assets.core.model.window import Window, merge
 from incremental_assets.core.ports import Keys, Ports
-from incremental_assets.core.syncing.differing import Differing, differing_now
+from incremental_assets.core.syncing.differing import Differing
 
 NAMED = 10
 """Drifted windows that are named one by one, and keys."""
 
 
-def compared(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> tuple[Comparison, tuple[Drifted, ...]]:
+def compared(
+    spec: TableSpec, windows: Sequence[Window], found: Differing | None, ports: Ports
+) -> tuple[Comparison, tuple[Drifted, ...]]:
     """What differs, and where what the copy lacks lies.
 
     Where each key has one row, few of which differ, only these are looked at; of other tables each row of the windows, as any version that an
     append kept may answer for a row of the source.
     """
-    found = differing_now(spec, merge(windows), ports) if spec.traits.one_row_per_key else None
     if found is not None and not _holds(spec, ports):
         return _by_key(spec, windows, found, ports)
     places = found.places if found else None
     rows = ports.auditor.compare(spec, merge(windows), places)
-    return rows, _drifted(windows, rows.missing, lambda window: ports.auditor.compare(spec, (window,), places).missing)
+    where = [windows[number] for number in found.windows] if found and found.windows is not None else windows
+    return rows, _drifted(where, rows.missing, lambda window: ports.auditor.compare(spec, (window,), places).missing)
 
 
 def _holds(spec: TableSpec, ports: Ports) -> bool:
@@ -50,7 +52,10 @@ def _by_key(
             rows = replace(rows, missing_keys=_named(spec, source, found.lacking, ports))
     elif found.extra and (copy := ports.by_key.keys(spec)) is not None:
         rows = replace(rows, extra_keys=_named(spec, copy, found.vanished, ports))
-    return rows, _drifted(windows, found.missing, lambda window: _missing(spec, window, found.lacking, ports))
+    if found.windows is None:
+        return rows, _drifted(windows, found.missing, lambda window: _missing(spec, window, found.lacking, ports))
+    pieces = {windows[number]: missing for number, missing in found.windows.items()}
+    return rows, _drifted(tuple(pieces), found.missing, pieces.__getitem__)
 
 
 def _named(spec: TableSpec, keys: Keys, at: KeyParts, ports: Ports) -> tuple[str, ...]:

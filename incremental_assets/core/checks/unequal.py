@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import wait
 
-from incremental_assets.core.background import in_background
+from incremental_assets.core.background import side_by_side
 from incremental_assets.core.model.measure import Measure
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window
@@ -45,14 +44,7 @@ def _measured(spec: TableSpec, runs: Sequence[_Run], ports: Ports) -> list[tuple
 def both_sides(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> list[tuple[Measure, Measure]]:
     """Lake and source, window by window. Both count at the same time, of a version of the lake that was there before the source was asked."""
     counting = ports.auditor.measure(spec, windows, ports.probe.row_hash())
-    lake = in_background(counting)
-    try:
-        source = ports.probe.measure(spec, windows, counting.by)
-    except Exception:
-        # More would otherwise be under way than may be: the next table's count beside this one, which nobody waits for.
-        wait([lake])
-        raise
-    here = lake.result()
+    here, source = side_by_side(counting, lambda: ports.probe.measure(spec, windows, counting.by))
     if any(found.by is not counting.by for found in here):
         source = ports.probe.measure(spec, windows)
     return list(zip(here, source, strict=True))

@@ -79,6 +79,9 @@ class KeyParts:
         return tuple(found)
 
 
+ANYWHERE = KeyParts(-(2**63), 2**63 - 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Sought:
     """What a comparison of a copy with a snapshot asks to be read: the rows whose keys lie at some places, or all of them (None)."""

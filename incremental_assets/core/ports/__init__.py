@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from incremental_assets.core.ports.checkpoints import Checkpoints, Lease
-from incremental_assets.core.ports.keys import ByteHashed, CopyKeys, Keys, PlacedRows, Seek, SourceKeys
+from incremental_assets.core.ports.keys import (
+    Bounded,
+    ByteHashed,
+    CopyKeys,
+    Keys,
+    PlacedRows,
+    Seek,
+    SourceKeys,
+    Windowed,
+)
 from incremental_assets.core.ports.lake import (
     Lake,
     LakeAuditor,
@@ -19,6 +28,7 @@ from incremental_assets.core.ports.staging import GoneRows, Stage
 from incremental_assets.core.ports.sync_ports import Ports
 
 __all__ = [
+    "Bounded",
     "ByteHashed",
     "Checkpoints",
     "CopyKeys",
@@ -41,4 +51,5 @@ __all__ = [
     "Source",
     "SourceKeys",
     "Stage",
+    "Windowed",
 ]

@@ -70,6 +70,22 @@ class ByteHashed(Protocol):
         """The same rows at the same places, hashed so; None where this side cannot. What it is asked raises NotByBytes."""
 
 
+@runtime_checkable
+class Bounded(Protocol):
+    """What a copy may offer beside: where its rows lie, without a look at any of them."""
+
+    def bounds(self) -> KeySpread | None:
+        """At most so many rows, and ends that none of them lies beyond; None where only a look tells."""
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """What a source may offer beside: the windows of its rows, of those that were asked for."""
+
+    def windowed(self, within: KeyParts) -> Sequence[tuple[int, int, int]] | None:
+        """Place and hash of each row `within`, and the number of its window; None where this side cannot tell."""
+
+
 class Seek(Protocol):
     """Compares what it is shown with a copy."""
 

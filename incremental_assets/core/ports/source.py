@@ -44,6 +44,9 @@ class Probe(Protocol):
     def keys(self, spec: TableSpec) -> AbstractContextManager[SourceKeys]:
         """The table's keys, in a snapshot of their own that is held until the block ends."""
 
+    def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
+        """The smallest and the largest key, where it is a whole number and an index tells; None otherwise, and where there is no row."""
+
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
         """The rows of the windows, in a snapshot of their own that is held until the block ends; None where the source cannot tell."""
 

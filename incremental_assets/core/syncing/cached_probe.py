@@ -56,6 +56,10 @@ class CachedProbe:
         """Asked."""
         return self._probe.keys(spec)
 
+    def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
+        """Asked."""
+        return self._probe.key_ends(spec)
+
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows | None]:
         """Asked."""
         return self._probe.placed_rows(spec, windows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,12 +15,12 @@ import pytest
 from incremental_assets.adapters.databases.dialect import Address
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.adapters.databases.read_keys import ReadKeys
-from incremental_assets.core.model.cursor import CursorType
+from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import KeyParts, KeySpread
-from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.table import Cursor, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import ByteHashed
+from incremental_assets.core.ports import ByteHashed, Windowed
 from incremental_assets.core.syncing.gone import gone_keys
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.adapters.databases.contract import *  # noqa: F403 - the suite
@@ -190,3 +190,24 @@ def test_rows_of_some_hundred_ranges_are_hashed_from_range_to_range_by_the_index
     probe.close()
     of_table, of_index = world.scanned("sales")
     assert (of_table, of_index) == (0, 2 * (500 * 32 - 1))
+
+
+def test_the_ends_of_a_key_are_told_by_its_index_and_each_row_in_its_window(world: Server) -> None:
+    world.execute(
+        "CREATE TABLE sales (id bigint PRIMARY KEY, code text UNIQUE NOT NULL, at timestamptz NOT NULL)",
+        "INSERT INTO sales SELECT n - 3, n, '2024-01-01Z'::timestamptz + n * interval '1 day' FROM generate_series(1, 9) AS n",
+        "CREATE TABLE nothing (id int PRIMARY KEY, at timestamptz)",
+    )
+    spec = replace(spec_of(world, "sales"), cursor=Cursor("at", CursorType.TIMESTAMP))
+    probe = SqlProbe(world.address, "shop")
+    assert probe.key_ends(spec) == (-2, 6)
+    assert probe.key_ends(replace(spec, key=("code",))) is None
+    assert probe.key_ends(replace(spec, key_enforced=False)) is None
+    assert probe.key_ends(replace(spec_of(world, "nothing"), cursor=None)) is None
+    third, fifth, eighth = (CursorValue.parse(CursorType.TIMESTAMP, f"2024-01-0{day}T00:00:00Z") for day in (3, 5, 8))
+    windows = (Window(None, third), Window(third, fifth), Window(eighth, None))
+    with probe.placed_rows(spec, windows) as rows:
+        assert isinstance(rows, Windowed)
+        numbers = {place: number for place, _, number in rows.windowed(KeyParts(-2, 6)) or ()}
+    probe.close()
+    assert numbers == {-2: 0, -1: 1, 0: 1, 4: 2, 5: 2, 6: 2}

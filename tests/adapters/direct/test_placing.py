@@ -20,10 +20,10 @@ from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.placed_rows import HeldRows
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySum
+from incremental_assets.core.model.key_parts import HASH_BITS, KeyParts, KeySpread, KeySum
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.window import Window
-from incremental_assets.core.ports import ByteHashed
+from incremental_assets.core.ports import Bounded, ByteHashed
 from tests.adapters.batches import Desk, table
 
 if TYPE_CHECKING:
@@ -113,6 +113,15 @@ def test_of_a_row_group_of_which_some_rows_are_asked_for_exactly_those_are_hashe
     hashes = dict(zip([row[0] for row in expected], byte_hash.row_hashes(columns).tolist(), strict=True))
     assert (dict(by_bytes.hashes(some)), len(hashes)) == (hashes, len(expected))
     assert by_bytes.sums(some, 0) == {place: KeySum(1, digest) for place, digest in hashes.items()}
+
+
+def test_the_log_tells_where_whole_numbers_lie_and_of_no_other_key(desk: Desk) -> None:
+    for spec in (NUMBERS, TEXTS):
+        desk.land(spec, ROWS)
+        desk.land(spec, [(1000, "new", 1000), (1, "marks a row in the first file", 1001)])
+        rows = desk.lake.placed_rows(spec, [Window(number(5), number(50))])
+        assert isinstance(rows, Bounded)
+        assert rows.bounds() == (KeySpread(102, -300, 1000) if spec is NUMBERS else None)
 
 
 def test_no_row_has_no_ends(desk: Desk) -> None:

@@ -55,7 +55,7 @@ def measure_sql(spec: TableSpec, windows: Sequence[Window], values: Values, hash
         )
         return "\nUNION ALL\n".join(one_by_one)
     number = "0" if len(windows) == 1 else "m.number"
-    numbered = f"{_number(spec, windows, values)} AS number, " if len(windows) > 1 else ""
+    numbered = f"{window_number(spec, windows, values)} AS number, " if len(windows) > 1 else ""
     return (
         f"SELECT {number}, count(*), CAST(sum(m.hash) AS text) FROM (SELECT {numbered}{hashed(spec.columns)} AS hash "
         f"FROM {relation(spec.id)} WHERE {comparable(spec, windows, values)}) AS m GROUP BY 1"
@@ -123,8 +123,10 @@ def _inside(spec: TableSpec, window: Window, values: Values) -> str:
     return inside(spec, window, values, nulls=is_whole and cursor_of(spec).nulls is not NullPolicy.SKIP)
 
 
-def _number(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
+def window_number(spec: TableSpec, windows: Sequence[Window], values: Values) -> str:
     """The window of a row that lies in one: a binary search among their lower ends."""
+    if len(windows) == 1:
+        return "0"
     lowers = [cursor_value(spec, window.lower, values) for window in windows if window.lower is not None]
     return f"width_bucket({effective(spec)}, ARRAY[{', '.join(lowers)}]) - {len(lowers) - len(windows) + 1}"
 

@@ -10,7 +10,13 @@ import psycopg
 from incremental_assets.adapters.databases.measure import placed_by_value
 from incremental_assets.adapters.databases.postgresql.batch import one_row
 from incremental_assets.adapters.databases.postgresql.byte_hash import byte_hash, hashes_alike
-from incremental_assets.adapters.databases.postgresql.measure import Hashed, comparable, key_text, row_hash
+from incremental_assets.adapters.databases.postgresql.measure import (
+    Hashed,
+    comparable,
+    key_text,
+    row_hash,
+    window_number,
+)
 from incremental_assets.adapters.databases.postgresql.placed import by_index, numbers, place, placed, rows_within
 from incremental_assets.adapters.databases.postgresql.sql import (
     Parameters,
@@ -26,7 +32,7 @@ from incremental_assets.core.model.window import Window
 
 
 class PlacedRows:
-    """Implements `core.ports.PlacedRows` and `core.ports.ByteHashed` over the connection that holds the snapshot."""
+    """Implements `core.ports.PlacedRows`, `ByteHashed` and `Windowed` over the connection that holds the snapshot."""
 
     def __init__(
         self, asked: psycopg.RawCursor[Any], spec: TableSpec, windows: Sequence[Window], hashed: Hashed = row_hash
@@ -58,13 +64,28 @@ class PlacedRows:
         """As `sums` finds them."""
         return [(found, digest) for found, digest in self._rows("placed, hashed", within)]
 
+    def windowed(self, within: KeyParts) -> list[tuple[int, int, int]]:
+        """Likewise."""
+        return [(found, digest, number) for found, digest, number in self._rows("placed, hashed, number", within)]
+
     def _rows(self, selected: str, within: KeyParts, grouped: str = "") -> list[tuple[Any, ...]]:
         values, each = Parameters(), f"{placed(self._spec)}, {self._hash} AS hashed"
+        if "number" in selected:
+            each += f", {window_number(self._spec, self._windows, values)} AS number"
         source = rows_within(self._spec, each, within, values, self._inside(values))
         return self._asked.execute(f"SELECT {selected} FROM {source} {grouped}", values.values).fetchall()
 
     def _inside(self, values: Values) -> str:
         return comparable(self._spec, self._windows, values)
+
+
+def key_ends(asked: psycopg.RawCursor[Any], spec: TableSpec) -> tuple[int, int] | None:
+    """The smallest and the largest key, where it is a whole number that the source enforces, and so has an index for; None without a row."""
+    if not (spec.key_enforced and placed_by_value(spec)):
+        return None
+    own = place(spec)
+    lowest, highest = one_row(asked, f"SELECT min({own}), max({own}) FROM {relation(spec.id)}")
+    return None if lowest is None else (lowest, highest)
 
 
 def row_hashes_sql(spec: TableSpec, windows: Sequence[Window], places: KeyParts | None = None) -> str:

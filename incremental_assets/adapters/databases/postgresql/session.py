@@ -32,7 +32,7 @@ from incremental_assets.adapters.databases.postgresql.numbers import (
     snapshot_numbers,
 )
 from incremental_assets.adapters.databases.postgresql.patience import Patient
-from incremental_assets.adapters.databases.postgresql.places import PlacedRows
+from incremental_assets.adapters.databases.postgresql.places import PlacedRows, key_ends
 from incremental_assets.adapters.databases.postgresql.unreadable import missing_schemas, read_unreadable
 from incremental_assets.core.checks.doctor import SourceFacts, Wanted
 from incremental_assets.core.checks.lateness import Lateness
@@ -123,6 +123,10 @@ class Session:
     def placed_rows(self, spec: TableSpec, windows: Sequence[Window]) -> AbstractContextManager[PlacedRows]:
         """Likewise."""
         return open_placed_rows(self._asked, spec, windows)
+
+    def key_ends(self, spec: TableSpec) -> tuple[int, int] | None:
+        """By the index of the key."""
+        return key_ends(self._asked, spec)
 
     def facts(self, wanted: Sequence[Wanted]) -> SourceFacts:
         """What `doctor` must know of the source and of some tables."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ _TASK = "incremental_assets.adapters.delta.direct.placed_task"
 
 
 class PlacedByTasks:
-    """Implements `core.ports.PlacedRows` and `core.ports.ByteHashed`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
+    """Implements `core.ports.PlacedRows`, `ByteHashed` and `Bounded`. `otherwise`: who answers where tasks do not; None: nobody, by bytes."""
 
     def __init__(self, tasks: Tasks, held: Held, windows: Sequence[Window], otherwise: PlacedRows | None) -> None:
         self._tasks, self._held, self._windows, self._given = tasks, held, windows, otherwise
@@ -42,6 +43,10 @@ class PlacedByTasks:
         if self._given is None:
             raise NotByBytes
         return self._given
+
+    def bounds(self) -> KeySpread | None:
+        """By what the log says of its files."""
+        return bounds_of(self._units) if self._units is not None and self._by_value else None
 
     def spread(self) -> KeySpread:
         """From the keys and the cursor alone."""
@@ -80,6 +85,21 @@ def run_placed(
         return tasks.run_all(_TASK, [replace(unit, asked=asked, within=within, shift=shift) for unit in units])
     except TasksUnavailable as why:
         raise NotDirect(str(why)) from why
+
+
+def bounds_of(units: Sequence[PlacedUnit]) -> KeySpread | None:
+    """Of all rows in their files, those that are marked as gone included; None where a file does not tell."""
+    rows, ends = 0, list[int]()
+    for unit in units:
+        (column,) = (unit.measured.columns[place] for place in unit.key)
+        for add in unit.measured.files:
+            told = json.loads(add.get("stats") or "{}")
+            low, high = ((told.get(name) or {}).get(column.name) for name in ("minValues", "maxValues"))
+            count = told.get("numRecords")
+            if not (isinstance(count, int) and isinstance(low, int) and isinstance(high, int)):
+                return None
+            rows, ends = rows + count, [*ends, low, high]
+    return KeySpread(rows, min(ends), max(ends)) if ends else None
 
 
 def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -> KeySpread:

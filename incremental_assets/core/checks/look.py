@@ -1,0 +1,57 @@
+"""What a look at some windows of a table sees: whether both sides are equal there, and which rows differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from incremental_assets.core.checks.unequal import unequal
+from incremental_assets.core.model.table import TableSpec
+from incremental_assets.core.model.window import Window
+from incremental_assets.core.ports import Ports
+from incremental_assets.core.syncing.differing import Differing, bounds_of, differing, differing_at, differing_now
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`rows`: of the source, in all of the windows."""
+
+    rows: int
+    windows: tuple[Window, ...] = ()
+    """Those among which all that differs lies; none where both sides are equal."""
+    found: Differing | None = None
+    """None where its rows are not to be told by their keys."""
+    over: tuple[Window, ...] = ()
+    """What was looked at."""
+
+
+def look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
+    """A large table whose keys are whole numbers is counted by these, so that no row is hashed twice to tell which differ; others by window first."""
+    by_key = spec.traits.one_row_per_key
+    copy = ports.by_key.placed_rows(spec, windows) if by_key else None
+    bounds = bounds_of(spec, copy, ports) if copy is not None else None
+    if copy is not None and bounds is not None:
+        with ports.probe.placed_rows(spec, windows) as source:
+            found = differing(spec, copy, source, bounds) if source is not None else None
+        if found is not None:
+            return _told(found, windows)
+        by_key = False
+    apart, rows = unequal(spec, windows, ports)
+    return Look(rows, apart, differing_now(spec, apart, ports) if by_key and apart else None, tuple(windows))
+
+
+def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: Ports) -> Look:
+    """At what differed before, as the copy has changed nowhere else: all that was equal then is known to be so."""
+    found = before.found
+    if before.over != tuple(windows) or (before.windows and found is None):
+        return look(spec, windows, ports)
+    if found is None or not found.places.numbers:
+        return before
+    now = differing_at(spec, windows, found.places, ports)
+    if now is None:
+        return look(spec, windows, ports)
+    return _told(replace(now, rows=before.rows - found.there + now.rows), windows)
+
+
+def _told(found: Differing, windows: Sequence[Window]) -> Look:
+    return Look(found.rows, tuple(windows) if found.places.numbers else (), found, tuple(windows))
