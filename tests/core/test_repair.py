@@ -56,6 +56,14 @@ def check(world: World, spec: TableSpec) -> int:
     return drift.rows
 
 
+def check_and_repair(world: World, spec: TableSpec, process: Process | None = None) -> Repaired:
+    """What a check does that mends by itself."""
+    ports = world.ports(process)
+    drift = reconcile(spec, DAYS, ports)
+    remember(spec, drift, world.checkpoints)
+    return repair_table(spec, DAYS, "the-repair", ports, drift.seen)
+
+
 def repair(world: World, spec: TableSpec, process: Process | None = None) -> Repaired:
     return repair_table(spec, DAYS, "the-repair", world.ports(process))
 
@@ -237,6 +245,31 @@ def test_a_copy_that_moved_since_a_repair_has_looked_at_it_is_looked_at_whole_ag
     assert done.report.rows == RowCounts(read=2, inserted=1, updated=1)
     assert done.left is not None
     assert (done.left.rows, verified(world)[1]) == (1, 1)
+
+
+@BOTH
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_repair_that_follows_a_check_at_once_mends_the_same_and_looks_again_if_the_copy_moved(
+    strategy: Strategy, *, moves: bool
+) -> None:
+    spec = orders(strategy)
+    world = settled(spec)
+    drift(world)
+    process = world.process()
+
+    def moves_on() -> None:
+        world.database.update(ORDERS, {"id": 4}, status="changed behind the cursor's back")
+        order(world.database, "in the same window", "2024-01-07T12:00:02Z")
+        order(world.database, "new", "2024-01-29T09:30:00Z")
+        world.pass_time(3600)
+        world.sync(spec)
+
+    if moves:
+        process.at = {"after verified": moves_on}
+    done = check_and_repair(world, spec, process)
+    assert done.report.rows.inserted + done.report.rows.updated == (3 if moves else 2)
+    assert done.left is not None
+    assert done.left.rows == 0
 
 
 def test_a_hole_that_no_sync_has_read_stays_one() -> None:
