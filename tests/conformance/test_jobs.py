@@ -138,6 +138,7 @@ def test_a_repair_that_follows_a_check_at_once_looks_for_nothing_again(stand: Op
         "- {table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert}\n",
         "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL)",
         "INSERT INTO orders SELECT n, 'first', '2024-01-01Z'::timestamptz + n * interval '20 min' FROM generate_series(1, 20000) n",
+        "CREATE INDEX ON orders (at)",
     )
     desk.land()
     desk.execute("UPDATE orders SET note = 'drifted' WHERE id % 2000 = 7")
