@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from incremental_assets.core.checks.mending import Mending, mended
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import Repaired, repair_table
+from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import Busy, Refused, SelectionError, TargetChanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
@@ -29,6 +31,7 @@ from tests.fakes.world import Killed, Process
 from tests.scenario import ORDERS, countries, order, orders, shop
 
 DAYS = TimeGrid(Every.DAY, date(2024, 1, 1))
+TERMS = TableConfig(ORDERS.schema, ORDERS.name, Strategy.UPSERT, partitions=DAYS, mended_at_most=10)
 FOLLOWED = Deletes(DeleteMode.DIFF, max_fraction=0.9)
 SETTLED = "2024-01-29T08:59:58Z"
 BOTH = pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
@@ -270,6 +273,21 @@ def test_a_repair_that_follows_a_check_at_once_mends_the_same_and_looks_again_if
     assert done.report.rows.inserted + done.report.rows.updated == (3 if moves else 2)
     assert done.left is not None
     assert done.left.rows == 0
+
+
+def test_a_check_that_mends_hands_on_what_it_has_seen() -> None:
+    spec = orders()
+    world = settled(spec)
+    drift(world)
+    process = world.process()
+    ports = world.ports(process)
+    found = reconcile(spec, DAYS, ports)
+    remember(spec, found, world.checkpoints)
+    seen = process.moments.count("before placed_rows")
+    verdict = mended(spec, TERMS, found, Mending("the-repair", lambda *_: None), ports)
+    assert verdict.passed
+    # Of each side what was mended, and nothing before it.
+    assert process.moments.count("before placed_rows") - seen == 2
 
 
 def test_a_hole_that_no_sync_has_read_stays_one() -> None:
