@@ -7,6 +7,9 @@ import time
 
 import pytest
 
+from incremental_assets.core.checks.reconcile import reconcile
+from incremental_assets.core.checks.remember import remember
+from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.planning.report import Status
 from tests.conformance.conftest import OpenStand
 from tests.conformance.stand import Stand
@@ -125,6 +128,29 @@ def test_of_drift_all_over_a_large_table_a_check_and_a_repair_look_at_each_row_o
     assert desk.repair("orders").report.rows.updated == 10
     # The same, one that reads the source, one that lands, and one that looks at what was mended.
     assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (5, 0)
+    assert rows_read(desk) - read < 22_000
+    assert desk.verified("orders").drift == 0
+    desk.assert_equal("orders")
+
+
+def test_a_repair_that_follows_a_check_at_once_looks_for_nothing_again(stand: OpenStand) -> None:
+    desk = stand(
+        "- {table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert}\n",
+        "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL)",
+        "INSERT INTO orders SELECT n, 'first', '2024-01-01Z'::timestamptz + n * interval '20 min' FROM generate_series(1, 20000) n",
+        "CREATE INDEX ON orders (at)",
+    )
+    desk.land()
+    desk.execute("UPDATE orders SET note = 'drifted' WHERE id % 2000 = 7")
+    spec, read = desk.spec("orders"), rows_read(desk)
+    with desk.runtime() as runtime:
+        ports = runtime.ports("shop")
+        drift = reconcile(spec, None, ports)
+        remember(spec, drift, runtime.checkpoints)
+        done = repair_table(spec, None, "the repair", ports, drift.seen)
+    assert (drift.rows, done.report.rows.updated, done.left and done.left.rows) == (10, 10, 0)
+    assert done.left is not None
+    assert done.left.detail == "20,000 rows in 1 window are equal"
     assert rows_read(desk) - read < 22_000
     assert desk.verified("orders").drift == 0
     desk.assert_equal("orders")

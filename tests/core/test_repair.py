@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from incremental_assets.core.checks.mending import Mending, mended
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import Repaired, repair_table
+from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.errors import Busy, Refused, SelectionError, TargetChanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
@@ -29,6 +31,7 @@ from tests.fakes.world import Killed, Process
 from tests.scenario import ORDERS, countries, order, orders, shop
 
 DAYS = TimeGrid(Every.DAY, date(2024, 1, 1))
+TERMS = TableConfig(ORDERS.schema, ORDERS.name, Strategy.UPSERT, partitions=DAYS, mended_at_most=10)
 FOLLOWED = Deletes(DeleteMode.DIFF, max_fraction=0.9)
 SETTLED = "2024-01-29T08:59:58Z"
 BOTH = pytest.mark.parametrize("strategy", [Strategy.UPSERT, Strategy.APPEND])
@@ -54,6 +57,14 @@ def check(world: World, spec: TableSpec) -> int:
     drift = reconcile(spec, DAYS, world.ports())
     remember(spec, drift, world.checkpoints)
     return drift.rows
+
+
+def check_and_repair(world: World, spec: TableSpec, process: Process | None = None) -> Repaired:
+    """What a check does that mends by itself."""
+    ports = world.ports(process)
+    drift = reconcile(spec, DAYS, ports)
+    remember(spec, drift, world.checkpoints)
+    return repair_table(spec, DAYS, "the-repair", ports, drift.seen)
 
 
 def repair(world: World, spec: TableSpec, process: Process | None = None) -> Repaired:
@@ -237,6 +248,46 @@ def test_a_copy_that_moved_since_a_repair_has_looked_at_it_is_looked_at_whole_ag
     assert done.report.rows == RowCounts(read=2, inserted=1, updated=1)
     assert done.left is not None
     assert (done.left.rows, verified(world)[1]) == (1, 1)
+
+
+@BOTH
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_repair_that_follows_a_check_at_once_mends_the_same_and_looks_again_if_the_copy_moved(
+    strategy: Strategy, *, moves: bool
+) -> None:
+    spec = orders(strategy)
+    world = settled(spec)
+    drift(world)
+    process = world.process()
+
+    def moves_on() -> None:
+        world.database.update(ORDERS, {"id": 4}, status="changed behind the cursor's back")
+        order(world.database, "in the same window", "2024-01-07T12:00:02Z")
+        order(world.database, "new", "2024-01-29T09:30:00Z")
+        world.pass_time(3600)
+        world.sync(spec)
+
+    if moves:
+        process.at = {"after verified": moves_on}
+    done = check_and_repair(world, spec, process)
+    assert done.report.rows.inserted + done.report.rows.updated == (3 if moves else 2)
+    assert done.left is not None
+    assert done.left.rows == 0
+
+
+def test_a_check_that_mends_hands_on_what_it_has_seen() -> None:
+    spec = orders()
+    world = settled(spec)
+    drift(world)
+    process = world.process()
+    ports = world.ports(process)
+    found = reconcile(spec, DAYS, ports)
+    remember(spec, found, world.checkpoints)
+    seen = process.moments.count("before placed_rows")
+    verdict = mended(spec, TERMS, found, Mending("the-repair", lambda *_: None), ports)
+    assert verdict.passed
+    # Of each side what was mended, and nothing before it.
+    assert process.moments.count("before placed_rows") - seen == 2
 
 
 def test_a_hole_that_no_sync_has_read_stays_one() -> None:

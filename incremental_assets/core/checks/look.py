@@ -23,10 +23,21 @@ class Look:
     """None where its rows are not to be told by their keys."""
     over: tuple[Window, ...] = ()
     """What was looked at."""
+    version: int | None = None
+    """Of the copy, where it is told without a session: no older than this one was looked at."""
+
+    def is_of(self, version: int | None) -> bool:
+        """Whether it is a look at this very version, by keys."""
+        return self.found is not None and self.version is not None and self.version == version
 
 
 def look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
     """A large table whose keys are whole numbers is counted by these, so that no row is hashed twice to tell which differ; others by window first."""
+    version = ports.reader.version(spec)
+    return replace(_look(spec, windows, ports), over=tuple(windows), version=version)
+
+
+def _look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
     by_key = spec.traits.one_row_per_key
     copy = ports.by_key.placed_rows(spec, windows) if by_key else None
     bounds = bounds_of(spec, copy, ports) if copy is not None else None
@@ -37,7 +48,7 @@ def look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
             return _told(found, windows)
         by_key = False
     apart, rows = unequal(spec, windows, ports)
-    return Look(rows, apart, differing_now(spec, apart, ports) if by_key and apart else None, tuple(windows))
+    return Look(rows, apart, differing_now(spec, apart, ports) if by_key and apart else None)
 
 
 def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: Ports) -> Look:
@@ -50,8 +61,8 @@ def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: 
     now = differing_at(spec, windows, found.places, ports)
     if now is None:
         return look(spec, windows, ports)
-    return _told(replace(now, rows=before.rows - found.there + now.rows), windows)
+    return replace(_told(replace(now, rows=before.rows - found.there + now.rows), windows), over=before.over)
 
 
 def _told(found: Differing, windows: Sequence[Window]) -> Look:
-    return Look(found.rows, tuple(windows) if found.places.numbers else (), found, tuple(windows))
+    return Look(found.rows, tuple(windows) if found.places.numbers else (), found)

@@ -31,7 +31,7 @@ def mended(spec: TableSpec, terms: TableConfig, drift: Drift, mending: Mending, 
     if not 0 < drift.rows <= terms.mended_at_most or not spec.is_incremental or drift.is_expected:
         return found
     try:
-        done = repair_table(spec, terms.partitions, mending.run_id, ports)
+        done = repair_table(spec, terms.partitions, mending.run_id, ports, drift.seen)
     except IncrementalAssetsError as error:
         return replace(found, detail=f"{found.detail}; it could not be mended: {error}")
     mending.announce(spec, done)

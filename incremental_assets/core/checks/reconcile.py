@@ -13,7 +13,7 @@ source then no longer shows either; asked the other way round, such a row would 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from incremental_assets.core.checks.look import Look, look, look_again
 from incremental_assets.core.checks.row_by_row import NAMED, compared
@@ -52,6 +52,8 @@ class Drift:
     samples: tuple[str, ...] = ()
     is_expected: bool = False
     """Whether a sync that is not due yet is known to mend all of it."""
+    seen: Look | None = field(default=None, repr=False)
+    """What it was found by, so that a repair which follows at once need not look again."""
 
     @property
     def checked(self) -> Window | None:
@@ -83,21 +85,26 @@ def reconcile(
     windows = settled_windows(spec, grid, position.state, within)
     if not windows:
         return Drift("nothing has settled yet that could be compared")
-    looked_at = merge(windows)
-    reached, unread = _reached(spec, position.state, windows[-1].upper)
-    verified = _text(reached)
     seen = look_again(spec, windows, before, ports) if before else look(spec, windows, ports)
+    return replace(_of_windows(spec, position.state, seen, ports, is_whole=within is None), seen=seen)
+
+
+def _of_windows(spec: TableSpec, state: State, seen: Look, ports: Ports, *, is_whole: bool) -> Drift:
+    windows = seen.over
+    looked_at = merge(windows)
+    reached, unread = _reached(spec, state, windows[-1].upper)
+    verified = _text(reached)
     if not seen.windows:
         rows = seen.rows
         equal = f"{counted(rows, 'row')} in {counted(len(windows), 'window')} {agreeing(rows, 'is', 'are')} equal"
         empty = f"{_EMPTY} in {', '.join(map(str, looked_at[:NAMED]))}, which is all that was compared"
         return Drift((equal if rows else empty) + unread, 0, verified, verified, looked_at)
     found, drifted = compared(spec, seen.windows, seen.found, ports)
-    stayed = undeleted(spec, position.state, ports) if found.extra else None
+    stayed = undeleted(spec, state, ports) if found.extra else None
     if stayed is not None and not drifted:
         whole = (Drifted(Window(looked_at[0].lower, looked_at[-1].upper), stayed.rows),)
         return Drift(stayed.detail, stayed.rows, None, verified, looked_at, whole, stayed.samples, stayed.is_expected)
-    outdated = _outdated(spec, windows, found, seen.found if within is None else None, ports)
+    outdated = _outdated(spec, windows, found, seen.found if is_whole else None, ports)
     if outdated.rows:
         detail = (
             f"{counted(outdated.rows, 'row')} of the copy {agreeing(outdated.rows, 'shows', 'show')} what the source no longer has: it has "

@@ -33,8 +33,13 @@ class Repaired:
     """Those that were compared."""
 
 
-def repair_table(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) -> Repaired:
-    """Mend what the last checks of a table have found. Raises SelectionError, and the errors of a sync."""
+def repair_table(
+    spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports, just_seen: Look | None = None
+) -> Repaired:
+    """Mend what the last checks of a table have found. Raises SelectionError, and the errors of a sync.
+
+    `just_seen`: by the check that this one follows at once; where the copy is still at that version, no row is looked for that it has not found.
+    """
     if not spec.is_incremental:
         raise SelectionError(
             f"{spec.id}: this table is {spec.read_without_cursor} and has no windows to repair; read it again with {full_refresh(spec)}"
@@ -45,11 +50,14 @@ def repair_table(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports) 
     windows = _settled(spec, grid, [piece.window for piece in known.drifted], ports) if known.drifted else ()
     if not windows:
         return _nothing(spec, run_id, "no check has found drift that is still there")
-    version = ports.reader.version(spec)
-    before = look(spec, windows, ports) if spec.traits.one_row_per_key else None
+    before = just_seen if just_seen and just_seen.is_of(ports.reader.version(spec)) else None
+    if before is None and spec.traits.one_row_per_key:
+        before = look(spec, windows, ports)
+    windows = before.over if before else windows
     report = _mended(spec, run_id, merge(windows), before, ports)
-    moved = version is None or ports.reader.version(spec) != version + (report.status is Status.LANDED)
-    left = reconcile(spec, grid, ports, windows, None if moved else before)
+    version = ports.reader.version(spec)
+    alone = before and before.version is not None and version == before.version + (report.status is Status.LANDED)
+    left = reconcile(spec, grid, ports, windows, before if alone else None)
     remember_windows(spec, left, ports.checkpoints)
     return Repaired(report, left, merge(windows))
 
