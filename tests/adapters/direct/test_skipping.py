@@ -139,6 +139,7 @@ def test_a_row_group_that_lies_between_two_keys_is_left_out(tmp_path: Path, monk
     assert table.land(how, [(99, "new"), (200, "new"), (899, "new")]).marked == 3
     assert read == [("id", 0), ("id", 200), ("id", 200)], "not 100 to 199, and nothing of the second file"
     assert sorted(row[0] for row in table.rows() if row[1] == "new") == [99, 200, 899]
+    assert len({row[0] for row in table.rows()}) == 900, "each of them in the place of its own"
 
 
 @pytest.mark.parametrize(
