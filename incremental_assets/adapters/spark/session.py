@@ -270,6 +270,8 @@ def _local(settings: SparkSettings, cores: int) -> dict[str, str]:
         "spark.sql.warehouse.dir": _no_warehouse(),
         "spark.local.dir": str(scratch_folder()),
         "spark.python.daemon.module": "incremental_assets.adapters.spark.worker_daemon",
+        # Without the folder it starts in among the places of modules: whoever may write there would run as this user.
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
         # Hadoop gives each file a mode of its own, whatever the umask of the process.
         "spark.hadoop.fs.permissions.umask-mode": f"{UMASK:03o}",
         "spark.sql.artifact.isolation.enabled": "false",

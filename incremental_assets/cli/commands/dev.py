@@ -45,7 +45,7 @@ def run(config: Path | None, port: int) -> Answer:
 
 def _serve(configuration: Configuration, port: int, url: str, log: Path) -> None:
     """Until Ctrl-C."""
-    with _dagster(port, log) as process:
+    with running_dagster(port, log, configuration.path.parent) as process:
         _wait_until_ready(process, url, log)
         _say(f"Dagster is up: {url}\n  configuration {configuration.path}\n  log           {log}\nCtrl-C ends it.")
         with suppress(KeyboardInterrupt):
@@ -124,8 +124,12 @@ def _engine(configuration: Configuration) -> Iterator[None]:
 
 
 @contextmanager
-def _dagster(port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Webserver, daemon and code server, in a process group of their own that ends with the block."""
+def running_dagster(port: int, log: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Webserver, daemon and code server, in a process group of their own that ends with the block.
+
+    They start in the folder of the configuration: they take modules and `.env` from where they start, and whoever may write there would run
+    as this user.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "dagster", "dev", "--host", HOST, "--port", str(port), *_workspace()]
     with log.open("wb") as output:
@@ -134,7 +138,8 @@ def _dagster(port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            cwd=folder,
+            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"},
             start_new_session=True,
         )
         try:
