@@ -11,6 +11,7 @@ from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import repair_table
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.replay import replay_table
 from tests.conformance.conftest import OpenStand
 from tests.conformance.stand import Stand
 from tests.spark_jobs import jobs, sql_statements
@@ -80,6 +81,25 @@ def test_a_tick_that_holds_rows_is_a_job_more_and_begins_no_sql_whatever_was_hel
     for name in ("orders", "items"):
         kept = {row["id"]: row["_sync_resolution"] for row in desk.quarantined(name)}
         assert kept == {"21": "superseded", "22": None, "24": None}
+
+
+def test_a_replay_begins_no_sql(stand: OpenStand) -> None:
+    desk = stand(
+        "- {table: public.orders, cursor: {column: at, type: timestamp}, strategy: upsert, contract: {note: {nullable: false}}}",
+        "CREATE TABLE orders (id int PRIMARY KEY, note text, at timestamptz NOT NULL DEFAULT now())",
+        "INSERT INTO orders SELECT n, 'fine' FROM generate_series(1, 20) n",
+        "INSERT INTO orders VALUES (21, NULL), (22, NULL), (23, NULL)",
+    )
+    desk.land()
+    desk.execute("UPDATE orders SET note = 'mended' WHERE id = 21", "DELETE FROM orders WHERE id = 22")
+    before, sql = jobs(desk.spark), sql_statements(desk.spark)
+    with desk.runtime() as runtime:
+        (report,) = replay_table(desk.spec("orders"), "replay", runtime.ports("shop"))
+    assert (report.status, report.rows.quarantined) == (Status.LANDED, 1)
+    # Keys twice, what is gone, cursors; one that reads, one that keeps, one that lands and one that says what became of each.
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (8, 0)
+    kept = {row["id"]: row["_sync_resolution"] for row in desk.quarantined("orders")}
+    assert kept == {"21": "replayed", "22": "gone", "23": None}
 
 
 def test_histories_that_begin_with_a_first_load_or_later_are_one_job_more_and_begin_no_sql(stand: OpenStand) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from incremental_assets.adapters.delta.commit_metadata import Kind
@@ -9,12 +11,15 @@ from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.held import held_rows, holds_these
 from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_part import LakePart
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.paths import quarantine_path, staging_path, table_path
 from incremental_assets.core.model.quarantine import HeldRows, Resolution
 from incremental_assets.core.model.table import TableSpec
+
+_log = logging.getLogger(__name__)
 
 
 class LakeQuarantine(LakePart):
@@ -31,27 +36,40 @@ class LakeQuarantine(LakePart):
             return None
         session = self._session()
         from incremental_assets.adapters.delta import held_frames
+        from incremental_assets.adapters.delta.holding import waiting
 
         with explained(spec.id, self._lake):
+            try:
+                return waiting.cursors(self._tasks, self._lake, spec)
+            except NotDirect as why:
+                _log.debug("%s: the cursors of what is held are Spark's to read: %s", spec.id, why)
             return held_frames.cursors(session, quarantine_path(self._lake, spec.id), spec)
 
     def held_keys(self, spec: TableSpec) -> frozenset[str]:
         """The canonical texts of their keys."""
-        session = self._session()
-        from incremental_assets.adapters.delta import held_frames
-
         with explained(spec.id, self._lake):
-            return frozenset(held_frames.keys(session, quarantine_path(self._lake, spec.id), spec))
+            return frozenset(self._keys(spec))
 
     def settle_gone(self, spec: TableSpec, keys: AbstractSet[str]) -> None:
         """Resolve rows that the contract holds and that are gone from the source, by the canonical texts of their keys."""
-        site, path = self._site(), quarantine_path(self._lake, spec.id)
-        from incremental_assets.adapters.delta import held_frames, settling
+        site = self._site()
+        from incremental_assets.adapters.delta import settling
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
-            contents = held_frames.keys(site.session, path, spec)
+            contents = self._keys(spec)
             gone = [content for text in keys for content in contents.get(text, ())]
             settling.resolve(site, spec, gone, Resolution.GONE)
+
+    def _keys(self, spec: TableSpec) -> Mapping[str, Sequence[str]]:
+        session = self._session()
+        from incremental_assets.adapters.delta import held_frames
+        from incremental_assets.adapters.delta.holding import waiting
+
+        try:
+            return waiting.keys(self._tasks, self._lake, spec)
+        except NotDirect as why:
+            _log.debug("%s: the keys of what is held are Spark's to read: %s", spec.id, why)
+        return held_frames.keys(session, quarantine_path(self._lake, spec.id), spec)
 
     def settle_landed(self, spec: TableSpec, batch_id: str) -> None:
         """Resolve what a batch has overtaken whose run died between its commit and this; of one that is not staged any more, that was done."""

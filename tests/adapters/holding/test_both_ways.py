@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as sf
 
+from incremental_assets.adapters.databases.measure import NULL, spark_row_text
 from incremental_assets.adapters.delta import quarantine
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.holding import direct
+from incremental_assets.adapters.delta.holding import direct, waiting
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents
+from incremental_assets.adapters.delta.holding.waiting import canonical
 from incremental_assets.adapters.delta.lake import DeltaLake
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.staging import as_text
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.core.model.contract import ColumnRules, Contract
+from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.deletes import DeleteMode, Deletes, Then
 from incremental_assets.core.model.paths import quarantine_path
-from incremental_assets.core.model.table import Column, Fidelity, Strategy, TableSpec
+from incremental_assets.core.model.table import Column, Cursor, Fidelity, Strategy, TableSpec
 from incremental_assets.core.planning.landed_state import Shown, landed_state
 from tests.adapters.batches import APP, Desk, Row, table
 from tests.adapters.test_lazy_session import WithoutSql
@@ -141,9 +147,11 @@ def test_values_are_the_texts_that_spark_makes_of_them(spark: SparkSession, tmp_
     pq.write_table(pa.table({"v": values, "n": pa.array(range(len(values)))}), tmp_path / "v.parquet")
     rows = spark.read.schema(f"v {kind}, n bigint").parquet(str(tmp_path / "v.parquet")).orderBy("n")
     text = as_text(Column("v", kind, kind, Fidelity.EXACT))
-    frame = rows.select("n", text.alias("t"), text.alias("u"))
-    theirs = frame.select("t", quarantine.content(["t", "u", "no_such"], frame).alias("c")).orderBy("n").collect()
+    told = sf.expr(spark_row_text([Column("v", kind, kind, Fidelity.EXACT)]))
+    frame = rows.select("n", text.alias("t"), text.alias("u"), told.alias("k"))
+    theirs = frame.select("t", "k", quarantine.content(["t", "u", "no_such"], frame).alias("c")).orderBy("n").collect()
     ours = as_texts(values, kind)
+    assert pc.fill_null(canonical(ours, kind), NULL).to_pylist() == [row["k"] for row in theirs]
     assert ours.to_pylist() == [row["t"] for row in theirs]
     nothing = pa.chunked_array([pa.nulls(len(values), pa.string())])
     assert contents([ours, ours, nothing]) == [row["c"] for row in theirs]
@@ -164,6 +172,28 @@ def test_a_batch_that_holds_rows_begins_no_sql(spark: SparkSession, tmp_path: Pa
         ("1", "-11", True, None),
         ("2", "-2", False, "superseded"),
     ]
+
+
+@pytest.mark.parametrize("key", [("id", "day"), ("moment", "amount"), ("note", "raw", "is_new", "local", "few")])
+def test_both_find_the_same_keys_and_cursors_of_what_is_held(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: tuple[str, ...]
+) -> None:
+    desk, spec = Desk(tmp_path / "lake", spark), replace(ORDERS, key=key, strategy=Strategy.APPEND)
+    desk.land(spec, [order(1, 10), order(2, -2), order(3, -3), order(4, -4), order(5, -5), order(2, -2)])
+    by_moment = replace(spec, cursor=Cursor("moment", CursorType.TIMESTAMP))
+    session = cast("SparkSession", WithoutSql(spark.sparkContext, {}))
+    ours = DeltaLake(str(desk.folder), lambda: session)
+    keys = ours.held_keys(spec)
+    cursors = [{*(ours.held_cursors(each) or ())} for each in (spec, by_moment)]
+
+    def refuses(*_: object) -> None:
+        raise NotDirect
+
+    for name in ("keys", "cursors"):
+        monkeypatch.setattr(waiting, name, refuses)
+    assert keys == desk.lake.held_keys(spec)
+    assert cursors == [{*(desk.lake.held_cursors(each) or ())} for each in (spec, by_moment)]
+    assert [len(each) for each in (keys, *cursors)] == [4, 4, 4]
 
 
 def test_a_quarantine_with_more_than_we_know_is_spark_s_to_write(

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct import eligible
-from incremental_assets.adapters.delta.direct.columns import Columns
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
-from incremental_assets.adapters.delta.direct.unit import Stored
 from incremental_assets.adapters.delta.holding import texts
+from incremental_assets.adapters.delta.holding.known import Known
 from incremental_assets.adapters.delta.holding.unit import Arrived, Came, CopyKeys, KeepUnit, Kept, Settled, SettleUnit
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.site import Site
-from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import (
     CONTENT,
     DELETED_AT,
@@ -32,7 +30,6 @@ from incremental_assets.adapters.spark.own_names import (
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable, Unit
 from incremental_assets.core.cohort import go_apart
 from incremental_assets.core.model.paths import is_local, quarantine_path, table_path
-from incremental_assets.core.model.schema_drift import sql_type
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 
@@ -111,7 +108,7 @@ def _info(operation: str, parameters: Mapping[str, str], metrics: Mapping[str, i
 
 
 def _keeping(lake: str, plan: SyncPlan, staged: str, path: str, state: LogState) -> KeepUnit:
-    spec, there = plan.spec, _Known(state)
+    spec, there = plan.spec, Known(state)
     is_told = spec.contract is not None
     is_held = is_told or there.has(HELD)
     shown = there.columns([*spec.shape.names, REJECT_REASON, REJECT_COLUMN], "string")
@@ -155,14 +152,14 @@ def _copy(path: str, spec: TableSpec) -> CopyKeys | None:
         return None
     if why := eligible.refused_to_read(seen.state):
         raise NotDirect(why)
-    kinds, there = {each.name: each.spark_type for each in spec.columns}, _Known(seen.state)
+    kinds, there = {each.name: each.spark_type for each in spec.columns}, Known(seen.state)
     columns = tuple(there.column(name, kinds[name]) for name in spec.key)
     gone = there.column(DELETED_AT, "timestamp") if there.has(DELETED_AT) else None
     return CopyKeys(path, columns, tuple(seen.state.files.values()), gone)
 
 
 def _settling(path: str, state: LogState, of: Came | Mapping[str, str]) -> SettleUnit:
-    there = _Known(state)
+    there = Known(state)
     columns = there.all()
     kept_ends = there.table.statistics(state.properties)
     return SettleUnit(
@@ -179,7 +176,7 @@ def _settling(path: str, state: LogState, of: Came | Mapping[str, str]) -> Settl
     )
 
 
-def _arrived(there: _Known, came: Came) -> Arrived:
+def _arrived(there: Known, came: Came) -> Arrived:
     names, key = came.spec.shape.names, () if came.overwrites else came.spec.key
     return Arrived(
         staged=came.staged,
@@ -189,37 +186,3 @@ def _arrived(there: _Known, came: Came) -> Arrived:
         overwrites=came.overwrites,
         resolves=came.resolves.value,
     )
-
-
-class _Known:
-    """Columns of a table, which have to be of the types that they are taken for."""
-
-    def __init__(self, state: LogState) -> None:
-        self.table = Columns.of(state)
-
-    def has(self, name: str) -> bool:
-        """Whether the table has a column of this name."""
-        return any(field["name"] == name for field in self.table.fields)
-
-    def column(self, name: str, kind: str) -> Stored:
-        """Raises NotDirect where it is not there, or is of another type."""
-        found = self.table.stored(name, kind)
-        if kind not in {_kind(field) for field in self.table.fields if field["name"].lower() == name.lower()}:
-            raise NotDirect(f"the column {name!r} is of another type")
-        return found
-
-    def columns(self, names: Sequence[str], kind: str) -> list[Stored]:
-        """Several of one type."""
-        return [self.column(name, kind) for name in names]
-
-    def all(self) -> tuple[Stored, ...]:
-        """Every column. Raises NotDirect for one of a type that is not known here."""
-        kinds = [(field["name"], _kind(field)) for field in self.table.fields]
-        if any(arrow_type(kind) is None for _, kind in kinds):
-            raise NotDirect("a column has a type that is not known here")
-        return tuple(self.column(name, kind) for name, kind in kinds)
-
-
-def _kind(field: Mapping[str, Any]) -> str:
-    """Empty for a type that is made of others."""
-    return sql_type(field["type"]) if isinstance(field["type"], str) else ""

@@ -15,8 +15,9 @@ from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.key_set import KeySet
 from incremental_assets.adapters.delta.direct.marked_file import marked
 from incremental_assets.adapters.delta.direct.staged_rows import StagedGroup, staged_groups, staged_name
-from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, bounded, row_groups
+from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.holding.open_rows import open_rows
 from incremental_assets.adapters.delta.holding.rejected import held_texts, value
 from incremental_assets.adapters.delta.holding.texts import as_texts, contents
 from incremental_assets.adapters.delta.holding.unit import Arrived, Settled, SettleUnit
@@ -55,18 +56,12 @@ def _held(unit: SettleUnit) -> pa.Table:
         for place, add in enumerate(unit.files):
             with row_groups(unit.table, add, ()) as groups:
                 for group in groups:
-                    rows = _open(unit, group)
+                    rows = open_rows(group, unit.held, unit.resolved_at)
                     texts = [column.take(rows) for column in group.columns([unit.content, *key])]
                     where = pa.repeat(pa.scalar(place, pa.int64()), len(rows))
                     yield pa.Table.from_arrays([*texts, where, pc.add(rows, group.first)], schema=schema)
 
     return pa.concat_tables([schema.empty_table(), *bounded(read())])
-
-
-def _open(unit: SettleUnit, group: RowGroup) -> pa.Array:
-    held, resolved = group.columns([unit.held, unit.resolved_at])
-    is_held = pc.fill_null(held, fill_value=False).to_numpy()
-    return pa.array(np.flatnonzero(group.alive & is_held & resolved.is_null().to_numpy()), pa.int64())
 
 
 def _overtaken(of: Arrived, held: pa.Table) -> Mapping[str, str]:

@@ -114,3 +114,19 @@ class Settled:
     actions: tuple[Mapping[str, Any], ...] = ()
     files: tuple[str, ...] = field(default=(), repr=False)
     rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUnit:
+    """Some files of a quarantine, and of which columns, all of them texts, it is asked what rows have that are held now."""
+
+    table: str
+    files: tuple[Mapping[str, Any], ...]
+    columns: tuple[Stored, ...]
+    held: Stored
+    resolved_at: Stored
+
+    @property
+    def size(self) -> int:
+        """For the order in which units are begun."""
+        return sum(int(each["size"]) for each in self.files)

@@ -1,0 +1,47 @@
+"""Columns of a table as they are taken for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from incremental_assets.adapters.delta.direct.columns import Columns
+from incremental_assets.adapters.delta.direct.unit import Stored
+from incremental_assets.adapters.delta.log.log_state import LogState
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.core.model.schema_drift import sql_type
+
+
+class Known:
+    """Columns of a table, which have to be of the types that they are taken for."""
+
+    def __init__(self, state: LogState) -> None:
+        self.table = Columns.of(state)
+
+    def has(self, name: str) -> bool:
+        """Whether the table has a column of this name."""
+        return any(field["name"] == name for field in self.table.fields)
+
+    def column(self, name: str, kind: str) -> Stored:
+        """Raises NotDirect where it is not there, or is of another type."""
+        found = self.table.stored(name, kind)
+        if kind not in {_kind(field) for field in self.table.fields if field["name"].lower() == name.lower()}:
+            raise NotDirect(f"the column {name!r} is of another type")
+        return found
+
+    def columns(self, names: Sequence[str], kind: str) -> list[Stored]:
+        """Several of one type."""
+        return [self.column(name, kind) for name in names]
+
+    def all(self) -> tuple[Stored, ...]:
+        """Every column. Raises NotDirect for one of a type that is not known here."""
+        kinds = [(field["name"], _kind(field)) for field in self.table.fields]
+        if any(arrow_type(kind) is None for _, kind in kinds):
+            raise NotDirect("a column has a type that is not known here")
+        return tuple(self.column(name, kind) for name, kind in kinds)
+
+
+def _kind(field: Mapping[str, Any]) -> str:
+    """Empty for a type that is made of others."""
+    return sql_type(field["type"]) if isinstance(field["type"], str) else ""
