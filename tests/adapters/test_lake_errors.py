@@ -50,6 +50,26 @@ def test_a_full_disk_of_the_source_is_not_the_lakes() -> None:
     assert explain(words, ORDERS, "/lake", BATCH) is None
 
 
+@pytest.mark.parametrize(
+    ("refusal", "cure"),
+    [
+        ("[DELTA_CANNOT_MODIFY_APPEND_ONLY] This table is configured to only allow appends.", "`delta.appendOnly`"),
+        (
+            "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint small violated by row with values: secret",
+            "contract",
+        ),
+        ("[DELTA_REPLACE_ON_OR_USING_TABLE_CONSTRAINT_VIOLATION] Written data violates a constraint", "contract"),
+    ],
+)
+def test_what_another_writer_has_forbidden_is_told_without_a_value(refusal: str, cure: str) -> None:
+    told = str(explain(f"pyspark.errors.AnalysisException: {refusal}", ORDERS, "/lake", BATCH))
+    assert told.startswith(
+        "shop.public.orders: nothing was written to the copy at /lake/shop/public/orders, as another"
+    )
+    assert cure in told
+    assert "secret" not in told
+
+
 def test_an_error_that_nobody_knows_stays_what_it_is() -> None:
     with pytest.raises(ZeroDivisionError), explained(ORDERS, "/lake"):
         raise ZeroDivisionError

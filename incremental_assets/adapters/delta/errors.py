@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from incremental_assets.adapters.databases.registry import java_packages
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
-from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost
+from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost, TargetChanged
+from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import TableId
 
 _REFUSALS = {
@@ -19,6 +20,13 @@ _REFUSALS = {
     "Permission denied": "this user may not write there; give it the right, or choose another folder",
     "AccessDenied": "the store denies it; check the credentials and what they may do",
 }
+_DELTA = "[DELTA_"
+"""How Delta begins the name of each of its refusals."""
+_FORBIDDEN = {
+    "DELTA_CANNOT_MODIFY_APPEND_ONLY": "made it append-only, so that no row of it can be replaced: unset its property `delta.appendOnly`",
+    "CONSTRAINT": "given it a rule for its rows (CHECK or NOT NULL), which a row of the source breaks: drop that rule, and write it as a `contract`",
+}
+"""What another writer may have set. Spark's own words can hold the values of a row."""
 _GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException")
 
 
@@ -47,6 +55,11 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
         if refusal in text:
             return LakeRefused(
                 f"{table}: the lake at {lake} could not be written: {cure}; the next sync resumes where this one stopped"
+            )
+    for named, done in _FORBIDDEN.items():
+        if _DELTA in text and named in text:
+            return TargetChanged(
+                f"{table}: nothing was written to the copy at {table_path(lake, table)}, as another writer has {done}"
             )
     # A batch is removed by its own run, or by the one that takes over from it.
     return LeaseLost(table) if staged and staged in text and any(gone in text for gone in _GONE) else None
