@@ -19,7 +19,7 @@ from incremental_assets.core.model.history import FaultyKeys, History, HistoryRo
 from incremental_assets.core.model.rename import Rename
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.plan import CommitIds, Renaming
-from tests.adapters.batches import APP
+from tests.adapters.batches import APP, Row
 from tests.adapters.history.chronicle import DDL, Chronicle, at
 from tests.adapters.history.test_following import assert_as_the_rule_says
 from tests.spark_jobs import jobs, sql_statements
@@ -106,6 +106,40 @@ def test_rows_that_the_copy_marks_as_gone(writer: str, tmp_path: Path, spark: Sp
     assert sorted(versions) == [(10, at(0.5), None, False), (20, at(2), None, True), (30, at(2), None, False)]
     assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
     assert desk.lake.overlapping_versions(desk.spec) == FaultyKeys(0)
+
+
+@BOTH
+def test_a_copy_that_marks_what_is_gone_is_followed_batch_by_batch_without_sql(
+    kind: History, writer: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    desk, sql = Marking(tmp_path, spark, kind=kind), 0
+    desk.sync([(10, "new", 2.5, 1, at(0.5)), (20, "new", 2.5, 1, at(0.5)), (30, "new", 2.5, 1, at(0.5))])
+    batches: list[tuple[list[Row], list[object]]] = [
+        ([(10, "paid", 2.5, 2, at(1.5)), (20, "new", 2.5, 1, at(0.5))], [20]),
+        # Gone again, which is nothing new; then it comes back as it was.
+        ([(20, "new", 2.5, 1, at(0.5))], [20]),
+        ([(20, "new", 2.5, 1, at(0.5))], []),
+        ([(10, "sent", 2.5, 5, at(4.5)), (30, "new", 2.5, 1, at(0.5))], [30]),
+    ]
+    for rows, gone in batches:
+        desk.now += 1
+        desk.land(desk.landing, rows, gone=gone)
+        step, before = desk.lake.behind(desk.spec), sql_statements(spark)
+        if step is not None:
+            desk.lake.follow(desk.spec, step, "run")
+        sql += sql_statements(spark) - before
+    assert (sql == 0) is (writer == "direct")
+    found = {key: [(each.row["note"], each.gone) for each in of] for key, of in desk.versions().items()}
+    assert found == {
+        10: [("new", False), ("paid", False), ("sent", False)],
+        20: [("new", False), ("new", True), ("new", False)],
+        30: [("new", False), ("new", True)],
+    }
+    if kind is History.SCD2:
+        times = {key: [each.begins for each in of] for key, of in desk.versions().items()}
+        assert times == {10: [at(0.5), at(1.5), at(4.5)], 20: [at(0.5), at(2), at(4)], 30: [at(0.5), at(5)]}
+        assert desk.lake.overlapping_versions(desk.spec) == FaultyKeys(0)
+    assert desk.lake.differing_versions(desk.spec) == FaultyKeys(0)
 
 
 @BOTH

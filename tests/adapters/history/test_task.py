@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from incremental_assets.adapters.delta.history.task import apply
 from incremental_assets.adapters.delta.history.unit import Batch, Followed, HistoryUnit, OwnColumns
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from tests.adapters.direct.tables import OWN, Table
+from tests.adapters.direct.tables import GONE, OWN, Table
 from tests.fakes.history import Seen, Version, followed, overlaps
 
 ROWS = "id bigint, note string, price double, day date, changed timestamp"
@@ -36,12 +36,13 @@ class Pair:
 
     folder: Path
     keeps_validity: bool = True
+    flags: bool = False
     rule: dict[object, list[Version]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("copy", "history"):
             (self.folder / name).mkdir()
-        self.copy = Table(self.folder / "copy", ROWS)
+        self.copy = Table(self.folder / "copy", ROWS, flags=self.flags)
         validity = VALIDITY if self.keeps_validity else ""
         self.history = Table(self.folder / "history", f"{ROWS}{validity}, _sync_deleted boolean")
 
@@ -50,15 +51,19 @@ class Pair:
         return CLOCK + timedelta(hours=self.copy.seq)
 
     def land(self, rows: list[tuple[Any, ...]], gone: list[int] | None = None, *, whole: bool = False) -> Followed:
-        """One batch of the copy, and what the task makes of it; `whole`: rows that stay are written along."""
+        """One batch of the copy, and what the task makes of it; `whole`: rows that stay are written along. A copy that `flags` rows has seen half an hour ago that they are gone."""
         before, leaving = self.copy.state, [(key, None, None, None, None) for key in gone or ()]
         how = Replacing((0,), compares=True, leaves=bool(leaving), whole=whole and not leaving)
+        since = self.clock + timedelta(minutes=30) if self.flags else None
+        if since is not None and leaving:
+            how = replace(how, flagged_at=micros(since))
         self.copy.land(how, rows, leaving)
         self.history.seq = self.copy.seq
-        done = apply(self.unit(before if leaving else None))
+        done = apply(self.unit(before if leaving and (not self.flags or self.copy.seq % 2) else None))
         self.history.commit(self.history.version + 1, done)
         for key in {*(gone or ())} & {*self.rule}:
-            self.rule[key] = followed(self.rule[key], Seen(None), self.copy.seq, self.clock)
+            seen = Seen(self.rule[key][-1].row if self.flags else None, since, gone=True)
+            self.rule[key] = followed(self.rule[key], seen, self.copy.seq, self.clock)
         for row in rows:
             seen = Seen(dict(zip(NAMES, row, strict=True)), row[4])
             self.rule[row[0]] = followed(self.rule.get(row[0], ()), seen, self.copy.seq, self.clock)
@@ -82,6 +87,7 @@ class Pair:
                 (4,),
                 touched,
                 new,
+                GONE if self.flags else None,
             ),
             columns=columns,
             own=OwnColumns(own[-1], RUN, SEQ, AT, **validity),
@@ -125,7 +131,7 @@ def text(versions: dict[object, list[Version]]) -> str:
 )
 def test_any_course_of_batches_leaves_the_versions_of_the_rule(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    pair = Pair(tmp_path, keeps_validity=seed % 3 != 0)
+    pair = Pair(tmp_path, keeps_validity=seed % 3 != 0, flags=seed % 2 == 1)
     days = [None, datetime(2024, 2, 29).date()]  # noqa: DTZ001 - a day has no zone
     for number in range(10):
         keys = dice.sample(range(15), dice.randint(1, 10))

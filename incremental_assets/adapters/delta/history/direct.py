@@ -122,8 +122,6 @@ def _refused_by(tables: Tables, step: Step) -> str:
 def _refused_by_match(tables: Tables) -> str:
     """Why rows of the copy are matched with their versions by Spark. Pure."""
     kinds = {each.name.lower(): sql_type(each.type) for each in tables.columns}
-    if marks_deletes(tables.copy.columns()):
-        return "the copy marks what is gone"
     if any(kinds[name.lower()] in ("float", "double") for name in tables.spec.key):
         return "a part of the key is a float"
     return ""

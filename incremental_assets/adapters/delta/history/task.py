@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from incremental_assets.adapters.delta.direct.marked_file import marked
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.replacing import reaches
 from incremental_assets.adapters.delta.direct.skipping import Among, Reach, file_may_hold, has_nulls
+from incremental_assets.adapters.delta.direct.staged_rows import Flags
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.encoding import encoding
 from incremental_assets.adapters.delta.history.unit import Followed, HistoryUnit
@@ -41,11 +42,14 @@ from incremental_assets.adapters.spark.own_names import own
 _FLOATING = ("float", "double")
 _SEEN, _FILE, _ROW = own("seen"), own("file"), own("row")
 """Of a version that is there: the number of the batch's row with its key, and its place."""
+_SINCE = own("since")
 
 
 def apply(unit: HistoryUnit) -> Followed:
     """What the commit says to the log. Raises NotDirect for what only Spark should read."""
-    seen = pa.concat_tables([nothing(unit.columns), *bounded(_seen(unit))])
+    read = pa.concat_tables([_marked_since(nothing(unit.columns), ()), *bounded(_seen(unit))])
+    seen, since = read.drop_columns([_SINCE]), read[_SINCE]
+    marked = since.is_valid().to_numpy()
     gone = _gone(unit)
     keys = [pa.chunked_array([*seen[place].chunks, *ours.chunks]) for place, ours in zip(unit.key, gone, strict=True)]
     if not len(keys[0]):
@@ -53,16 +57,19 @@ def apply(unit: HistoryUnit) -> Followed:
     newest = _newest(unit, keys)
     is_gone = newest[_SEEN].to_numpy() >= seen.num_rows
     there, lost = newest.filter(pa.array(~is_gone)), newest.filter(pa.array(is_gone))
-    changed = there.filter(pa.array(~_stands(unit, seen, there)))
+    changed = there.filter(pa.array(~_stands(unit, seen, there, marked)))
     lost = lost.filter(pc.invert(lost[unit.own.deleted.name]))
-    told = np.concatenate([stamps(unit, seen), np.full(len(gone[0]), unit.clock)])
-    begins = _begins(unit, told, newest)
+    told = np.where(marked, np.minimum(pc.fill_null(since, unit.clock).to_numpy(), unit.clock), stamps(unit, seen))
+    begins = _begins(unit, np.concatenate([told, np.full(len(gone[0]), unit.clock)]), newest)
     is_new = np.ones(seen.num_rows, dtype=bool)
     is_new[there[_SEEN].to_numpy()] = False
     is_new[changed[_SEEN].to_numpy()] = True
-    came = versions(unit, seen.filter(pa.array(is_new)), begins[: seen.num_rows][is_new], gone=False)
+    came, went = (
+        versions(unit, seen.filter(pa.array(those)), begins[: seen.num_rows][those], gone=says)
+        for those, says in ((is_new & ~marked, False), (is_new & marked, True))
+    )
     values = lost.select([each.name for each in unit.columns])
-    tombstones = versions(unit, values, begins[lost[_SEEN].to_numpy()], gone=True)
+    tombstones = pa.concat_tables([went, versions(unit, values, begins[lost[_SEEN].to_numpy()], gone=True)])
     over = pa.concat_tables([changed, lost])
     ended = _ended(unit, over, begins) if unit.own.valid_to else nothing(columns_of(unit))
     done = _written(unit, pa.concat_tables([came, tombstones, ended]), over)
@@ -102,6 +109,7 @@ def _gone(unit: HistoryUnit) -> list[pa.ChunkedArray]:
 
 
 def _seen(unit: HistoryUnit) -> Iterator[pa.Table]:
+    """The batch's rows in the copy, with the moment since which one is marked as gone."""
     batch = unit.batch
     within = (Reach(batch.seq_column.name, "bigint", batch.seq, batch.seq),)
     for add in batch.files:
@@ -109,7 +117,13 @@ def _seen(unit: HistoryUnit) -> Iterator[pa.Table]:
             for group in groups:
                 *values, seq = group.columns([*batch.columns, batch.seq_column])
                 mine = group.alive & pc.fill_null(pc.equal(seq, batch.seq), False).to_numpy()  # noqa: FBT003 - Arrow's own order
-                yield named(values, unit).filter(pa.array(mine))
+                gone = group.columns([batch.gone]) if batch.gone else ()
+                yield _marked_since(named(values, unit), gone).filter(pa.array(mine))
+
+
+def _marked_since(rows: pa.Table, gone: Sequence[pa.ChunkedArray]) -> pa.Table:
+    (since,) = gone or (pa.nulls(rows.num_rows, pa.int64()),)
+    return rows.append_column(_SINCE, since.cast(pa.int64()))
 
 
 def _newest(unit: HistoryUnit, keys: list[pa.ChunkedArray]) -> pa.Table:
@@ -154,10 +168,11 @@ def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ..
                     yield _placed(values, numbers, rows + group.first, place)
 
 
-def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Per version whether the row of the batch is the same; floats by their texts, as -0.0 and 0.0 are two values for a source."""
-    ours = seen.take(newest[_SEEN])
-    same = ~newest[unit.own.deleted.name].to_numpy(zero_copy_only=False)
+def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table, marked: Flags) -> Flags:
+    """Per version whether the row of the batch is the same, or both are gone; floats by their texts, as -0.0 and 0.0 are two values for a source."""
+    ours, is_marked = seen.take(newest[_SEEN]), marked[newest[_SEEN].to_numpy()]
+    was_gone = newest[unit.own.deleted.name].to_numpy(zero_copy_only=False).astype(bool)
+    same = ~was_gone & ~is_marked
     for place, column in enumerate(unit.columns):
         if place in unit.key or not same.any():
             continue
@@ -166,7 +181,7 @@ def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table) -> np.ndarray[A
             left, right = left.cast(pa.string()), right.cast(pa.string())
         equal = pc.fill_null(pc.equal(left, right), pc.and_(pc.is_null(left), pc.is_null(right)))
         same &= equal.to_numpy(zero_copy_only=False)
-    return same
+    return same | (was_gone & is_marked)
 
 
 def _begins(
