@@ -67,6 +67,7 @@ class Came:
     spec: TableSpec
     staged: str
     overwrites: bool
+    seq: int
     resolves: Resolution = Resolution.SUPERSEDED
 
 
