@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
+from deltalake.schema import PrimitiveType
 
 from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.planning.landed_state import Shown, landed_state
@@ -99,6 +100,17 @@ def test_files_of_others_where_a_table_would_be_made_stay_and_stop_it(desk: Desk
     with pytest.raises(TargetChanged, match="if other files are there, move them away"):
         desk.land(ORDERS, [(1, "a", 10)])
     assert other.read_text() == "somebody's"
+
+
+def test_a_column_of_another_hand_is_left_empty_and_stops_nothing(desk: Desk) -> None:
+    desk.land(ORDERS, [(1, "a", 10)])
+    DeltaTable(desk.path(ORDERS)).alter.add_columns([Field("theirs", PrimitiveType("string"))])
+    found = desk.lake.inspect(ORDERS, None)
+    assert found is not None
+    assert found.foreign == ""
+    assert desk.land(ORDERS, [(1, "b", 20), (2, "c", 20)]).rows == RowCounts(read=2, inserted=1, updated=1)
+    rows = desk.read(ORDERS).select("id", "note", "at", "theirs").collect()
+    assert sorted(map(tuple, rows)) == [(1, "b", 20, None), (2, "c", 20, None)]
 
 
 def _note_of(desk: Desk, version: int) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from incremental_assets.adapters.delta import settling
 from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.core.errors import CommitMissing, Refused
 from incremental_assets.core.model.contract import ColumnRules, Contract
@@ -80,6 +81,24 @@ def test_what_was_resolved_after_a_run_is_held_again_and_what_was_before_stays_r
     assert (still.rows, desk.rows(held)) == (1, [(1, "a", 10), (2, "b", 40)])
     desk.land(held, [(3, "c", 50)])
     assert (desk.lake.held(held), desk.rows(held)) == (NOTHING_HELD, [(1, "a", 10), (2, "b", 40), (3, "c", 50)])
+
+
+def test_what_a_killed_run_had_overtaken_is_not_held_again_where_its_rows_stay(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sequence was fenced before anybody said what became of the rows, and the copy is taken back to just what it left."""
+    held = replace(ORDERS, contract=Contract(rules=(ColumnRules("note", nullable=False),), file="sources.yaml", line=7))
+    desk.land(held, [(1, "a", 10), (2, None, 20)])
+    with monkeypatch.context() as killed:
+        killed.setattr(settling, "settle", lambda *_: None)
+        second = desk.land(held, [(2, "b", 40)])
+    assert second.state is not None
+    desk.lake.fence(held, CommitIds(second.state.app_id, next(desk.sequences), "fence"), None)
+    desk.lake.settle_landed(held, second.state.batch_id)
+    assert desk.lake.held(held) == NOTHING_HELD
+    desk.land(held, [(3, "c", 50)])
+    back(desk, held, second)
+    assert (desk.lake.held(held), desk.rows(held)) == (NOTHING_HELD, [(1, "a", 10), (2, "b", 40)])
 
 
 def test_an_own_commit_writes_nothing_but_the_log(desk: Desk) -> None:

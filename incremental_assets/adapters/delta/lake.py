@@ -186,7 +186,8 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         site = self._site()
         from incremental_assets.adapters.delta import settling
 
-        settling.settle(site, Came(plan.spec, staged, plan.overwrites, plan.request.resolves))
+        came = Came(plan.spec, staged, plan.overwrites, plan.commit_ids.seq, plan.request.resolves)
+        settling.settle(site, came)
 
     def rows(self, spec: TableSpec) -> int | None:
         """Rows of the target as its log tells them, without Spark; None if there is no table."""

@@ -83,5 +83,5 @@ class LakeQuarantine(LakePart):
 
         with explained(spec.id, self._lake), commit_lock(self._lake, spec.id):
             if holds_these(staged, spec):
-                came = Came(spec, staged, overwrites=landed.kind is Kind.OVERWRITE)
+                came = Came(spec, staged, landed.kind is Kind.OVERWRITE, landed.seq)
                 settling.settle(site, came)

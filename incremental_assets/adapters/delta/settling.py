@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
@@ -46,12 +45,13 @@ def settle(site: Site, came: Came) -> None:
     log = open_log(quarantine_path(site.lake, spec.id))
     if log is None or not ever_held(log) or not (spec.key or came.overwrites):
         return
-    if not direct.settled(site, spec, came, _note(site.lake, spec)):
-        _settle_by_spark(site.session, site.lake, came)
+    if not direct.settled(site, spec, came, _note(site.lake, spec, came.seq)):
+        _settle_by_spark(site, came)
 
 
-def _settle_by_spark(session: SparkSession, lake: str, came: Came) -> None:
-    spec, held = came.spec, open_rows(session, quarantine_path(lake, came.spec.id), came.spec)
+def _settle_by_spark(site: Site, came: Came) -> None:
+    session, spec = site.session, came.spec
+    held = open_rows(session, quarantine_path(site.lake, spec.id), spec)
     if held is None:
         return
     names = held.columns[:-1]
@@ -69,24 +69,25 @@ def _settle_by_spark(session: SparkSession, lake: str, came: Came) -> None:
         goes = (column(OPERATION) == Operation.GONE.value) & column(REJECT_REASON).isNull()
         left = left.join(batch.groupBy(*(column(name) for name in keys)).agg(sf.bool_and(goes).alias(_GONE)), on=keys)
     found = left.select(CONTENT, _GONE).collect()
-    _resolve_by_spark(session, lake, spec, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE)
-    _resolve_by_spark(session, lake, spec, [row[CONTENT] for row in found if not row[_GONE]], came.resolves)
+    _resolve_by_spark(site, spec, [row[CONTENT] for row in found if row[_GONE]], Resolution.GONE, came.seq)
+    _resolve_by_spark(site, spec, [row[CONTENT] for row in found if not row[_GONE]], came.resolves, came.seq)
 
 
 def resolve(site: Site, spec: TableSpec, contents: Sequence[str], how: Resolution) -> None:
     """Say of these rows, which are held, that they are no more, and how that came."""
-    if contents and not direct.settled(site, spec, dict.fromkeys(contents, how.value), _note(site.lake, spec)):
-        _resolve_by_spark(site.session, site.lake, spec, contents, how)
+    if not contents:
+        return
+    seq = _last_sequence(site.lake, spec)
+    if not direct.settled(site, spec, dict.fromkeys(contents, how.value), _note(site.lake, spec, seq)):
+        _resolve_by_spark(site, spec, contents, how, seq)
 
 
-def _resolve_by_spark(
-    session: SparkSession, lake: str, spec: TableSpec, contents: Sequence[str], how: Resolution
-) -> None:
-    path, distinct = quarantine_path(lake, spec.id), sorted(set(contents))
+def _resolve_by_spark(site: Site, spec: TableSpec, contents: Sequence[str], how: Resolution, seq: int) -> None:
+    path, distinct = quarantine_path(site.lake, spec.id), sorted(set(contents))
     if not distinct:
         return
-    with second_session(session) as own_session:
-        for name, value in _note(lake, spec).as_setting().items():
+    with second_session(site.session) as own_session:
+        for name, value in _note(site.lake, spec, seq).as_setting().items():
             own_session.conf.set(name, value)
         for first in range(0, len(distinct), _AT_ONCE):
             listed = ", ".join(f"'{each}'" for each in distinct[first : first + _AT_ONCE])
@@ -96,12 +97,22 @@ def _resolve_by_spark(
             ).collect()
 
 
-def _note(lake: str, spec: TableSpec) -> CommitMetadata:
-    """After which sequence of the copy rows were resolved: a rollback finds by it what was so then."""
-    copy, held = open_log(table_path(lake, spec.id)), open_log(quarantine_path(lake, spec.id))
-    if copy is None or held is None:
-        raise TargetChanged(
-            f"{spec.id}: the copy, or its quarantine, was removed while a run wrote to it; run the sync again"
-        )
-    seq = copy.last_sequence(copy.app_id)
+def _note(lake: str, spec: TableSpec, seq: int) -> CommitMetadata:
+    """Rows were resolved by this sequence of the copy: a rollback finds by it what was so then."""
+    held = open_log(quarantine_path(lake, spec.id))
+    if held is None:
+        raise _removed(spec)
     return CommitMetadata(Kind.QUARANTINE, held.app_id, seq, uuid.uuid4().hex, "", held.version)
+
+
+def _last_sequence(lake: str, spec: TableSpec) -> int:
+    copy = open_log(table_path(lake, spec.id))
+    if copy is None:
+        raise _removed(spec)
+    return copy.last_sequence(copy.app_id)
+
+
+def _removed(spec: TableSpec) -> TargetChanged:
+    return TargetChanged(
+        f"{spec.id}: the copy, or its quarantine, was removed while a run wrote to it; run the sync again"
+    )

@@ -84,7 +84,7 @@ class Counter:
     def settle(self, seq: int, rows: Sequence[Row]) -> None:
         """What the same batch says of rows that are held is done."""
         staged, _ = self._staged(seq, rows)
-        settling.settle(self.site, Came(self.spec, staged, overwrites=False))
+        settling.settle(self.site, Came(self.spec, staged, overwrites=False, seq=seq))
 
     def _staged(self, seq: int, rows: Sequence[Row]) -> tuple[str, int]:
         folder = self.folder / f"staged{seq}"

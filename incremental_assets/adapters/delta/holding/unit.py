@@ -68,6 +68,7 @@ class Came:
     spec: TableSpec
     staged: str
     overwrites: bool
+    seq: int
     resolves: Resolution = Resolution.SUPERSEDED
 
 
