@@ -47,14 +47,15 @@ def opened(session: SparkSession, path: str, spec: TableSpec, app_id: str, colum
 
     A run that dies right after leaves an empty table with its app id, under which the next run continues.
     """
-    log = open_log(path)
+    log, others = open_log(path), tuple(columns)
     if log is None:
         _clear(session, path)
-        made = tuple(columns) or spec.columns
+        made = others or spec.columns
         kept = statistics(spec, ((found.name, found.spark_type) for found in made))
         create(session, path, made, {APP_ID: app_id, STATISTICS: kept}, comment=spec.shape.comment)
         log = open_log(path)
-    if log is not None and spec.deletes.marks and not marks_deletes(log.columns()):
+    # A quarantine has columns of its own for that.
+    if log is not None and spec.deletes.marks and not others and not marks_deletes(log.columns()):
         log = _marking(session, path)
     if log is None:
         raise TargetChanged(
