@@ -94,17 +94,19 @@ def _imported(contract: Contract) -> pandera.DataFrameSchema:
 
 
 def _module(contract: Contract, name: str) -> ModuleType:
-    for folder in (str(Path(contract.file).parent), str(Path.cwd())):
-        # At the end: nothing in a project's folder may hide a library.
-        if folder not in sys.path:
-            sys.path.append(folder)
+    # Not from the current folder, whose files may be anybody's. At the end: nothing in a project's folder may hide a library.
+    folder = str(Path(contract.file).parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
             raise mistake(contract, f"{_raised_at(error)}: {error.msg}; install it, or mend the import") from None
-        where = " and ".join(dict.fromkeys((str(Path(contract.file).parent), str(Path.cwd()))))
-        raise mistake(contract, f"there is no module {error.name!r} in {where}, nor among the installed ones") from None
+        raise mistake(
+            contract,
+            f"there is no module {error.name!r} in {folder}, nor among the installed ones: move it there, or install it",
+        ) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises, `sys.exit` too: the other tables go on
         raise mistake(contract, f"{_raised_at(error)}: {type(error).__name__}: {_first_line(error)}") from None
 

@@ -83,8 +83,10 @@ def test_a_model_is_found_beside_the_configuration_and_played_with_its_own_code(
     ]
 
 
-def test_a_missing_module_names_the_folders(project: Path) -> None:
-    assert f"there is no module 'shop_rules' in {project} and " in mistake(spec(project, "shop_rules:Orders"))
+def test_a_missing_module_names_the_folder_and_the_cure(project: Path) -> None:
+    assert mistake(spec(project, "shop_rules:Orders")).endswith(
+        f"there is no module 'shop_rules' in {project}, nor among the installed ones: move it there, or install it"
+    )
 
 
 def test_a_missing_class_is_guessed(project: Path) -> None:
@@ -213,3 +215,12 @@ def test_a_table_with_a_broken_model_is_a_problem_of_its_own(project: Path) -> N
     assert table.name == "customers"
     assert "sources.yaml:11: 'contracts.shop:Customers'" in error
     assert with_sound_contracts(Resolved((good,), ())) == Resolved((good,), ())
+
+
+def test_a_module_of_the_current_folder_is_not_imported(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "shop_rules.py").write_text("raise SystemExit('played')", encoding="utf-8")
+    monkeypatch.chdir(elsewhere)
+    assert "there is no module 'shop_rules'" in mistake(spec(project, "shop_rules:Orders"))
