@@ -9,7 +9,15 @@ from incremental_assets.adapters.databases.measure import spark_row_hash, spark_
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.staging import from_text
 from incremental_assets.adapters.spark.expressions import column, cursor_column
-from incremental_assets.adapters.spark.own_names import CONTENT, HASH, HELD, RESOLVED_AT, own
+from incremental_assets.adapters.spark.own_names import (
+    CONTENT,
+    HASH,
+    HELD,
+    REJECT_COLUMN,
+    REJECT_REASON,
+    RESOLVED_AT,
+    own,
+)
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import TableSpec
 
@@ -24,14 +32,19 @@ def ever_held(log: TableLog) -> bool:
 
 
 def open_rows(session: SparkSession, path: str, spec: TableSpec) -> DataFrame | None:
-    """Rows that are held now: the source's columns as texts, under the spelling of the quarantine, and CONTENT; None where none ever was."""
+    """Rows that are held now: the source's columns as texts, under the spelling of the quarantine, CONTENT, and why; None where none ever was."""
     log = open_log(path)
     if log is None or not ever_held(log):
         return None
     there = {found.name.lower(): found.name for found in log.columns()}
     names = [there.get(found.name.lower(), found.name) for found in spec.columns]
     known = [(column(name) if name.lower() in there else sf.lit(None).cast("string")).alias(name) for name in names]
-    return session.read.format("delta").load(path).where(OPEN).select(*known, column(CONTENT))
+    return (
+        session.read.format("delta")
+        .load(path)
+        .where(OPEN)
+        .select(*known, column(CONTENT), column(REJECT_REASON), column(REJECT_COLUMN))
+    )
 
 
 def without_held(session: SparkSession, path: str, spec: TableSpec, source: DataFrame) -> DataFrame:

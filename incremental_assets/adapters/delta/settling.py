@@ -35,6 +35,7 @@ from incremental_assets.core.model.quarantine import Resolution
 from incremental_assets.core.model.table import TableSpec
 
 _GONE = own("gone")
+_NOW = own("now")
 _AT_ONCE = 5_000
 """Rows that one statement names."""
 
@@ -54,13 +55,16 @@ def _settle_by_spark(site: Site, came: Came) -> None:
     held = open_rows(session, quarantine_path(site.lake, spec.id), spec)
     if held is None:
         return
-    names = held.columns[:-1]
+    names = held.columns[: len(spec.columns)]
     batch = read_staged(session, came.staged, spec)
     shown = [as_text(found).alias(name) for found, name in zip(spec.columns, names, strict=True)]
     batch = batch.select(*shown, column(REJECT_REASON), column(REJECT_COLUMN), column(OPERATION))
     again = batch.where(column(OPERATION) == Operation.HELD.value)
     texts = [*names, REJECT_REASON, REJECT_COLUMN]
-    left = held.join(again.select(content(texts, again).alias(CONTENT)), on=CONTENT, how="left_anti")
+    # What is stored as their content is of the columns that the table had then.
+    left = held.withColumn(_NOW, content(texts, held)).join(
+        again.select(content(texts, again).alias(_NOW)), on=_NOW, how="left_anti"
+    )
     if came.overwrites:
         left = left.withColumn(_GONE, sf.lit("false").cast("boolean"))
     else:

@@ -119,6 +119,28 @@ def test_both_keep_and_resolve_the_same_rows(
     assert len(kept(ours, spec)) == before
 
 
+@pytest.mark.parametrize("way", ["tasks", "Spark"])
+def test_a_row_that_is_read_again_as_it_was_stays_held_once_a_column_has_come(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    before, after = (
+        replace(table(columns), contract=CONTRACT)
+        for columns in ("id bigint, at bigint", "id bigint, at bigint, note string")
+    )
+    desk = Desk(tmp_path, spark)
+    if way == "Spark":
+        by_spark(monkeypatch)
+    desk.land(before, [(1, -1), (2, -2), (3, -3)])
+    desk.land(after, [(1, -1, None), (2, -2, "now with a value"), (3, 3, None)])
+    held = [(row["id"], row["note"], row["_sync_resolution"]) for row in desk.quarantined(after)]
+    assert sorted(held, key=str) == [
+        ("1", None, None),
+        ("2", "now with a value", None),
+        ("2", None, "superseded"),
+        ("3", None, "superseded"),
+    ]
+
+
 VALUES = {
     "bigint": [-(2**63), 0, None],
     "tinyint": [-128, 127],

@@ -183,6 +183,9 @@ def _arrived(there: Known, came: Came) -> Arrived:
         types=tuple(each.spark_type for each in came.spec.columns),
         key=tuple(names.index(name) for name in key),
         columns=tuple(there.columns(key, "string")),
+        texts=tuple(
+            there.column(name, "string") if there.has(name) else None for name in (*names, REJECT_REASON, REJECT_COLUMN)
+        ),
         overwrites=came.overwrites,
         resolves=came.resolves.value,
     )

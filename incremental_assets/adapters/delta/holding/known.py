@@ -21,7 +21,7 @@ class Known:
 
     def has(self, name: str) -> bool:
         """Whether the table has a column of this name."""
-        return any(field["name"] == name for field in self.table.fields)
+        return any(field["name"].lower() == name.lower() for field in self.table.fields)
 
     def column(self, name: str, kind: str) -> Stored:
         """Raises NotDirect where it is not there, or is of another type."""

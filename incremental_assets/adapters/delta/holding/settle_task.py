@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ _CONTENT, _FILE, _ROW = "content", "file", "row"
 def apply(unit: SettleUnit) -> Settled:
     """What the commit says to the log; nothing where no row is concerned. Raises NotDirect for what only Spark should read or write."""
     held = _held(unit)
-    how = _overtaken(unit.of, held) if isinstance(unit.of, Arrived) else unit.of
+    how = _overtaken(unit, unit.of, held) if isinstance(unit.of, Arrived) else unit.of
     ends = pa.array([how.get(content) for content in held[_CONTENT].to_pylist()], pa.string())
     ending = held.select([_FILE, _ROW]).append_column("how", ends).filter(ends.is_valid())
     if not ending.num_rows:
@@ -64,7 +65,7 @@ def _held(unit: SettleUnit) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *bounded(read())])
 
 
-def _overtaken(of: Arrived, held: pa.Table) -> Mapping[str, str]:
+def _overtaken(unit: SettleUnit, of: Arrived, held: pa.Table) -> Mapping[str, str]:
     """By their content, the rows of which the batch brought what comes after: another version, held or not, or that they are gone."""
     parts = _parts(of.columns)
     keys = held.select(parts).drop_null().group_by(parts).aggregate([]) if parts else None
@@ -74,7 +75,27 @@ def _overtaken(of: Arrived, held: pa.Table) -> Mapping[str, str]:
     with staged_groups(of.staged) as groups:
         for group in groups:
             found.look(group)
-    return found.ends(held, parts)
+    ends = found.ends(held, parts)
+    if not (ends and found.again):
+        return ends
+    stay = _held_again(unit, of, held.filter(pc.is_in(held[_CONTENT], pa.array(list(ends)))), found.again)
+    return {content: end for content, end in ends.items() if content not in stay}
+
+
+def _held_again(unit: SettleUnit, of: Arrived, rows: pa.Table, again: AbstractSet[str]) -> frozenset[str]:
+    """The content of those that are held again just as they are.
+
+    What is stored as their content is of the columns that the table had then. So it is made anew.
+    """
+    texts = [each for each in of.texts if each]
+    stay: set[str] = set()
+    for mine, values in _read(unit, rows, texts):
+        told = iter(values)
+        columns = [
+            next(told) if each else pa.chunked_array([pa.nulls(mine.num_rows, pa.string())]) for each in of.texts
+        ]
+        stay.update(mine[_CONTENT].filter(pa.array([each in again for each in contents(columns)])).to_pylist())
+    return frozenset(stay)
 
 
 class _Found:
@@ -84,8 +105,8 @@ class _Found:
         self._of, self._known = of, None if keys is None else KeySet.of(keys.columns)
         count = 0 if keys is None else keys.num_rows
         self._seen, self._stays = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
-        self._again: set[str] = set()
-        """Rows that are held again just as they are."""
+        self.again: set[str] = set()
+        """The content of the rows that the batch holds."""
 
     def look(self, group: StagedGroup) -> None:
         """At one row group, first at the rows that land, of which only the key matters."""
@@ -98,7 +119,7 @@ class _Found:
             if self._known is not None:
                 rows = rows.take(pa.array(self._keyed(self._known, rows)))
             held = rows.filter(pc.equal(rows[OPERATION], Operation.HELD.value))
-            self._again.update(contents(held_texts(held, self._of.types)))
+            self.again.update(contents(held_texts(held, self._of.types)))
 
     def _keyed(self, known: KeySet, rows: pa.Table) -> Any:
         """Numbers of the rows with one of the keys."""
@@ -113,15 +134,13 @@ class _Found:
         """How each row came to be held no more, by its content."""
         texts = held[_CONTENT].to_pylist()
         if self._known is None:
-            ends = dict.fromkeys(texts, self._of.resolves)
-        else:
-            places, numbers = self._known.found([held[part] for part in parts])
-            ends = {
-                texts[place]: self._of.resolves if self._stays[number] else Resolution.GONE.value
-                for place, number in zip(places, numbers, strict=True)
-                if self._seen[number]
-            }
-        return {content: end for content, end in ends.items() if content not in self._again}
+            return dict.fromkeys(texts, self._of.resolves)
+        places, numbers = self._known.found([held[part] for part in parts])
+        return {
+            texts[place]: self._of.resolves if self._stays[number] else Resolution.GONE.value
+            for place, number in zip(places, numbers, strict=True)
+            if self._seen[number]
+        }
 
 
 def _marked(unit: SettleUnit, ending: pa.Table, now: int) -> tuple[list[Mapping[str, Any]], list[str]]:
@@ -134,24 +153,26 @@ def _marked(unit: SettleUnit, ending: pa.Table, now: int) -> tuple[list[Mapping[
 def _again(unit: SettleUnit, ending: pa.Table) -> Iterator[pa.Table]:
     """They themselves, with what became of them."""
     schema = data_file.schema_of(unit.columns)
-    places, numbers = ending[_FILE].to_numpy(), ending[_ROW].to_numpy()
+    for mine, values in _read(unit, ending, unit.columns):
+        at = pa.repeat(pa.scalar(unit.at, required_type(unit.resolved_at.type)), mine.num_rows)
+        told = {unit.resolved_at.name: at, unit.resolution.name: mine["how"]}
+        columns = [told.get(each.name, held) for each, held in zip(unit.columns, values, strict=True)]
+        yield pa.Table.from_arrays(columns, schema=schema)
+
+
+def _read(
+    unit: SettleUnit, rows: pa.Table, columns: Sequence[Stored]
+) -> Iterator[tuple[pa.Table, list[pa.ChunkedArray]]]:
+    """Some of the rows at a time, and the values of these columns where they lie."""
+    places, numbers = rows[_FILE].to_numpy(), rows[_ROW].to_numpy()
     for place in np.unique(places):
         of_file = places == place
         with row_groups(unit.table, unit.files[place], ()) as groups:
             for group in groups:
                 mine = of_file & (numbers >= group.first) & (numbers < group.first + group.rows)
-                if not mine.any():
-                    continue
-                rows = pa.array(numbers[mine] - group.first)
-                values = [column.take(rows) for column in group.columns(unit.columns)]
-                told = {
-                    unit.resolved_at.name: pa.repeat(
-                        pa.scalar(unit.at, required_type(unit.resolved_at.type)), len(rows)
-                    ),
-                    unit.resolution.name: ending["how"].filter(pa.array(mine)),
-                }
-                columns = [told.get(each.name, held) for each, held in zip(unit.columns, values, strict=True)]
-                yield pa.Table.from_arrays(columns, schema=schema)
+                if mine.any():
+                    there = pa.array(numbers[mine] - group.first)
+                    yield rows.filter(pa.array(mine)), [column.take(there) for column in group.columns(columns)]
 
 
 def _parts(key: Sequence[Stored]) -> list[str]:

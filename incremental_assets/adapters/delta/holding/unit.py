@@ -74,12 +74,16 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The same for a task. `key`: places of the key's columns, and `columns` those of the quarantine; neither of a batch that is all of its table."""
+    """The same for a task. `key`: places of the key's columns, and `columns` those of the quarantine; neither of a batch that is all of its table.
+
+    `texts`: the quarantine's columns that make a row what it is, as the table has them now; None of one that has not come there yet.
+    """
 
     staged: str
     types: tuple[str, ...]
     key: tuple[int, ...]
     columns: tuple[Stored, ...]
+    texts: tuple[Stored | None, ...]
     overwrites: bool
     resolves: str
 
