@@ -35,6 +35,8 @@ SESSIONS = (
     ("incremental_assets.adapters.spark.session", "open_session"),
     ("incremental_assets.adapters.spark.connect_client", "open_remote"),
 )
+SYNC = ("incremental_assets.core.syncing.sync_many", "sync_and_fill")
+"""One table's sync, of which the product tells the phases."""
 SPARK_CALLS = {
     "readwriter": ("DataFrameReader.load", "DataFrameReader.parquet", "DataFrameReader.jdbc",
                    "DataFrameWriter.save", "DataFrameWriter.parquet"),
@@ -180,9 +182,10 @@ def _follow_sessions(timeline: Timeline) -> None:
 
 def _follow_phases(timeline: Timeline) -> None:
     """A sync tells its phases as it enters them; the last ends with the sync."""
-    from incremental_assets.core.syncing import phases, sync_many
+    from incremental_assets.core.syncing import phases
 
-    enter, whole, open_phase = phases.Phases.enter, sync_many.sync_table, threading.local()
+    module, name = importlib.import_module(SYNC[0]), SYNC[1]
+    enter, whole, open_phase = phases.Phases.enter, getattr(module, name), threading.local()
 
     def entered(self: Any, phase: str) -> None:
         leave()
@@ -201,7 +204,7 @@ def _follow_phases(timeline: Timeline) -> None:
             leave()
 
     phases.Phases.enter = entered  # type: ignore[method-assign]
-    sync_many.sync_table = synced
+    setattr(module, name, synced)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from functools import reduce
 import pytest
 
 from bench import timeline
-from bench.timeline import PARTS, SESSIONS, Timeline
+from bench.timeline import PARTS, SESSIONS, SYNC, Timeline
 
 
 @pytest.fixture
@@ -39,6 +39,6 @@ def test_a_part_that_another_thread_leaves_first_takes_nothing_from_the_one_abov
     assert sum(line.spans.values()) == 3.0
 
 
-@pytest.mark.parametrize(("module", "name"), [*(part[:2] for part in PARTS), *SESSIONS])
+@pytest.mark.parametrize(("module", "name"), [*(part[:2] for part in PARTS), *SESSIONS, SYNC])
 def test_the_product_has_every_part_that_is_timed(module: str, name: str) -> None:
     assert callable(reduce(getattr, name.split("."), importlib.import_module(module)))
