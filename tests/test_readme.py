@@ -17,7 +17,7 @@ import pytest
 from deltalake import write_deltalake
 
 from bench.figures import Results
-from bench.names import DLT, ENGINE, OURS, SPARK_MERGE
+from bench.names import DLT, ENGINE, OURS, SESSION, SPARK_MERGE
 from bench.report import document, with_count
 from bench.targets import TARGETS
 from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
@@ -136,8 +136,8 @@ def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
     verdicts = [target.verdict(results)[1] for target in TARGETS]
     told = " ".join(README.split("## How fast")[1].split("\n## ")[0].split())
 
-    def times(workload: str, above: str, below: str, measure: str = "wall") -> float:
-        over, under = (results.median(workload, name, measure) for name in (above, below))
+    def times(workload: str, above: str, below: str, measure: str = "wall", against: str = "") -> float:
+        over, under = results.median(workload, above, measure), results.median(against or workload, below, measure)
         assert over
         assert under
         return over / under
@@ -167,6 +167,12 @@ def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
     )
     assert f"{written(OURS)} in place of {written(DLT)} for 10,000 of 1.5 million rows" in told
     assert f"A Spark script with `MERGE` takes {times('I1', SPARK_MERGE, OURS):.1f} times as long" in told
+    grown = times("G large, spread keys", SESSION, SESSION, "inside", against="G small, spread keys")
+    assert f"spread keys take {grown:.1f} times as long in 24 million rows as in 1.5 million" in told
+    checked, mended, checked_too, mended_too, removed = (step["seconds"] for step in results.drift["steps"])
+    assert f"ten that drifted are found in {max(checked, checked_too):.0f} s" in told
+    assert f"mended in {mended:.0f} to {mended_too:.0f} s" in told
+    assert f"a hundred that the source has deleted are found and removed in {removed:.0f} s" in told
 
 
 def test_the_page_of_the_benchmarks_is_made_of_their_results() -> None:
