@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -239,12 +239,32 @@ def test_compaction_keeps_the_young_and_the_newest_of_each_table(checkpoints: Sq
 
 
 def test_the_catalogue_last_seen_comes_back_as_it_was(checkpoints: SqlCheckpoints) -> None:
-    columns = (
-        Column("id", "bigint", "bigint", Fidelity.EXACT, nullable=False, sequence=Sequence("public.ids", -1, 10)),
-        Column("ünï'code\"", "numeric", "string", Fidelity.TEXT, comment="a 'comment'"),
+    drawn = Sequence("public.ids", step=-1, cache=10, cycles=True, logged=False, always=True)
+    told = Column(
+        "id", "bigint", "bigint", Fidelity.EXACT, nullable=False, comment="its", identity="7.1", sequence=drawn
     )
-    parts = {"arrivals": (Arrival.FOREIGN, Arrival.SUBSCRIPTION), "zones": (RoleZone("clerk", "Asia/Tokyo"),)}
-    orders = TableShape(ORDERS, columns, ("id",), (("a", "b"), ("c",)), "orders", 7, 8192, **parts)
+    orders = TableShape(
+        id=ORDERS,
+        columns=(told, Column("ünï'code\"", "numeric", "string", Fidelity.TEXT, comment="a 'comment'")),
+        primary_key=("id",),
+        unique_keys=(("a", "b"), ("c",)),
+        own_key=("a",),
+        comment="orders",
+        rows=7,
+        bytes=8192,
+        splits=True,
+        pages=1,
+        row_versions=True,
+        filtered=True,
+        arrivals=(Arrival.FOREIGN, Arrival.SUBSCRIPTION),
+        zones=(RoleZone("clerk", "Asia/Tokyo"),),
+        logged=False,
+        readable=False,
+        left_out=("secret",),
+        numbering=Column("xmin", "xid8", "bigint", Fidelity.EXACT, nullable=False),
+    )
+    for each in (orders, told, drawn):
+        assert [field.name for field in fields(each) if getattr(each, field.name) == field.default] == []
     shapes = (orders, TableShape(DOTTED, ()))
     assert checkpoints.catalogue("shop") is None
     checkpoints.remember_catalogue("shop", shapes)

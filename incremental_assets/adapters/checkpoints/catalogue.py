@@ -31,6 +31,7 @@ def _shape(document: dict[str, Any]) -> TableShape:
         "columns": tuple(_column(column) for column in document["columns"]),
         "arrivals": tuple(Arrival(arrival) for arrival in document.get("arrivals", ())),
         "zones": tuple(RoleZone(**zone) for zone in document.get("zones", ())),
+        "numbering": _column(document["numbering"]) if document.get("numbering") else None,
     }
     return TableShape(**{**known, **lists, **read})
 
