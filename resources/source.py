@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from incremental_assets.core.config.addresses import absolute, checked_host
 from incremental_assets.core.config.dialects import FILES
 from incremental_assets.core.config.load import Reference, SourceConfig
+from incremental_assets.core.config.settings import REFERABLE
 from incremental_assets.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def address(source: SourceConfig, file: Path) -> Address:
             return ""
 
     is_file = source.dialect in FILES
-    host, port, database, user, password = (text(key, value) for key, value in _located(source).items())
+    host, port, database, user, password = (text(key, getattr(source, key)) for key in REFERABLE)
     # What a reference led to may be a secret by mistake, so that only the reference is shown.
     if not problems and not is_file and not (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
         problems.append(
@@ -88,16 +89,6 @@ def address(source: SourceConfig, file: Path) -> Address:
         fetch_size=source.fetch_size,
         connections=source.parallel.connections,
     )
-
-
-def _located(source: SourceConfig) -> dict[str, str | int | Reference | None]:
-    return {
-        "host": source.host,
-        "port": source.port,
-        "database": source.database,
-        "user": source.user,
-        "password": source.password,
-    }
 
 
 def _look_up(reference: Reference) -> str:

@@ -43,6 +43,10 @@ class Tls(StrEnum):
     DISABLE = "disable"
 
 
+REFERABLE = ("host", "port", "database", "user", "password")
+"""Keys of a source whose value may be a reference."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Where a value is to be found: an environment variable, or a file (an absolute path). It never holds the value itself."""
@@ -184,7 +188,7 @@ class SourceConfig:
     tables: tuple[TableConfig, ...] = ()
     line: int = 0
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Of the keys that may be references."""
+    """Of the keys that are REFERABLE."""
 
     def line_of(self, key: str) -> int:
         """Where a key is written, else the source."""

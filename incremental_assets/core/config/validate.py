@@ -17,6 +17,7 @@ from incremental_assets.core.config import rules as config_rules
 from incremental_assets.core.config import table_document
 from incremental_assets.core.config.addresses import ignores_case, resolved_lake
 from incremental_assets.core.config.scalars import SOURCE_NAME
+from incremental_assets.core.config.settings import REFERABLE
 from incremental_assets.core.config.shorthand import Direction, Shorthand
 from incremental_assets.core.config.yaml_source import Data, Document, Path
 from incremental_assets.core.errors import Problem
@@ -50,7 +51,7 @@ class CheckedSource:
     tables: tuple[CheckedTable, ...]
     line: int
     lines: Mapping[str, int]
-    """Of the keys that may be references."""
+    """Of the keys that are REFERABLE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def _source(run: _Pass, name: str, data: Data) -> CheckedSource | None:
         part.value,
         tuple(table for table in tables if not table.excluded),
         run.document.line(path),
-        {key: run.document.line((*path, key)) for key in ("host", "port", "database", "user", "password")},
+        {key: run.document.line((*path, key)) for key in REFERABLE},
     )
 
 

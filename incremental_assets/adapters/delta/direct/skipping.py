@@ -79,14 +79,21 @@ def file_may_hold(stats: str | None, within: Sequence[Reach | Among]) -> bool:
     )
 
 
-def file_may_hold_text(stats: str | None, column: str, sought: Sequence[str] | None) -> bool:
-    """The same for one of these texts, which are in order, in a column; None: any. Of a long text the log keeps the beginning, below it and above it."""
+def file_may_hold_texts(stats: str | None, sought: Mapping[str, Sequence[str] | None]) -> bool:
+    """The same for a row with one of these texts, which are in order, in each of some columns; None: any.
+
+    Of a long text the log keeps the beginning, below it and above it.
+    """
     told = json.loads(stats) if stats else {}
-    low, high = ((told.get(end) or {}).get(column) for end in ("minValues", "maxValues"))
-    if sought is None or not isinstance(low, str) or not isinstance(high, str):
+    lows, highs = (told.get(name) or {} for name in ("minValues", "maxValues"))
+    return all(_may_be_among(lows.get(column), highs.get(column), texts) for column, texts in sought.items())
+
+
+def _may_be_among(low: Any, high: Any, texts: Sequence[str] | None) -> bool:
+    if texts is None or not isinstance(low, str) or not isinstance(high, str):
         return True
-    place = bisect_left(sought, low)
-    return place < len(sought) and sought[place] <= high
+    place = bisect_left(texts, low)
+    return place < len(texts) and texts[place] <= high
 
 
 def has_nulls(stats: str | None, column: str) -> bool:

@@ -49,7 +49,7 @@ def apply(unit: HistoryUnit) -> Followed:
     """What the commit says to the log. Raises NotDirect for what only Spark should read."""
     read = pa.concat_tables([_marked_since(nothing(unit.columns), ()), *bounded(_seen(unit))])
     seen, since = read.drop_columns([_SINCE]), read[_SINCE]
-    marked = since.is_valid().to_numpy()
+    is_marked = since.is_valid().to_numpy()
     gone = _gone(unit)
     keys = [pa.chunked_array([*seen[place].chunks, *ours.chunks]) for place, ours in zip(unit.key, gone, strict=True)]
     if not len(keys[0]):
@@ -57,16 +57,16 @@ def apply(unit: HistoryUnit) -> Followed:
     newest = _newest(unit, keys)
     is_gone = newest[_SEEN].to_numpy() >= seen.num_rows
     there, lost = newest.filter(pa.array(~is_gone)), newest.filter(pa.array(is_gone))
-    changed = there.filter(pa.array(~_stands(unit, seen, there, marked)))
+    changed = there.filter(pa.array(~_stands(unit, seen, there, is_marked)))
     lost = lost.filter(pc.invert(lost[unit.own.deleted.name]))
-    told = np.where(marked, np.minimum(pc.fill_null(since, unit.clock).to_numpy(), unit.clock), stamps(unit, seen))
+    told = np.where(is_marked, np.minimum(pc.fill_null(since, unit.clock).to_numpy(), unit.clock), stamps(unit, seen))
     begins = _begins(unit, np.concatenate([told, np.full(len(gone[0]), unit.clock)]), newest)
     is_new = np.ones(seen.num_rows, dtype=bool)
     is_new[there[_SEEN].to_numpy()] = False
     is_new[changed[_SEEN].to_numpy()] = True
     came, went = (
         versions(unit, seen.filter(pa.array(those)), begins[: seen.num_rows][those], gone=says)
-        for those, says in ((is_new & ~marked, False), (is_new & marked, True))
+        for those, says in ((is_new & ~is_marked, False), (is_new & is_marked, True))
     )
     values = lost.select([each.name for each in unit.columns])
     tombstones = pa.concat_tables([went, versions(unit, values, begins[lost[_SEEN].to_numpy()], gone=True)])
@@ -168,11 +168,11 @@ def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ..
                     yield _placed(values, numbers, rows + group.first, place)
 
 
-def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table, marked: Flags) -> Flags:
+def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table, is_marked: Flags) -> Flags:
     """Per version whether the row of the batch is the same, or both are gone; floats by their texts, as -0.0 and 0.0 are two values for a source."""
-    ours, is_marked = seen.take(newest[_SEEN]), marked[newest[_SEEN].to_numpy()]
+    ours, now_gone = seen.take(newest[_SEEN]), is_marked[newest[_SEEN].to_numpy()]
     was_gone = newest[unit.own.deleted.name].to_numpy(zero_copy_only=False).astype(bool)
-    same = ~was_gone & ~is_marked
+    same = ~was_gone & ~now_gone
     for place, column in enumerate(unit.columns):
         if place in unit.key or not same.any():
             continue
@@ -181,7 +181,7 @@ def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table, marked: Flags) 
             left, right = left.cast(pa.string()), right.cast(pa.string())
         equal = pc.fill_null(pc.equal(left, right), pc.and_(pc.is_null(left), pc.is_null(right)))
         same &= equal.to_numpy(zero_copy_only=False)
-    return same | (was_gone & is_marked)
+    return same | (was_gone & now_gone)
 
 
 def _begins(

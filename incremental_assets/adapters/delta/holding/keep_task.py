@@ -12,7 +12,7 @@ import pyarrow as pa
 from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.key_set import KeySet
 from incremental_assets.adapters.delta.direct.replacing import reaches
-from incremental_assets.adapters.delta.direct.skipping import file_may_hold, file_may_hold_text, has_nulls
+from incremental_assets.adapters.delta.direct.skipping import file_may_hold, file_may_hold_texts, has_nulls
 from incremental_assets.adapters.delta.direct.staged_rows import Flags, StagedGroup, staged_groups, staged_name
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, bounded, row_groups
 from incremental_assets.adapters.delta.holding.rejected import Rejected, rejected, value
@@ -59,9 +59,9 @@ def _there(unit: KeepUnit, groups: Sequence[StagedGroup]) -> Counter[str]:
     telling, texts = [unit.columns[place] for place in unit.telling], unit.columns[: unit.texts]
     asked = _asked(unit, groups)
     known = KeySet.of(asked.columns)
-    sought = [(column.name, _in_order(values)) for column, values in zip(telling, asked.columns, strict=True)]
+    sought = {column.name: _in_order(values) for column, values in zip(telling, asked.columns, strict=True)}
     for add in files:
-        if not all(file_may_hold_text(add.get("stats"), *each) for each in sought):
+        if not file_may_hold_texts(add.get("stats"), sought):
             continue
         with row_groups(unit.table, add, ()) as stored:
             for group in stored:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from incremental_assets.adapters.databases.measure import NULL, SEPARATOR
 from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.direct.landing_unit import cursor_types
+from incremental_assets.adapters.delta.direct.measure_task import whole
 from incremental_assets.adapters.delta.direct.sharing import spread
 from incremental_assets.adapters.delta.holding.known import Known
 from incremental_assets.adapters.delta.holding.texts import as_texts, refused
@@ -63,10 +64,8 @@ def canonical(texts: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
         return pc.binary_join_element_wise(pc.utf8_length(texts).cast(pa.string()), texts, ":")
     if kind == "binary":
         return pc.utf8_lower(texts)
-    values = typed(texts, kind)
-    if kind == "date":
-        return values.cast(pa.int32()).cast(pa.string())
-    return values.cast(pa.int64()).cast(pa.string()) if kind.startswith("timestamp") else as_texts(values, kind)
+    values = whole(typed(texts, kind))
+    return values.cast(pa.string()) if pa.types.is_integer(values.type) else as_texts(values, kind)
 
 
 def typed(texts: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
