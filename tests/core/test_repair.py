@@ -22,10 +22,8 @@ from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import RowCounts, Status
 from incremental_assets.core.syncing import differing as bisecting
-from incremental_assets.core.syncing.differing import differing
 from tests.fakes import World
 from tests.fakes.delta_table import LogEntry
-from tests.fakes.placed import FakePlacedRows
 from tests.fakes.rows import ordered
 from tests.fakes.world import Killed, Process
 from tests.scenario import ORDERS, countries, order, orders, shop
@@ -84,6 +82,15 @@ def drift(world: World) -> None:
     """One row changed under its old stamp, and one came below the watermark."""
     world.database.update(ORDERS, {"id": 3}, status="changed behind the cursor's back")
     order(world.database, "late", "2024-01-07T12:00:01Z")
+
+
+def moves_on(world: World, spec: TableSpec) -> None:
+    """More drift, and a sync that commits."""
+    world.database.update(ORDERS, {"id": 4}, status="changed behind the cursor's back")
+    order(world.database, "late too", "2024-01-07T12:00:02Z")
+    order(world.database, "new", "2024-01-29T09:30:00Z")
+    world.pass_time(3600)
+    world.sync(spec)
 
 
 def test_what_a_check_has_found_is_mended_in_one_commit_under_a_higher_sequence() -> None:
@@ -235,15 +242,7 @@ def test_a_copy_that_moved_since_a_repair_has_looked_at_it_is_looked_at_whole_ag
     drift(world)
     check(world, spec)
     process = world.process()
-
-    def moves_on() -> None:
-        world.database.update(ORDERS, {"id": 4}, status="changed behind the cursor's back")
-        order(world.database, "in another window", "2024-01-07T12:00:02Z")
-        order(world.database, "new", "2024-01-29T09:30:00Z")
-        world.pass_time(3600)
-        world.sync(spec)
-
-    process.at = {"before lease": moves_on}
+    process.at = {"before lease": lambda: moves_on(world, spec)}
     done = repair(world, spec, process)
     assert done.report.rows == RowCounts(read=2, inserted=1, updated=1)
     assert done.left is not None
@@ -259,16 +258,8 @@ def test_a_repair_that_follows_a_check_at_once_mends_the_same_and_looks_again_if
     world = settled(spec)
     drift(world)
     process = world.process()
-
-    def moves_on() -> None:
-        world.database.update(ORDERS, {"id": 4}, status="changed behind the cursor's back")
-        order(world.database, "in the same window", "2024-01-07T12:00:02Z")
-        order(world.database, "new", "2024-01-29T09:30:00Z")
-        world.pass_time(3600)
-        world.sync(spec)
-
     if moves:
-        process.at = {"after verified": moves_on}
+        process.at = {"after verified": lambda: moves_on(world, spec)}
     done = check_and_repair(world, spec, process)
     assert done.report.rows.inserted + done.report.rows.updated == (3 if moves else 2)
     assert done.left is not None
@@ -435,47 +426,6 @@ def _drifted(spec: TableSpec) -> World:
 
 def _within(shown: list[Any], held: list[Any]) -> bool:
     return all(row in held for row in shown)
-
-
-# --- how they are found ------------------------------------------------------------------------------
-
-
-def rows(
-    count: int, changed: frozenset[int] = frozenset(), without: frozenset[int] = frozenset()
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": number,
-            "customer": "c",
-            "status": "other" if number in changed else "new",
-            "updated_at": "2024-01-04T12:00:00Z",
-        }
-        for number in range(count)
-        if number not in without
-    ]
-
-
-@pytest.mark.parametrize("key", [("id",), ("id", "customer")])
-def test_ten_rows_among_many_are_found_by_reading_few(key: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bisecting, "FEW", 300)
-    spec = replace(orders(), key=key)
-    lost, other = frozenset({7, 4_000, 9_999}), frozenset({0, 1, 5_000, 7_777})
-    there = rows(10_000, changed=other)
-    here = rows(10_000, without=lost)
-    copy, source = FakePlacedRows(spec, here, here), FakePlacedRows(spec, there, there)
-    found = differing(spec, copy, source)
-    assert found is not None
-    assert (found.missing, found.extra) == (7, 4)
-    assert len(found.places.numbers or ()) == 7
-    assert (copy.read, source.read) < (300, 300)
-
-
-def test_rows_outside_of_the_ends_of_the_copy_are_found() -> None:
-    spec = orders()
-    here, there = rows(50, without=frozenset(range(10))), rows(60)
-    found = differing(spec, FakePlacedRows(spec, here, here), FakePlacedRows(spec, there, there))
-    assert found is not None
-    assert found.places.numbers == frozenset([*range(10), *range(50, 60)])
 
 
 def _window(lower: str | None, upper: str) -> Window:
