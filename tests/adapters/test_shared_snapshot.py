@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 
 from incremental_assets.adapters.databases import shared_snapshot
 from incremental_assets.adapters.databases.dialect import Numbers
+from incremental_assets.adapters.databases.postgresql import unaltered
 from incremental_assets.adapters.databases.probe import SqlProbe
 from incremental_assets.core.errors import SourceRefused
 from incremental_assets.core.model.cursor import CursorType
-from incremental_assets.core.model.table import Cursor, Strategy
+from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
 from incremental_assets.core.planning.plan import SyncPlan
 from tests.adapters.source import Source, planned
 
@@ -133,3 +135,50 @@ def test_a_snapshot_shows_what_was_committed_before_it_and_nothing_after_it(
         stack.close()
     with probe.snapshot(planned(probe, tables.spec("c", NUMBER))) as numbers:
         assert numbers.rows == 4
+
+
+def test_tables_that_share_a_snapshot_are_looked_up_in_the_catalogue_together(
+    tables: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[tuple[str, ...]] = []
+    read_catalogue = unaltered.read_catalogue
+
+    def noted(asked: Any, source: str, schemas: Sequence[str], names: Sequence[str]) -> tuple[TableShape, ...]:
+        looked_up.append(tuple(names))
+        return read_catalogue(asked, source, schemas, names)
+
+    monkeypatch.setattr(unaltered, "read_catalogue", noted)
+    probe = tables.open()
+    plans = [planned(probe, tables.spec(name, NUMBER)) for name in "abc"]
+    with probe._shared_snapshot() as ask:
+        assert [numbers.rows for numbers in ask(plans)] == [1, 2, 3]
+    assert looked_up == [("a", "b", "c")]
+
+
+def test_a_table_that_is_emptied_once_the_snapshot_stands_stops_alone(tables: Source) -> None:
+    probe = tables.open()
+    plans = [planned(probe, tables.spec(name, NUMBER)) for name in "abc"]
+    with probe._shared_snapshot() as ask:
+        tables.execute("TRUNCATE b")
+        first, emptied, last = shared_snapshot._each(ask, plans)
+    assert isinstance(emptied, SourceRefused)
+    assert "b: the table was altered in the source" in str(emptied)
+    assert "it was rewritten or recreated" in str(emptied)
+    assert [numbers.rows for numbers in (first, last) if isinstance(numbers, Numbers)] == [1, 3]
+
+
+def test_a_table_of_the_same_name_in_another_schema_is_another_table(tables: Source) -> None:
+    tables.execute(
+        "CREATE SCHEMA more",
+        "CREATE TABLE more.a (id int PRIMARY KEY, n int, extra text)",
+        "INSERT INTO more.a VALUES (1, 1, 'x'), (2, 2, 'y')",
+        "CREATE TABLE more.c (id int)",
+    )
+    probe = tables.open(schemas=("public", "more"))
+    shapes = {str(shape.id): shape for shape in probe.catalogue()}
+    plans = [
+        planned(probe, TableSpec(shapes[name], Strategy.APPEND, NUMBER))
+        for name in ("shop.public.a", "shop.more.a", "shop.public.c")
+    ]
+    with probe._shared_snapshot() as ask:
+        assert [numbers.rows for numbers in ask(plans)] == [1, 2, 3]

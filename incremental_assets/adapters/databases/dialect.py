@@ -215,8 +215,8 @@ class DirtyReading(Protocol):
 class Sharing(Protocol):
     """A session whose snapshot may serve several tables; asked where `Connections.shares_snapshots`."""
 
-    def shared_snapshot(self) -> AbstractContextManager[Callable[[SyncPlan], Numbers]]:
-        """One snapshot for several plans, whose numbers it tells one by one; what one of them raises leaves it to the others."""
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[Sequence[SyncPlan]], Sequence[Numbers]]]:
+        """One snapshot for several plans: the numbers of all that are asked about; what is raised for one of them leaves it as it was."""
 
 
 class Connections(Protocol):

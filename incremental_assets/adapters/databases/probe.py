@@ -193,9 +193,9 @@ class SqlProbe:
             with self._connections.explained():
                 ask = held.enter_context(session.shared_snapshot())
 
-            def explained(plan: SyncPlan) -> Numbers:
-                with self._connections.explained(plan.spec.id):
-                    return ask(plan)
+            def explained(plans: Sequence[SyncPlan]) -> Sequence[Numbers]:
+                with self._connections.explained(plans[0].spec.id if len(plans) == 1 else None):
+                    return ask(plans)
 
             yield explained
 

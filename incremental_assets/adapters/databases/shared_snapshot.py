@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from threading import Lock
 
@@ -11,8 +11,8 @@ from incremental_assets.core.cohort import Rank
 from incremental_assets.core.combining import Combining, Round
 from incremental_assets.core.planning.plan import SyncPlan
 
-Ask = Callable[[SyncPlan], Numbers]
-"""What a snapshot says of a plan's window. What it raises leaves the snapshot as it was for the other tables."""
+Ask = Callable[[Sequence[SyncPlan]], Sequence[Numbers]]
+"""What a snapshot says of the windows of some plans. What is raised for one of them leaves the snapshot as it was."""
 
 MOST_BYTES = 64 * 2**20
 """A table that is larger in the source has a snapshot of its own: to count it may take long, and to read it keeps the snapshot open."""
@@ -63,10 +63,19 @@ class SharedSnapshots:
         with ExitStack() as opening:
             ask = opening.enter_context(self._opened())
             held = _Held(opening.pop_all(), len(plans))
-        # Whoever is counted sooner begins to read sooner.
-        for plan, answer in sorted(plans, key=lambda each: each[0].spec.shape.bytes):
-            try:
-                answer.set_result((ask(plan), held))
-            except BaseException as error:  # noqa: BLE001 - raised in the thread that asked
-                answer.set_exception(error)
+        for (_, answer), found in zip(plans, _each(ask, [plan for plan, _ in plans]), strict=True):
+            if isinstance(found, BaseException):
+                answer.set_exception(found)
                 held.leave()
+            else:
+                answer.set_result((found, held))
+
+
+def _each(ask: Ask, plans: Sequence[SyncPlan]) -> Sequence[Numbers | BaseException]:
+    """All at once; where something is met, one by one, so that it is told of its own table and stops no other."""
+    try:
+        return ask(plans)
+    except BaseException as error:  # noqa: BLE001 - raised in the threads that asked
+        if len(plans) == 1 or not isinstance(error, Exception):
+            return [error] * len(plans)
+    return [found for plan in plans for found in _each(ask, [plan])]

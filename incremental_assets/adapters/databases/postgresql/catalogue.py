@@ -37,7 +37,7 @@ WHERE c.relrowsecurity AND (n.nspname, c.relname) IN (SELECT w.schema, w.name FR
 _TABLES = f"""
 WITH RECURSIVE {_POLICIES}, branches (root, relid) AS (
     SELECT c.oid, c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = ANY($1) AND ($2 = '' OR c.relname = $2)
+    WHERE n.nspname = ANY($1) AND (cardinality($2::name[]) = 0 OR c.relname = ANY($2))
     UNION SELECT b.root, h.inhrelid FROM branches AS b JOIN pg_inherits AS h ON h.inhparent = b.relid
 ), kinds AS (
     SELECT b.root, bool_or(k.relkind = 'f') AS is_foreign, bool_or(k.relpersistence = 'u') AS is_unlogged,
@@ -60,7 +60,7 @@ CROSS JOIN LATERAL (
     JOIN pg_class AS k ON k.oid = f.oid
 ) AS s
 JOIN kinds AS b ON b.root = c.oid
-WHERE n.nspname = ANY($1) AND ($2 = '' OR c.relname = $2) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+WHERE n.nspname = ANY($1) AND (cardinality($2::name[]) = 0 OR c.relname = ANY($2)) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND (g.granted OR has_any_column_privilege(c.oid, 'SELECT')) AND has_schema_privilege(n.oid, 'USAGE')
 ORDER BY n.nspname, c.relname
 """
@@ -147,10 +147,13 @@ ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid
 
 
 def read_catalogue(
-    asked: psycopg.RawCursor[Any], source: str, schemas: collections.abc.Sequence[str], name: str = ""
+    asked: psycopg.RawCursor[Any],
+    source: str,
+    schemas: collections.abc.Sequence[str],
+    names: collections.abc.Sequence[str] = (),
 ) -> tuple[TableShape, ...]:
-    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name; or only those of one name."""
-    tables = asked.execute(_TABLES, (list(schemas), name)).fetchall()
+    """Every table, view, materialized view and foreign table of the schemas that this user may read, by name; or only those of some names."""
+    tables = asked.execute(_TABLES, (list(schemas), list(names))).fetchall()
     oids = [table[0] for table in tables]
     sequences = {
         (oid, column): Sequence(*sequence)

@@ -59,20 +59,39 @@ def begin_snapshot(asked: psycopg.RawCursor[Any]) -> tuple[str, str]:
 def check_shown(asked: psycopg.RawCursor[Any], plan: SyncPlan) -> None:
     """That the snapshot shows the planned table, which from here on nobody can alter. Raises SourceRefused."""
     asked.execute(f"SELECT FROM {relation(plan.spec.id)} LIMIT 0")
-    check_unaltered(asked, plan.spec)
+    check_unaltered(asked, (plan.spec,))
     check_members(asked, plan)
 
 
-def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id: str, visible: str) -> Numbers:
-    """What the transaction of a snapshot says of a plan. Raises SourceRefused if the table is no longer the planned one."""
-    spec = plan.spec
+def snapshot_numbers(
+    asked: psycopg.RawCursor[Any], plans: Sequence[SyncPlan], snapshot_id: str, visible: str
+) -> list[Numbers]:
+    """What the transaction of a snapshot says of each plan. Raises SourceRefused if one of the tables is no longer the planned one."""
+    handles = [_exported(plan, snapshot_id, visible) for plan in plans]
+    counted = [_counted(asked, plan, handle.since) for plan, handle in zip(plans, handles, strict=True)]
+    check_unaltered(asked, [plan.spec for plan in plans])
+    for plan in plans:
+        check_members(asked, plan)
+    return [_numbers(asked, *each, visible) for each in zip(plans, handles, counted, strict=True)]
+
+
+def _exported(plan: SyncPlan, snapshot_id: str, visible: str) -> Exported:
     _check_as_late(plan, visible)
-    last, values = read_already(plan), Parameters()
-    since = first_unread(last.visible, visible) if last else None
+    last = read_already(plan)
+    return Exported(snapshot_id, first_unread(last.visible, visible) if last else None)
+
+
+def _counted(asked: psycopg.RawCursor[Any], plan: SyncPlan, since: int | None) -> Sequence[Any]:
+    values = Parameters()
     sql = numbers_sql(plan, values, since)
-    rows, rejected_rows, highest, due, nulls, *marks = one_row(asked, sql, values.values)
-    check_unaltered(asked, spec)
-    check_members(asked, plan)
+    return one_row(asked, sql, values.values)
+
+
+def _numbers(
+    asked: psycopg.RawCursor[Any], plan: SyncPlan, handle: Exported, counted: Sequence[Any], visible: str
+) -> Numbers:
+    spec = plan.spec
+    rows, rejected_rows, highest, due, nulls, *marks = counted
     return Numbers(
         rows=rows,
         rejected=rejected_rows,
@@ -81,7 +100,7 @@ def snapshot_numbers(asked: psycopg.RawCursor[Any], plan: SyncPlan, snapshot_id:
         due=parse_cursor(spec, due),
         fingerprint=fingerprint(spec, plan.fingerprint_lower, marks, plan.bound) if marks[0] is not None else None,
         visible=visible,
-        handle=Exported(snapshot_id, since),
+        handle=handle,
         keys=HeldKeys(asked, spec) if plan.compares_keys else None,
     )
 
@@ -117,7 +136,7 @@ def _unaltered_snapshot(asked: psycopg.RawCursor[Any], spec: TableSpec) -> Itera
     asked.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     try:
         asked.execute(f"SELECT FROM {relation(spec.id)} LIMIT 0")
-        check_unaltered(asked, spec)
+        check_unaltered(asked, (spec,))
         yield
     except BaseException:
         asked.connection.close()

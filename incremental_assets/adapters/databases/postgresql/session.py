@@ -152,7 +152,7 @@ class Session:
     def snapshot(self, plan: SyncPlan) -> Iterator[Numbers]:
         """One exported snapshot, which parallel readers import until the block ends."""
         snapshot = begin_snapshot(self._asked)
-        numbers = snapshot_numbers(self._asked, plan, *snapshot)
+        (numbers,) = snapshot_numbers(self._asked, [plan], *snapshot)
         with self._held():
             yield numbers
 
@@ -162,22 +162,22 @@ class Session:
         snapshot = begin_snapshot(self._asked)
         check_shown(self._asked, plan)
         sought = seek(PlacedRows(self._asked, plan.spec, _EVERYTHING))
-        numbers = snapshot_numbers(self._asked, plan.at(sought.places), *snapshot)
+        (numbers,) = snapshot_numbers(self._asked, [plan.at(sought.places)], *snapshot)
         with self._held():
             yield replace(numbers, sought=sought)
 
     @contextmanager
-    def shared_snapshot(self) -> Iterator[Callable[[SyncPlan], Numbers]]:
-        """The same for several plans: what one of them meets ends at its own savepoint, with the locks that it took."""
+    def shared_snapshot(self) -> Iterator[Callable[[Sequence[SyncPlan]], Sequence[Numbers]]]:
+        """The same for several plans: what one of them meets ends at a savepoint, with the locks that were taken since."""
         snapshot = begin_snapshot(self._asked)
 
-        def numbers(plan: SyncPlan) -> Numbers:
-            self._asked.execute("SAVEPOINT a_table")
+        def numbers(plans: Sequence[SyncPlan]) -> Sequence[Numbers]:
+            self._asked.execute("SAVEPOINT before_them")
             try:
-                return snapshot_numbers(self._asked, plan, *snapshot)
+                return snapshot_numbers(self._asked, plans, *snapshot)
             except (psycopg.Error, SourceRefused):
                 with suppress(psycopg.Error):
-                    self._asked.execute("ROLLBACK TO SAVEPOINT a_table")
+                    self._asked.execute("ROLLBACK TO SAVEPOINT before_them")
                 raise
 
         with self._held():
