@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bench import comparing, databases, drift
+from bench import comparing, databases, drift, large
 from bench.environments import Environments
 from bench.figures import Result, Results
 from bench.machine import machine, tools
@@ -69,9 +69,9 @@ def _play(
     made = workloads.all()
     known = [*made, drift.NAME, comparing.NAME, databases.NAME]
     chosen = options.only.split(",") if options.only else known
-    unknown = [name for name in chosen if name not in known]
+    unknown = [name for name in chosen if name not in (*known, large.NAME)]
     if unknown:
-        sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join(known)}")
+        sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join((*known, large.NAME))}")
     # What is played alone takes its place beside what was played before: ratios are within one workload.
     results = Results.read(file) if options.only else Results()
     if drift.NAME in chosen:
@@ -82,7 +82,11 @@ def _play(
         with _told(comparing.NAME, failures):
             results = replace(results, quick=options.quick, compare=comparing.play(sizes.big_table))
             results.write(file)
-    chosen = [name for name in chosen if name not in (drift.NAME, comparing.NAME)]
+    if large.NAME in chosen:
+        with _told(large.NAME, failures):
+            results = replace(results, quick=options.quick, large=large.play(sizes.large))
+            results.write(file)
+    chosen = [name for name in chosen if name not in (drift.NAME, comparing.NAME, large.NAME)]
     if not chosen:
         return
     source = Source(QUICK_SERVER if options.quick else SERVER)

@@ -97,6 +97,8 @@ class Results:
     """As `bench.drift` tells it; empty where it was not played."""
     compare: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.comparing`."""
+    large: Mapping[str, Any] = field(default_factory=dict)
+    """Likewise of `bench.large`, which is played by name alone."""
 
     def steps(self, way: str, measure: str) -> list[float]:
         """What the comparisons, or the full refreshes beside them, came to."""

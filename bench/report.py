@@ -25,7 +25,16 @@ def document(results: Results, picture: Path) -> str:
     parts.append("## The workloads")
     parts += [_workload(result) for name in ORDER if (result := results.of(name))]
     parts += [
-        part for part in (_thousand(), _growth(results), _drift(results), _compare(results), _profiles(results)) if part
+        part
+        for part in (
+            _thousand(),
+            _growth(results),
+            _drift(results),
+            _compare(results),
+            _large(results),
+            _profiles(results),
+        )
+        if part
     ]
     parts += [TRIED, HOW]
     return "\n\n".join(parts) + "\n"
@@ -205,6 +214,31 @@ def _compare(results: Results) -> str:
         f"### C: {CHANGES} changed rows of {told['rows']:,}, of which nothing tells that they changed",
         f"Syncs in a session that is open, by turns; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
         _table(head, [_way(results, way, sent) for way, sent in told["sent"].items()], 1),
+    ]
+    return "\n\n".join(lines)
+
+
+def _large(results: Results) -> str:
+    told = results.large
+    if not told:
+        return ""
+    before, after = told["load"]
+    rows = [
+        (
+            step["told"],
+            f"{step['seconds']:.1f}",
+            f"{step['cpu']:.1f}",
+            _count(step["read"]),
+            *(_bytes(step[name]) for name in ("lake", "peak", "python")),
+        )
+        for step in told["steps"]
+    ]
+    head = ("", "seconds", "processor s", "rows read", "new in the lake", "memory", "of it Python")
+    lines = [
+        f"### L: a table of {told['rows']:,} rows",
+        f"Syncs in a session that is open, each played once; the changed rows are spread over the keys; commit {told['commit']}, {told['at']}, machine load {before} before and {after} after.",
+        "Processor seconds and memory are those of our processes and of the source's.",
+        _table(head, rows, 1),
     ]
     return "\n\n".join(lines)
 

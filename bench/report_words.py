@@ -36,8 +36,8 @@ HOW = """\
 * **DB** is `incremental-assets sync --json` from PostgreSQL and from a MariaDB with the same rows, by turns; *to ours* is to PostgreSQL's. Before each round of its
   tick the same rows change in both. Each copy is held against the count and the sums of its source. MariaDB holds 1 GiB of pages in memory and waits for no
   disk at a commit (`innodb_flush_log_at_trx_commit=2`).
-* **C** and **D** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
-  those of that process, of what it started, and of the source. After each sync of C the copy is held against the count and the sums of the source. *Lines to be compared* are the
+* **C**, **D** and **L** have a PostgreSQL of their own with one generated table, and sync it in the benchmark's own process, without Dagster. Processor seconds are
+  those of that process, of what it started, and of the source. After each sync of C and of L the copy is held against the count and the sums of the source. *Lines to be compared* are the
   counts, hashes and keys that the source sends before rows are read; *sent by the source* are all its bytes in a round of their own, through a port that counts
   them, whose time does not count."""
 

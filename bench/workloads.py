@@ -41,6 +41,8 @@ class Sizes:
     ticks: int
     big_table: int
     """Rows of the table of which some drift, or change unseen."""
+    large: int
+    """Rows of the table of which a tenth changes."""
 
 
 FULL = Sizes(
@@ -53,6 +55,7 @@ FULL = Sizes(
     growth=(1_500_000, 6_000_000, 24_000_000),
     ticks=50,
     big_table=10_000_000,
+    large=100_000_000,
 )
 QUICK = Sizes(
     scale=Decimal("0.1"),
@@ -64,6 +67,7 @@ QUICK = Sizes(
     growth=(150_000, 600_000, 2_400_000),
     ticks=8,
     big_table=200_000,
+    large=1_000_000,
 )
 
 

@@ -149,6 +149,21 @@ def test_what_drift_costs_is_told_where_it_was_played_and_only_there() -> None:
     assert "### D:" in document(Results(drift=played), PICTURE), "and alone"
 
 
+def test_what_a_large_table_costs_is_told_where_it_was_played_and_only_there() -> None:
+    step = {"told": "10,000,000 changed rows", "seconds": 51.0, "cpu": 88.0, "lines": None, "read": 10_000_000}
+    played = {
+        "rows": 100_000_000,
+        "commit": "abc1234",
+        "at": "2026-11-25 06:00 UTC",
+        "load": [0.1, 1.2],
+        "steps": [{**step, "lake": 73_400_320, "peak": 2**30, "python": 2**29}],
+    }
+    told = document(replace(LOADED, large=played), PICTURE)
+    assert "### L: a table of 100,000,000 rows" in told
+    assert "| 10,000,000 changed rows | 51.0 | 88.0 | 10,000,000 | 70.0 MiB | 1.0 GiB | 512.0 MiB |" in told
+    assert "### L:" not in document(LOADED, PICTURE)
+
+
 def test_what_a_comparison_costs_is_told_beside_a_full_refresh_and_has_its_targets() -> None:
     step = {
         "told": "`compare`",
