@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from incremental_assets.core.model.table import TableSpec
 
-FILE_BYTES = 256 * 2**20
-"""Of the source's, per file: less of it in Parquet, small enough that an upsert of neighbours leaves most files alone."""
+FILE_BYTES = 512 * 2**20
+"""Of the source's, per file: less of it in Parquet. Small enough that an upsert of neighbours leaves most files alone, and that two tasks share a
+table's files; large enough that one of spread keys writes few lines of log."""
 
 
 def rows_per_file(spec: TableSpec) -> int | None:
