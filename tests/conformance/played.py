@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,11 +14,11 @@ from typing import Any
 
 import pytest
 
-_NOT_RUN = "not run"
+NOT_RUN = "not run"
 NOT_HERE = "does not apply: "
 """How the reason of a scenario begins that a database gives no occasion for."""
-WORST = ("failed", _NOT_RUN, "limit", "holds", NOT_HERE)
-_WORDS = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", _NOT_RUN: "not run", NOT_HERE: "–"}
+WORST = ("failed", NOT_RUN, "limit", "holds", NOT_HERE)
+_WORDS = {"holds": "holds", "limit": "**limit**", "failed": "**FAILS**", NOT_RUN: "not run", NOT_HERE: "–"}
 MAIN = "PostgreSQL"
 """What a scenario is played on that names no database."""
 _ROOT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ _ROOT = Path(__file__).parents[2]
 class Case:
     """One test, whole: its set-up and clean-up as well."""
 
-    outcome: str = _NOT_RUN
+    outcome: str = NOT_RUN
     why: str = ""
     seconds: float = 0.0
     properties: dict[str, str] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Case:
         elif phase.when == "call" and phase.passed:
             self.outcome = "holds"
         elif phase.skipped:
-            self.outcome = "limit" if hasattr(phase, "wasxfail") else _NOT_RUN
+            self.outcome = "limit" if hasattr(phase, "wasxfail") else NOT_RUN
             self.why = getattr(phase, "wasxfail", "") or _reason(phase)
             if self.why.startswith(NOT_HERE):
                 self.outcome, self.why = NOT_HERE, self.why.removeprefix(NOT_HERE)
@@ -100,13 +101,19 @@ class Played:
         }
         return cls(rows, {test: Case(**case) for test, case in kept["mutants"].items()})
 
+    def in_order(self) -> list[Row]:
+        """By the number of the scenario, then by the test."""
+        return [
+            row for _, row in sorted(self.rows.items(), key=lambda item: (_number(item[1].mark["number"]), item[0]))
+        ]
+
     def renew(self, rows: Mapping[str, Row], mutants: Mapping[str, Case], *, is_whole: bool) -> None:
         """Take what was played now in place of what was; of the rest, what is still a test stays, unless all was played."""
         if is_whole:
             self.rows, self.mutants = {}, {}
         self.rows = {test: row for test, row in self.rows.items() if _is_there(test)}
         # A test that the end of its run cut short says nothing against what it said before.
-        self.rows |= {test: row for test, row in rows.items() if row.outcome != _NOT_RUN or test not in self.rows}
+        self.rows |= {test: row for test, row in rows.items() if row.outcome != NOT_RUN or test not in self.rows}
         self.mutants = self.mutants | dict(mutants)
 
     def save(self, report: Path) -> None:
@@ -132,6 +139,11 @@ def _is_there(test: str) -> bool:
     file, _, name = test.partition(" on ")[0].partition("::")
     path = _ROOT / file
     return path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
+
+
+def _number(text: str) -> tuple[int, str]:
+    digits = re.search(r"\d+", text)
+    return int(digits[0]) if digits else 99, text
 
 
 def _reason(phase: pytest.TestReport) -> str:

@@ -11,11 +11,8 @@ import argparse
 import json
 import os
 import platform
-import re
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -35,7 +32,7 @@ class Report:
     """Listens to the run, whoever plays the tests, and writes at its end."""
 
     def __init__(self, path: Path, *, is_whole: bool, way: Way | None) -> None:
-        self._path, self._begun, self._is_whole = path, time.monotonic(), is_whole
+        self._path, self._is_whole = path, is_whole
         self._way = way
         self._rows: dict[str, Row] = {}
         self._mutants: dict[str, Case] = {}
@@ -62,12 +59,15 @@ class Report:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the file."""
         self._is_whole &= exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        # What was played in another way has a section of its own.
+        path = self._path if self._way is None else self._way.report(self._path)
+        kept = Played.of(path)
+        kept.renew(self._rows, self._mutants if self._way is None else {}, is_whole=self._is_whole)
+        kept.save(path)
         if self._way is not None:
-            self._keep(self._way)
+            if self._path.is_file():
+                renew_way(self._path, self._way)
             return
-        kept = Played.of(self._path)
-        kept.renew(self._rows, self._mutants, is_whole=self._is_whole)
-        kept.save(self._path)
         text = "\n".join(_lines(self._path, kept)) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(text, encoding="utf-8")
@@ -77,33 +77,9 @@ class Report:
         held = sum(row.outcome == "holds" for row in self._rows.values())
         terminalreporter.write_line(f"{self._path}: {held} of {len(self._rows)} scenarios hold")
 
-    def _keep(self, way: Way) -> None:
-        """What was played in another way has a section of its own, in a report that was written without it."""
-        rows = [
-            (
-                row.mark["number"],
-                row.mark["done"] if row.database == MAIN else f"on {row.database}: {row.mark['done']}",
-                row.mark["holds"],
-                row.told,
-                f"{row.seconds:.0f}",
-            )
-            for row in _sorted(self._rows)
-        ]
-        kept = {
-            "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            "minutes": round((time.monotonic() - self._begun) / 60),
-            "is_whole": self._is_whole,
-            "held": sum(row.outcome == "holds" for row in self._rows.values()),
-            "rows": rows,
-        }
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        way.file(self._path).write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        if self._path.is_file():
-            renew_way(self._path, way)
-
 
 def _lines(path: Path, played: Played) -> Iterable[str]:
-    rows, mutants = _sorted(played.rows), played.mutants
+    rows, mutants = played.in_order(), played.mutants
     seconds = sum(row.seconds for row in rows)
     killed = sum(case.outcome == "holds" for case in mutants.values())
     yield "# Fault report"
@@ -202,10 +178,6 @@ def _scenarios(rows: Sequence[Row]) -> Iterable[str]:
     )
 
 
-def _sorted(rows: dict[str, Row]) -> list[Row]:
-    return [row for _, row in sorted(rows.items(), key=lambda item: (_number(item[1].mark["number"]), item[0]))]
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--report FILE`."""
     parser.addoption("--report", metavar="FILE", help="run every scenario and write the fault report here")
@@ -248,11 +220,6 @@ def _bugs(rows: Sequence[Row]) -> Iterable[tuple[str, str, str]]:
     for bug, restated in by_bug.items():
         scenarios = "; ".join(dict.fromkeys(f"{row.mark['number']}: {row.mark['done']}" for row in restated))
         yield bug, scenarios, min((row.outcome for row in restated), key=WORST.index)
-
-
-def _number(text: str) -> tuple[int, str]:
-    digits = re.search(r"\d+", text)
-    return int(digits[0]) if digits else 99, text
 
 
 def _machine() -> str:

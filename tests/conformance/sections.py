@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conformance.played import MAIN, NOT_HERE, NOT_RUN, Played
+
 SOAK = "## Soak"
 AFTER_SOAK = "## Bugs we do not have"
 
@@ -21,25 +23,38 @@ class Way:
     what: str
     """What `make conformance` with this argument does with the scenarios."""
 
-    def file(self, report: Path) -> Path:
-        """Where it is kept."""
-        return report.with_name(f"{report.stem}-{self.name}.json")
+    def report(self, report: Path) -> Path:
+        """A name beside the report's, by which its rows are kept as those of the report are by its own."""
+        return report.with_name(f"{report.stem}-{self.name}{report.suffix}")
 
     def lines(self, report: Path) -> Iterable[str]:
         """What it last came to; nothing where it was never played."""
-        file = self.file(report)
-        if not file.is_file():
+        kept, whole = Played.of(self.report(report)), Played.of(report)
+        rows = kept.in_order()
+        if not rows:
             return
-        found = json.loads(file.read_text(encoding="utf-8"))
+        played = [row for row in rows if row.outcome not in (NOT_RUN, NOT_HERE)]
+        left = sum(test not in kept.rows for test in whole.rows)
         yield self.heading
         yield ""
-        played = "every scenario" if found["is_whole"] else "**a part** of the scenarios"
         yield (
-            f"`make conformance ARGS={self.argument}` plays {played} {self.what}: "
-            f"**{found['held']} of {len(found['rows'])} hold**, in {found['minutes']} minutes, {found['date']}."
+            f"`make conformance ARGS={self.argument}` plays the scenarios {self.what}: "
+            f"**{sum(row.outcome == 'holds' for row in played)} of {len(played)} hold**, in {sum(row.seconds for row in rows) / 60:.0f} minutes of play, "
+            f"from {min(row.played for row in rows)} to {max(row.played for row in rows)}."
+            + (f" **{left} of the scenarios above were not played so.**" if left else "")
         )
         yield ""
-        yield from table(("", "what was done", "what must hold", "result", "seconds"), found["rows"])
+        told = [
+            (
+                row.mark["number"],
+                row.mark["done"] if row.database == MAIN else f"on {row.database}: {row.mark['done']}",
+                row.mark["holds"],
+                row.told,
+                f"{row.seconds:.0f}",
+            )
+            for row in rows
+        ]
+        yield from table(("", "what was done", "what must hold", "result", "seconds"), told)
         yield ""
 
 

@@ -53,20 +53,35 @@ def test_what_was_played_in_another_way_takes_the_place_of_the_section_before_it
         if other is not way:
             _play(report, other, "holds")
     without = report.read_text()
-    for held, result in ((0, "**FAILS**"), (1, "holds")):
-        _play(report, way, result)
+    for held, outcome, result in ((0, "failed", "**FAILS**"), (1, "holds", "holds")):
+        _play(report, way, outcome)
         before, _, after = report.read_text().partition(f"{way.heading}\n")
         told, heading, rest = after.partition("\n## ")
         assert before + heading[1:] + rest == without
         assert f"| T10 | killed | all equal | {result} | 7 |" in told
         assert f"**{held} of 1 hold**" in told
-        assert "**a part** of the scenarios" in told
+        assert "were not played so" not in told
 
 
-def _play(report: Path, way: Way, result: str) -> None:
-    row = ["T10", "killed", "all equal", result, "7"]
-    kept = {"date": "2024-01-01", "minutes": 3, "is_whole": False, "held": int(result == "holds"), "rows": [row]}
-    way.file(report).write_text(json.dumps(kept))
+def test_a_part_of_the_scenarios_in_another_way_adds_to_what_was_played_so_before(tmp_path: Path) -> None:
+    report, way = tmp_path / "conformance.md", WAYS[0]
+    report.write_text(REPORT)
+    one, other = (f"tests/conformance/test_report.py::{name}" for name in ("_first", "_second"))
+    Played({test: _row("holds", "day 1") for test in (one, other)}).save(report)
+    _play(report, way, "failed")
+    assert "**0 of 1 hold**" in report.read_text()
+    assert "**1 of the scenarios above were not played so.**" in report.read_text()
+    kept = Played.of(way.report(report))
+    kept.renew({other: _row("holds", "day 2")}, {}, is_whole=False)
+    kept.save(way.report(report))
+    renew_way(report, way)
+    assert "**1 of 2 hold**" in report.read_text()
+    assert "were not played so" not in report.read_text()
+
+
+def _play(report: Path, way: Way, outcome: str) -> None:
+    row = Row({"number": "T10", "done": "killed", "holds": "all equal"}, "day 1", [Case(outcome, seconds=7.0)])
+    Played({"tests/conformance/test_report.py::_first": row}).save(way.report(report))
     renew_way(report, way)
 
 
@@ -113,7 +128,7 @@ def test_a_part_that_is_played_again_renews_its_rows_and_what_is_no_test_any_mor
 
 
 def _row(outcome: str, played: str, database: str = MAIN) -> Row:
-    return Row({"number": "T1"}, played, [Case(outcome)], database)
+    return Row({"number": "T1", "done": "late", "holds": "all"}, played, [Case(outcome)], database)
 
 
 def _first() -> None:
