@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.direct import deletion_vector
+from incremental_assets.adapters.delta.direct.row_numbers import numbers_of
 from incremental_assets.adapters.delta.direct.skipping import Among, Reach, group_may_hold, places
 from incremental_assets.adapters.delta.direct.unit import Stored
 from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
@@ -64,8 +65,7 @@ def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach | Amon
     """Row groups of a file that may have a row within all of the reaches. Raises NotDirect for a file that is not as it should be."""
     with ExitStack() as stack:
         with readable(f"the file {add['path']}"):
-            vector = deletion_vector.read(table, add.get("deletionVector"))
-            dead = np.fromiter(vector, dtype=np.int64, count=len(vector))
+            dead = numbers_of(deletion_vector.read(table, add.get("deletionVector")))
             path = file_path(table, add["path"])
             file = stack.enter_context(pq.ParquetFile(path, coerce_int96_timestamp_unit="us"))
             if set(file.metadata.metadata or {}) & set(_OLD_CALENDAR):
