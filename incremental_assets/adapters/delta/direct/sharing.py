@@ -54,12 +54,13 @@ def shares(unit: ApplyUnit, rows: int) -> list[ApplyUnit]:
     return [*parts[:1], *(replace(part, how=replace(how, leaves=False)) for part in parts[1:])]
 
 
-def spread(files: Sequence[Mapping[str, Any]], least: int = _FILES_BYTES, most: int = SHARES) -> list[tuple[int, ...]]:
-    """Places of files, neighbours together, for as many tasks as their bytes are worth: so many at least for each. Pure."""
+def spread(files: Sequence[Mapping[str, Any]], least: int | None = None, most: int = SHARES) -> list[tuple[int, ...]]:
+    """Places of files, neighbours together, for as many tasks as their bytes are worth: at least so many bytes for each. Pure."""
     parts: list[tuple[int, ...]] = []
-    filled = least
+    worth = _FILES_BYTES if least is None else least
+    filled = worth
     for place, add in enumerate(files):
-        if filled >= least and len(parts) < most:
+        if filled >= worth and len(parts) < most:
             parts.append(())
             filled = 0
         parts[-1] = (*parts[-1], place)
