@@ -15,6 +15,7 @@ from incremental_assets.adapters.databases.registry import dialect_of
 from incremental_assets.adapters.fork_server.channel import COMMAND, WORKERS, fingerprint
 from incremental_assets.adapters.fork_server.server import become, end_with_caller, serve
 from incremental_assets.adapters.spark import worker_daemon
+from incremental_assets.adapters.spark.arrow_pool import gives_memory_back
 from incremental_assets.cli.main import main
 from incremental_assets.core.config.dialects import BUILT_IN
 from incremental_assets.core.errors import IncrementalAssetsError
@@ -62,9 +63,10 @@ MODULES = (
 
 def preload() -> None:
     """Import them; the collector then leaves alone what all forks share, so that it stays shared."""
-    for module in (*MODULES, *worker_daemon.MODULES):
-        with suppress(ImportError):
-            importlib.import_module(module)
+    with gives_memory_back():
+        for module in (*MODULES, *worker_daemon.MODULES):
+            with suppress(ImportError):
+                importlib.import_module(module)
     for name in BUILT_IN:
         # One whose driver is not installed says so to the command that needs it.
         with suppress(IncrementalAssetsError, ImportError):

@@ -57,6 +57,24 @@ print(sorted(set(MODULES) - set(sys.modules)), "pandas" in sys.modules)
     assert done.stdout.strip() == "[] False"
 
 
+@pytest.mark.parametrize(("named", "pool"), [({}, "jemalloc"), ({"ARROW_DEFAULT_MEMORY_POOL": "system"}, "system")])
+def test_a_worker_takes_the_pool_that_gives_memory_back_unless_the_environment_names_one(
+    named: dict[str, str], pool: str
+) -> None:
+    program = """
+import os
+from incremental_assets.adapters.spark.worker_daemon import preload
+preload()
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name, os.environ.get("ARROW_DEFAULT_MEMORY_POOL"))
+"""
+    others = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=others | named
+    )
+    assert done.stdout.split() == [pool, str(named.get("ARROW_DEFAULT_MEMORY_POOL"))]
+
+
 def test_spark_itself_is_imported_from_where_it_is_installed_and_not_from_an_archive_of_sources(
     spark: SparkSession,
 ) -> None:

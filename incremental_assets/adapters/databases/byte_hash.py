@@ -61,7 +61,7 @@ def _hashes(values: pa.Array) -> Hashes:
     """Of each value; 0 of NULL."""
     if isinstance(values, pa.ChunkedArray):  # what combine_chunks() gives for some types, and for nothing at all
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
-    found = _of_few(values) if _are_few(values) else _of_any(values)
+    found = _of_few(values) if pa.types.is_dictionary(values.type) or _are_few(values) else _of_any(values)
     if values.null_count:
         found[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return found
@@ -75,7 +75,7 @@ def _are_few(values: pa.Array) -> bool:
 
 
 def _of_few(values: pa.Array) -> Hashes:
-    found = values.dictionary_encode()
+    found = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     places = _numbers(found.indices)
     # Of NULL alone there is no value to look up.
     return _of_any(found.dictionary)[places] if len(found.dictionary) else np.zeros(len(values), dtype=np.uint64)

@@ -14,6 +14,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from incremental_assets.adapters.spark.arrow_pool import gives_memory_back
+
 FORKS = "INCREMENTAL_ASSETS_FORKS"
 """The variable that names the folder of that process."""
 _DATABASES = Path(__file__).parents[1] / "databases"
@@ -45,9 +47,10 @@ def take_the_installed_pyspark(path: list[str]) -> None:
 
 def preload() -> None:
     """Import them; the collector then leaves alone what all workers share, so that it stays shared."""
-    for module in MODULES:
-        with suppress(ImportError):
-            importlib.import_module(module)
+    with gives_memory_back():
+        for module in MODULES:
+            with suppress(ImportError):
+                importlib.import_module(module)
     from incremental_assets.adapters.spark.pandas_later import pandas_later
 
     pandas_later()

@@ -131,7 +131,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletion_vector, "_INLINE_BYTES", 40)
     monkeypatch.setattr(sharing, "LEAST_ROWS", 1)
     monkeypatch.setattr(sharing, "SHARE_ROWS", 1)
-    monkeypatch.setattr(sharing, "_FILES_BYTES", 1)
+    monkeypatch.setattr(sharing, "_STAYING_BYTES", 1)
     monkeypatch.setattr(replacing, "_HELD_ROWS", 5)
     monkeypatch.setattr(sought, "_RUN_ROWS", 2)
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from incremental_assets.adapters.databases import byte_hash
 from incremental_assets.adapters.delta import checksums
 from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.measure_task import Ends, MeasureUnit, apply
 from incremental_assets.adapters.delta.direct.measuring import measured, units_of
+from incremental_assets.adapters.delta.direct.stored_rows import row_groups
 from incremental_assets.adapters.delta.direct.unit import Replacing, Stored
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
@@ -99,6 +103,34 @@ def test_each_row_counts_in_the_window_of_its_cursor_or_of_the_fallback(tmp_path
     windows = (Ends(None, 1), Ends(1, 3), Ends(4, None))
     assert [count for count, _ in apply(unit(held, *windows, cursor=(0,)))] == [1, 2, 2]
     assert [count for count, _ in apply(unit(held, *windows, cursor=(0, 2)))] == [1, 3, 2]
+
+
+def test_texts_of_which_few_are_different_are_hashed_as_any_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 200)
+    held = Table(tmp_path, "id bigint, few string, many string")
+    of_few = ("é😀", None, "", "a", "b", "a text that is not short")
+    rows: list[Row] = [(place, of_few[place // 150 % 6], f"text number {place}") for place in range(1000)]
+    held.land(Replacing((0,), compares=True), rows)
+    held.land(Replacing((0,), compares=True), [(7, "other", "one")])
+    rows[7] = (7, "other", "one")
+    measures = apply(replace(unit(held, Ends(None, 500), Ends(500, None), cursor=(0,)), by=RowHash.BYTES))
+    assert measures == [by_bytes(rows[:500]), by_bytes(rows[500:])]
+    first = next(iter(held.state.files.values()))
+    with row_groups(str(held.path), first, (), encoded=True) as groups:
+        kinds = [each.type for each in groups[1].columns(held.columns)]
+        found = [value for group in groups for value in group.columns(held.columns)[1].to_pylist()]
+    assert kinds == [pa.int64(), pa.dictionary(pa.int32(), pa.string()), pa.string()]
+    assert found == [of_few[place // 150 % 6] for place in range(1000)]
+
+
+def by_bytes(rows: list[Row]) -> tuple[int, int]:
+    kinds = (pa.int64(), pa.string(), pa.string())
+    columns = [
+        pa.chunked_array([pa.array(values, kind)]) for kind, values in zip(kinds, zip(*rows, strict=True), strict=True)
+    ]
+    return len(rows), sum(byte_hash.row_hashes(columns).tolist())
 
 
 def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path) -> None:

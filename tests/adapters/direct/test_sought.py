@@ -1,4 +1,4 @@
-"""Values that are looked up by halves are found as by their hashes: whatever order a column has, and however often a value is in it."""
+"""Values that are looked up in a table or by halves are found as by their hashes: whatever order a column has, and however often a value is in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incremental_assets.adapters.delta.direct import sought
@@ -30,7 +30,8 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sought, "_RUN_ROWS", 4)
 
 
-@settings(deadline=None, max_examples=300)
+@pytest.mark.parametrize("close", [0, 8])
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(KINDS),
     st.lists(st.tuples(st.integers(-60, 60), STEPS), max_size=3),
@@ -38,7 +39,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     st.booleans(),
 )
 def test_they_are_found_as_by_their_hashes(
-    kind: pa.DataType, parts: list[tuple[int, list[int]]], values: list[int], null: bool
+    close: int, kind: pa.DataType, parts: list[tuple[int, list[int]]], values: list[int], null: bool
 ) -> None:
     held: list[list[int | None]] = [
         [min(max(each, -128), 127) for each in accumulate(steps, initial=first)] for first, steps in parts
@@ -46,7 +47,9 @@ def test_they_are_found_as_by_their_hashes(
     if null and held:
         held[-1].append(None)
     there, wanted = column(held, kind), column([[*values, None] if null else [*values]], kind).chunk(0)
-    found, expected = Sought(wanted).found(there), hashed(there, wanted)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sought, "_CLOSE", close)  # 0: by halves, where the column ascends
+        found, expected = Sought(wanted).found(there), hashed(there, wanted)
     assert [each.tolist() for each in found] == [each.tolist() for each in expected]
 
 
@@ -67,3 +70,17 @@ def test_a_column_that_ascends_is_not_hashed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sought, "hashed", lambda *_: pytest.fail("it was hashed"))
     rows, places = Sought(pa.array([70, 3, 999])).found(column([[1, 3, 3, 8], [60, 70, 1, 3]], pa.int64()))
     assert (rows.tolist(), places.tolist()) == ([1, 2, 5, 7], [1, 1, 0, 1])
+
+
+def test_values_that_lie_close_together_are_found_in_a_column_without_any_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sought, "hashed", lambda *_: pytest.fail("it was hashed"))
+    rows, places = Sought(pa.array([7, 3, 12])).found(column([[12, -(2**63), 8], [3, 2**63 - 1, 7, 3]], pa.int64()))
+    assert (rows.tolist(), places.tolist()) == ([0, 3, 5, 6], [2, 1, 0, 1])
+
+
+def test_values_that_lie_apart_take_no_table() -> None:
+    values = Sought(pa.array([-(2**63), 2**63 - 1, 5]))
+    rows, places = values.found(column([[5, 6, 2**63 - 1]], pa.int64()))
+    assert (rows.tolist(), places.tolist(), values._table()) == ([0, 2], [2, 1], None)

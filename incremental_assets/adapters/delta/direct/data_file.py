@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +20,8 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 
 _ROWS_PER_GROUP = 256 * 1024
 """Small enough that a reader who looks for a few keys leaves most of a file out."""
+_GROUP_BYTES = 16 * 2**20
+"""Of rows in memory, which become one row group, as in a batch that is staged: a task holds one at a time."""
 _OF_SPARK = {"org.apache.spark.version": pyspark.version.__version__}
 """By which Spark knows, whatever it is set to, that dates are those of today's calendar: without it, Spark 3 refuses old ones."""
 _NUMBER = "PARQUET:field_id"
@@ -57,15 +58,17 @@ def write(unit: Adds, parts: Iterable[pa.Table], now: int) -> dict[str, Any] | N
 
 def write_rows(table: str, told_of: tuple[str, ...], parts: Iterable[pa.Table], now: int) -> dict[str, Any] | None:
     """The same of rows that have the file's schema already. `told_of`: columns whose ends the log keeps."""
-    groups = row_groups(parts, _ROWS_PER_GROUP)
-    first = next(groups, None)
-    if first is None:
+    groups = row_groups(parts, _ROWS_PER_GROUP, _GROUP_BYTES)
+    rows = next(groups, None)
+    if rows is None:
         return None
-    path, told = Path(table) / file_name(), Told(told_of)
-    with new_file(path) as file, pq.ParquetWriter(file, first.schema, **encoding(first.schema)) as writer:
-        for rows in chain([first], groups):
+    path, told, kept = Path(table) / file_name(), Told(told_of), rows.schema
+    with new_file(path) as file, pq.ParquetWriter(file, kept, **encoding(kept)) as writer:
+        while rows is not None:
             writer.write_table(rows, row_group_size=rows.num_rows)
             told.add(rows)
+            rows = None  # before the next ones are read
+            rows = next(groups, None)
     return {
         "path": path.name,
         "partitionValues": {},
@@ -76,16 +79,28 @@ def write_rows(table: str, told_of: tuple[str, ...], parts: Iterable[pa.Table], 
     }
 
 
-def row_groups(parts: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """The same rows, in tables of so many; the last one may have fewer, and none is empty."""
-    held: pa.Table | None = None
+def row_groups(parts: Iterable[pa.Table], rows: int, size: int) -> Iterator[pa.Table]:
+    """The same rows, in tables of at most so many, as soon as they are so many or have so many bytes; none is empty."""
+    held: list[pa.Table] = []
+    count = filled = 0
     for part in parts:
-        held = part if held is None else pa.concat_tables([held, part])
-        while held.num_rows >= rows:
-            yield held.slice(0, rows)
-            held = held.slice(rows)
-    if held is not None and held.num_rows:
-        yield held
+        if part.num_rows:
+            held.append(part)
+            count, filled = count + part.num_rows, filled + part.nbytes
+        del part  # or it would be held while the next one is read
+        if count >= rows or filled >= size:
+            yield from _cut(held, count, rows)
+            count = filled = 0
+    yield from _cut(held, count, rows)
+
+
+def _cut(held: list[pa.Table], count: int, rows: int) -> Iterator[pa.Table]:
+    """Taken out of the list, in as few tables of the same size as may have so many rows."""
+    if count:
+        whole = pa.concat_tables(held)
+        held.clear()
+        each = -(-count // -(-count // rows))
+        yield from (whole.slice(start, each) for start in range(0, count, each))
 
 
 def file_name() -> str:

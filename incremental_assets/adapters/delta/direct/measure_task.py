@@ -63,7 +63,7 @@ def apply(unit: MeasureUnit) -> list[tuple[int, int]]:
     for add in unit.files:
         if not file_may_hold(add.get("stats"), within):
             continue
-        with row_groups(unit.table, add, within) as groups:
+        with row_groups(unit.table, add, within, encoded=unit.by is RowHash.BYTES) as groups:
             for group in groups:
                 for place, rows, total in _measured(unit, group):
                     found[place] = (found[place][0] + rows, found[place][1] + total)

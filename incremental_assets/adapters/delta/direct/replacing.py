@@ -13,6 +13,7 @@ from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct.data_file import shaped
 from incremental_assets.adapters.delta.direct.key_set import KeySet
+from incremental_assets.adapters.delta.direct.row_numbers import vector_of
 from incremental_assets.adapters.delta.direct.skipping import MOMENTS, WHOLE, Among, Reach, file_may_hold
 from incremental_assets.adapters.delta.direct.staged_rows import UNFIT, Flags, StagedRows, leaving, staged, staged_name
 from incremental_assets.adapters.delta.direct.stored_rows import RowGroup, row_groups
@@ -104,8 +105,10 @@ def replaced(unit: ApplyUnit, how: Staying) -> dict[int, BitMap64]:
     """Rows of its files that have a key of the batch."""
     with staged(unit, None) as batch:
         keys = [batch.column(place) for place in how.key]
-    found = [pairs for pairs, _ in _pairs(unit, how, keys, how.places)]
-    return _marks(found, np.zeros(len(keys[0]), dtype=bool))
+    gone: dict[int, BitMap64] = {}
+    for pairs, _ in _pairs(unit, how, keys, how.places):
+        gone[pairs.file] = gone.get(pairs.file, BitMap64()) | vector_of(pairs.rows)
+    return gone
 
 
 def reaches(columns: list[Stored], values: list[pa.ChunkedArray]) -> tuple[Reach | Among, ...]:
@@ -197,5 +200,5 @@ def _marks(found: list[_Pairs], equal: Flags) -> dict[int, BitMap64]:
     for pairs in found:
         numbers = pairs.rows[~equal[pairs.keys]]
         if len(numbers):
-            gone[pairs.file] = gone.get(pairs.file, BitMap64()) | BitMap64(numbers.tolist())
+            gone[pairs.file] = gone.get(pairs.file, BitMap64()) | vector_of(numbers)
     return gone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,10 +44,8 @@ class _Counted:
 
     def all(self, unit: ApplyUnit, batch: StagedRows, done: Changed) -> Iterator[pa.Table]:
         """Those of the batch, and those that stay where they are written along."""
-        for rows in batch.tables(done.chosen):
-            self.written += rows.num_rows
-            self.late += pc.sum(rows[LATE], min_count=0).as_py()
-            yield data_file.shaped(unit, rows)
+        # Not by a loop of its own, which would hold rows while the next ones are read.
+        yield from map(partial(self._landing, unit), batch.tables(done.chosen))
         for rows in done.flagged:
             self.flagged += rows.num_rows
             yield rows
@@ -55,6 +54,13 @@ class _Counted:
 
     def stays(self, parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Rows of the target."""
-        for rows in parts:
-            self.kept += rows.num_rows
-            yield rows
+        return map(self._staying, parts)
+
+    def _landing(self, unit: ApplyUnit, rows: pa.Table) -> pa.Table:
+        self.written += rows.num_rows
+        self.late += pc.sum(rows[LATE], min_count=0).as_py()
+        return data_file.shaped(unit, rows)
+
+    def _staying(self, rows: pa.Table) -> pa.Table:
+        self.kept += rows.num_rows
+        return rows

@@ -19,6 +19,8 @@ SHARE_ROWS = 2**20
 """Of a share, where there are many: each of them looks through the target's keys, which takes longest where keys lie anywhere."""
 _FILES_BYTES = 32 * 2**20
 """Of files whose rows are read as a whole, at least for one task."""
+_STAYING_BYTES = 8 * 2**20
+"""Of files whose rows are written along: to read and write rows takes longer than to read them, and each core is to have some."""
 SHARES = 16
 """At the most."""
 
@@ -44,17 +46,21 @@ def shares(unit: ApplyUnit, rows: int) -> list[ApplyUnit]:
         return parts
     if how.whole:
         adding = [replace(part, how=Adding(compares=False), files=()) for part in parts]
-        return [*adding, *(replace(unit, how=Staying(how.key, places)) for places in spread(unit.files))]
+        return [
+            *adding,
+            *(replace(unit, how=Staying(how.key, places)) for places in spread(unit.files, _STAYING_BYTES)),
+        ]
     # Keys that leave are looked for once.
     return [*parts[:1], *(replace(part, how=replace(how, leaves=False)) for part in parts[1:])]
 
 
-def spread(files: Sequence[Mapping[str, Any]], most: int = SHARES) -> list[tuple[int, ...]]:
-    """Places of files, neighbours together, for as many tasks as their bytes are worth. Pure."""
+def spread(files: Sequence[Mapping[str, Any]], least: int | None = None, most: int = SHARES) -> list[tuple[int, ...]]:
+    """Places of files, neighbours together, for as many tasks as their bytes are worth: at least so many bytes for each. Pure."""
     parts: list[tuple[int, ...]] = []
-    filled = _FILES_BYTES
+    worth = _FILES_BYTES if least is None else least
+    filled = worth
     for place, add in enumerate(files):
-        if filled >= _FILES_BYTES and len(parts) < most:
+        if filled >= worth and len(parts) < most:
             parts.append(())
             filled = 0
         parts[-1] = (*parts[-1], place)

@@ -1,4 +1,4 @@
-"""Values that are looked up in a column: by halves where it ascends, as a table's keys mostly do, else by their hashes.
+"""Values that are looked up in a column: in a table where they lie close together, by halves where the column ascends, as a table's keys mostly do, else by their hashes.
 
 Whether it ascends is seen in the values themselves, which have been read: of what a file says of their order nothing is believed.
 """
@@ -6,6 +6,7 @@ Whether it ascends is seen in the values themselves, which have been read: of wh
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,12 @@ from incremental_assets.adapters.delta.direct.whole_numbers import Numbers, whol
 
 _RUN_ROWS = 1024
 """Of a stretch that ascends, on average: to look through many shorter ones takes longer than to hash them all."""
+_CLOSE = 8
+"""Numbers from the least to the most, for each that is sought: as many entries of four bytes take a table as much as the order of all values does."""
+_NOWHERE = -1
+
+
+_Places = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Sought:
@@ -23,11 +30,41 @@ class Sought:
     def __init__(self, values: pa.Array) -> None:
         self._values = values
         self._ordered: tuple[Numbers, Numbers] | None = None
+        self._close: tuple[int, int, _Places] | None = None
 
     def found(self, column: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
         """The column's rows that have one of the values, in their order, and the place of that value."""
-        by_halves = self._searched(column)
-        return by_halves if by_halves is not None else hashed(column, self._values)
+        for way in (self._placed, self._searched):
+            if (found := way(column)) is not None:
+                return found
+        return hashed(column, self._values)
+
+    def _placed(self, column: pa.ChunkedArray) -> tuple[Numbers, Numbers] | None:
+        """None where the values are no whole numbers, or lie apart."""
+        if (table := self._table()) is None:
+            return None
+        low, high, entries = table
+        rows, places, first = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
+        for chunk in column.chunks:
+            if (numbers := whole_numbers(chunk)) is None:
+                return None
+            near = np.flatnonzero((numbers >= low) & (numbers <= high))
+            found = entries[numbers[near].astype(np.int64) - low]
+            there = found != _NOWHERE
+            rows.append(near[there] + first)
+            places.append(found[there].astype(np.int64))
+            first += len(numbers)
+        return np.concatenate(rows), np.concatenate(places)
+
+    def _table(self) -> tuple[int, int, _Places] | None:
+        """The least and the most of the values, and of each number between them the place; made for the first column."""
+        if self._close is None and (numbers := whole_numbers(self._values)) is not None and len(numbers):
+            low, high = int(numbers.min()), int(numbers.max())
+            if high - low < _CLOSE * len(numbers):
+                entries = np.full(high - low + 1, _NOWHERE, dtype=np.int32)
+                entries[numbers.astype(np.int64) - low] = np.arange(len(numbers), dtype=np.int32)
+                self._close = low, high, entries
+        return self._close
 
     def _searched(self, column: pa.ChunkedArray) -> tuple[Numbers, Numbers] | None:
         """None where the values are no whole numbers, or do not ascend."""

@@ -39,6 +39,11 @@ class StagedGroup:
             # A filter copies, and most batches have nothing else.
             return rows if put and self.lands_whole else rows.filter(self.puts if put else pc.invert(self.puts))
 
+    def chosen(self, schema: pa.Schema, flags: Flags | None) -> pa.Table:
+        """Of the rows to put those that are flagged, None: all, in these types."""
+        rows = self.read(schema.names).cast(schema)
+        return rows if flags is None or flags.all() else rows.filter(pa.array(flags))
+
     @property
     def lands_whole(self) -> bool:
         """Whether every row of it is to be put."""
@@ -86,8 +91,7 @@ class StagedRows:
             ours = None if chosen is None else chosen[first : first + group.rows]
             first += group.rows
             if ours is None or ours.any():
-                rows = group.read(schema.names).cast(schema)
-                yield rows if ours is None or ours.all() else rows.filter(pa.array(ours))
+                yield group.chosen(schema, ours)
 
     def gone(self, key: Sequence[int]) -> pa.Table:
         """Keys (`k0`, `k1`, …) of rows that do not land, and whether one is because its row cannot. A key that is not whole can be told apart from no other, and takes none along."""

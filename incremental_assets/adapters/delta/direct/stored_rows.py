@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.direct import deletion_vector
+from incremental_assets.adapters.delta.direct.row_numbers import numbers_of
 from incremental_assets.adapters.delta.direct.skipping import Among, Reach, group_may_hold, places
 from incremental_assets.adapters.delta.direct.unit import Stored
 from incremental_assets.adapters.delta.direct.whole_numbers import Numbers
@@ -21,6 +22,8 @@ from incremental_assets.adapters.spark.arrow_types import required_type
 
 _MOST_HELD = 512 * 1024**2
 """Bytes in memory of the target's rows that are compared, or written along, in one task."""
+_FEW_BYTES = 2
+"""Of a row's text in a file, at the most, where the same ones come again and again."""
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """What Spark writes of a file whose dates are not those of the calendar that is used today."""
 
@@ -60,16 +63,24 @@ class RowGroup:
 
 
 @contextmanager
-def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach | Among]) -> Iterator[list[RowGroup]]:
-    """Row groups of a file that may have a row within all of the reaches. Raises NotDirect for a file that is not as it should be."""
+def row_groups(
+    table: str, add: Mapping[str, Any], within: Sequence[Reach | Among], *, encoded: bool = False
+) -> Iterator[list[RowGroup]]:
+    """Row groups of a file that may have a row within all of the reaches. Raises NotDirect for a file that is not as it should be.
+
+    `encoded`: texts of which few are different come as the file has them: each of these once, and of each row its number.
+    """
     with ExitStack() as stack:
         with readable(f"the file {add['path']}"):
-            vector = deletion_vector.read(table, add.get("deletionVector"))
-            dead = np.fromiter(vector, dtype=np.int64, count=len(vector))
+            dead = numbers_of(deletion_vector.read(table, add.get("deletionVector")))
             path = file_path(table, add["path"])
             file = stack.enter_context(pq.ParquetFile(path, coerce_int96_timestamp_unit="us"))
             if set(file.metadata.metadata or {}) & set(_OLD_CALENDAR):
                 raise NotDirect(f"the file {add['path']} has dates of an older calendar")
+            if encoded and (few := _few(file.metadata)):
+                file = stack.enter_context(
+                    pq.ParquetFile(path, metadata=file.metadata, read_dictionary=few, coerce_int96_timestamp_unit="us")
+                )
             leaves, found, first = places(file), [], 0
             for place in range(file.metadata.num_row_groups):
                 end = first + file.metadata.row_group(place).num_rows
@@ -78,6 +89,18 @@ def row_groups(table: str, add: Mapping[str, Any], within: Sequence[Reach | Amon
                     found.append(RowGroup(file, leaves, place, first, mine - first))
                 first = end
         yield found
+
+
+def _few(told: pq.FileMetaData) -> list[str]:
+    """Columns of texts that take less of the file than their numbers would: of others, numbers would have to be made."""
+    groups = [told.row_group(place) for place in range(told.num_row_groups)]
+    names = []
+    for place in range(told.num_columns):
+        column, pieces = told.schema.column(place), [group.column(place) for group in groups]
+        size = sum(piece.total_uncompressed_size for piece in pieces)
+        if column.logical_type.type == "STRING" and size < _FEW_BYTES * told.num_rows:
+            names.append(column.path)
+    return names
 
 
 def bounded(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -93,7 +116,8 @@ def bounded(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 def _typed(values: pa.ChunkedArray | None, column: Stored, group: RowGroup) -> pa.ChunkedArray:
     kind = required_type(column.type)
     if values is not None:
-        return values.cast(kind)
+        is_as_asked = pa.types.is_dictionary(values.type) and values.type.value_type == kind
+        return values if is_as_asked else values.cast(kind)
     if column.name.lower() in {name.lower() for name in group.file.schema_arrow.names}:
         raise NotDirect(f"a file spells the column {column.name!r} differently")
     return pa.chunked_array([pa.nulls(group.rows, kind)])

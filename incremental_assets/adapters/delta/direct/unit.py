@@ -104,7 +104,8 @@ class ApplyUnit:
     @property
     def size(self) -> int:
         """For the order in which units are begun: bytes of the files that are looked at."""
-        return sum(int(each["size"]) for each in self.files)
+        looked_at = [self.files[place] for place in self.how.places] if isinstance(self.how, Staying) else self.files
+        return sum(int(each["size"]) for each in looked_at)
 
 
 @dataclass(frozen=True, slots=True)

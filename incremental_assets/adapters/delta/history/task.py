@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct import data_file, deletion_vector
 from incremental_assets.adapters.delta.direct.file_statistics import statistics
 from incremental_assets.adapters.delta.direct.marked_file import marked
 from incremental_assets.adapters.delta.direct.query import asked, numbered
 from incremental_assets.adapters.delta.direct.replacing import reaches
+from incremental_assets.adapters.delta.direct.row_numbers import numbers_of, vector_of
 from incremental_assets.adapters.delta.direct.skipping import Among, Reach, file_may_hold, has_nulls
 from incremental_assets.adapters.delta.direct.staged_rows import Flags
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
@@ -89,7 +89,7 @@ def _gone(unit: HistoryUnit) -> list[pa.ChunkedArray]:
                 mine = group.alive
                 if but is not None:
                     dead = np.zeros(group.rows, dtype=bool)
-                    numbers = np.fromiter(stays, dtype=np.int64, count=len(stays)) - group.first
+                    numbers = numbers_of(stays) - group.first
                     dead[numbers[(numbers >= 0) & (numbers < group.rows)]] = True
                     mine &= dead
                 yield pa.Table.from_arrays(group.columns(key), names=names).filter(pa.array(mine))
@@ -211,7 +211,7 @@ def _written(unit: HistoryUnit, rows: pa.Table, changed: pa.Table) -> Followed:
     now = time.time_ns() // 1_000_000
     places, numbers = changed[_FILE].to_numpy(), changed[_ROW].to_numpy()
     touched = np.unique(places) if unit.own.valid_to else ()
-    over = ((unit.files[place], BitMap64(numbers[places == place].tolist())) for place in touched)
+    over = ((unit.files[place], vector_of(numbers[places == place])) for place in touched)
     actions, files = marked(unit.table, over, now)
     size = 0
     if rows.num_rows:

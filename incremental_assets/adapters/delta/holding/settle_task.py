@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap64
 
 from incremental_assets.adapters.delta.direct import data_file
 from incremental_assets.adapters.delta.direct.key_set import KeySet
 from incremental_assets.adapters.delta.direct.marked_file import marked
+from incremental_assets.adapters.delta.direct.row_numbers import vector_of
 from incremental_assets.adapters.delta.direct.staged_rows import StagedGroup, staged_groups, staged_name
 from incremental_assets.adapters.delta.direct.stored_rows import bounded, row_groups
 from incremental_assets.adapters.delta.direct.unit import Stored
@@ -146,7 +146,7 @@ class _Found:
 def _marked(unit: SettleUnit, ending: pa.Table, now: int) -> tuple[list[Mapping[str, Any]], list[str]]:
     """Their files without them."""
     places, numbers = ending[_FILE].to_numpy(), ending[_ROW].to_numpy()
-    gone = ((unit.files[place], BitMap64(numbers[places == place].tolist())) for place in np.unique(places))
+    gone = ((unit.files[place], vector_of(numbers[places == place])) for place in np.unique(places))
     return marked(unit.table, gone, now)
 
 

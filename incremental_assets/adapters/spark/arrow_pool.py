@@ -1,0 +1,24 @@
+"""Which of Arrow's pools of memory a process takes: that is decided when pyarrow is first imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_VARIABLE = "ARROW_DEFAULT_MEMORY_POOL"
+_POOL = "jemalloc"
+"""It gives the system back at once what is free again. Arrow's usual one keeps it: of a worker that reads, matches and writes, as much again as its rows take."""
+
+
+@contextmanager
+def gives_memory_back() -> Iterator[None]:
+    """For a pyarrow that is imported in this block, unless the environment names a pool. The variable itself is not passed on."""
+    if _VARIABLE in os.environ:
+        yield
+        return
+    os.environ[_VARIABLE] = _POOL
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]
