@@ -48,7 +48,7 @@ def _compacted(
     specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float
 ) -> Iterator[Compacted | NotCompacted]:
     ends = time.monotonic() + seconds
-    due: list[_Due] = []
+    due: list[Due] = []
     for files in (each for spec in specs for each in _files(spec)):
         try:
             layout = files.layout(ports)
@@ -56,25 +56,25 @@ def _compacted(
         except Exception as error:  # noqa: BLE001 - as below
             yield _not_compacted(files, error)
         else:
-            due += [_Due(files, found, layout.by_tasks)] if found else []
+            due += [Due(files, found, layout.by_tasks)] if found else []
     for number, together in enumerate(rounds(due)):
         if number and time.monotonic() >= ends:
             return
         yield from _round(together, run_id, ports)
 
 
-def _round(together: Sequence[_Due], run_id: str, ports: Ports) -> Iterator[Compacted | NotCompacted]:
+def _round(together: Sequence[Due], run_id: str, ports: Ports) -> Iterator[Compacted | NotCompacted]:
     """Side by side, as syncs are, so that what they ask of tasks at the same time is one job; none stops another."""
-    run = Cohort().lane(len(together), len(together))
     works = [partial(_attempt, each.files, run_id, ports) for each in together]
     if len(works) == 1:
         ended: Iterable[Compacted | NotCompacted | None] = [works[0]()]
     else:
+        run = Cohort().lane(len(works), len(works))
         ended = as_they_end(map(run.member, works), len(works), this_process.see_out)
     yield from (done for done in ended if done is not None)
 
 
-def _attempt(files: _Files, run_id: str, ports: Ports) -> Compacted | NotCompacted | None:
+def _attempt(files: Files, run_id: str, ports: Ports) -> Compacted | NotCompacted | None:
     try:
         return compact_table(files, run_id, ports)
     except Busy:
@@ -84,7 +84,7 @@ def _attempt(files: _Files, run_id: str, ports: Ports) -> Compacted | NotCompact
 
 
 @dataclass(frozen=True, slots=True)
-class _Files:
+class Files:
     """Those of a copy, or of the history beside it, which the lease of the copy keeps as they are too."""
 
     spec: TableSpec
@@ -103,15 +103,15 @@ class _Files:
 
 
 @dataclass(frozen=True, slots=True)
-class _Due:
+class Due:
     """Files that it pays to compact."""
 
-    files: _Files
+    files: Files
     why: Compaction
     by_tasks: bool
 
 
-def rounds(due: Sequence[_Due]) -> Iterator[tuple[_Due, ...]]:
+def rounds(due: Sequence[Due]) -> Iterator[tuple[Due, ...]]:
     """The most urgent first, and with it others of other tables, if tasks compact all of them and they are not more than one large file. Pure."""
     left = sorted(due, key=lambda each: each.why.urgency, reverse=True)
     while left:
@@ -127,15 +127,15 @@ def rounds(due: Sequence[_Due]) -> Iterator[tuple[_Due, ...]]:
         left = [each for each in others if each not in taken]
 
 
-def _files(spec: TableSpec) -> Iterator[_Files]:
+def _files(spec: TableSpec) -> Iterator[Files]:
     """Checked without the lease. A copy that is overwritten completely has new files after its next sync anyway."""
     if spec.is_incremental:
-        yield _Files(spec)
+        yield Files(spec)
     if spec.history is not History.NONE:
-        yield _Files(spec, is_history=True)
+        yield Files(spec, is_history=True)
 
 
-def compact_table(files: _Files, run_id: str, ports: Ports) -> Compacted | None:
+def compact_table(files: Files, run_id: str, ports: Ports) -> Compacted | None:
     """None if that does not pay, or if the next sync has to look at the table first. Raises Busy."""
     begun, spec = time.monotonic(), files.spec
     with ports.checkpoints.lease(spec.id, run_id):
@@ -155,7 +155,7 @@ def compact_table(files: _Files, run_id: str, ports: Ports) -> Compacted | None:
         return Compacted(files.table, why, before, files.layout(ports), version, time.monotonic() - begun)
 
 
-def _not_compacted(files: _Files, error: Exception) -> NotCompacted:
+def _not_compacted(files: Files, error: Exception) -> NotCompacted:
     _log.debug("%s: its files were not compacted", files.table, exc_info=error)
     return NotCompacted(
         files.table,
