@@ -27,20 +27,23 @@ _log = logging.getLogger(__name__)
 
 
 def compact(session: SparkSession, tasks: Tasks, work: Compacting) -> int:
-    """The version of the commit. Raises CommitMissing where nothing was found to do, or where another writer has changed the files."""
+    """The version of the commit, confirmed from the log. Raises CommitMissing where nothing was found to do, or where another writer has changed the files."""
     try:
-        return gathering.compact(tasks, work)
+        gathering.compact(tasks, work)
     except NotDirect as why:
         _log.debug("%s: it is compacted by Spark: %s", work.table, why)
-    go_apart()
-    return _by_spark(session, work)
+        go_apart()
+        _by_spark(session, work)
+    log = open_log(work.path)
+    for commit in log.commits(work.note.seen) if log else ():
+        if commit.note is not None and commit.note.batch_id == work.note.batch_id:
+            return commit.version
+    raise work.missing()
 
 
-def _by_spark(session: SparkSession, work: Compacting) -> int:
-    """Confirmed from the log."""
-    note, path = work.note, work.path
+def _by_spark(session: SparkSession, work: Compacting) -> None:
     settings = {
-        **note.as_setting(),
+        **work.note.as_setting(),
         "spark.databricks.delta.optimize.minFileSize": str(SMALL),
         "spark.databricks.delta.optimize.maxFileSize": str(TARGET),
         # Else large files are taken as well, for a twentieth of their rows: what goes for them is decided for all together.
@@ -49,13 +52,4 @@ def _by_spark(session: SparkSession, work: Compacting) -> int:
     with second_session(session) as own:
         for name, value in settings.items():
             own.conf.set(name, value)
-        own.sql(_STATEMENTS[work.how].format(f"delta.{quoted(path)}")).collect()
-    log = open_log(path)
-    found = (
-        [commit for commit in log.commits(note.seen) if commit.note and commit.note.batch_id == note.batch_id]
-        if log
-        else []
-    )
-    if not found:
-        raise work.nothing()
-    return found[0].version
+        own.sql(_STATEMENTS[work.how].format(f"delta.{quoted(work.path)}")).collect()

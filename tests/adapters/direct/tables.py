@@ -165,11 +165,12 @@ class Table:
         return done
 
     def compact(self, how: Gathering, meanwhile: Callable[[], object] = lambda: None) -> int:
-        """As a commit of our own, whose tasks are played here; `meanwhile`: what another writer does before it."""
+        """As a commit of our own, whose tasks are played here; its version. `meanwhile`: what another writer does before it."""
         commit_ids = CommitIds("test", self.seq, uuid.uuid4().hex)
         note = CommitMetadata.of_maintenance(commit_ids, "care", None, self.version)
         tasks: Any = _Here(meanwhile)
-        return gathering.compact(tasks, Compacting(TABLE, str(self.path), self.version, how, note))
+        gathering.compact(tasks, Compacting(TABLE, str(self.path), self.version, how, note))
+        return self.version
 
     def commit(self, version: int, done: Applied) -> None:
         """One commit, which nobody else has made."""

@@ -92,7 +92,10 @@ def test_of_files_whose_rows_another_writer_has_all_marked_nothing_is_written(tm
 
 def test_what_is_compacted_already_is_said_to_be(table: Table) -> None:
     table.compact(How.GATHER)
-    with pytest.raises(CommitMissing, match=r"^shop\.public\.orders: nothing was found to compact in "):
+    with pytest.raises(
+        CommitMissing,
+        match=r"^shop\.public\.orders: the log of .* holds no such compaction: nothing was found to compact, ",
+    ):
         table.compact(How.GATHER)
 
 

@@ -46,9 +46,11 @@ class Compacting:
     how: How
     note: CommitMetadata
 
-    def nothing(self) -> CommitMissing:
-        """There is no commit, as there is nothing to do."""
-        return CommitMissing(f"{self.table}: nothing was found to compact in {self.path}")
+    def missing(self) -> CommitMissing:
+        """There is no such commit."""
+        return CommitMissing(
+            f"{self.table}: the log of {self.path} holds no such compaction: nothing was found to compact, or another writer was first"
+        )
 
 
 def refused_by(state: LogState) -> str:
@@ -59,8 +61,8 @@ def refused_by(state: LogState) -> str:
     return eligible.refused_by_table(state)
 
 
-def compact(tasks: Tasks, work: Compacting) -> int:
-    """The version of the one commit. Raises NotDirect where it is Spark's, CommitMissing where there is nothing to do, Overtaken where another writer has changed these files."""
+def compact(tasks: Tasks, work: Compacting) -> None:
+    """One commit. Raises NotDirect where it is Spark's, CommitMissing where there is nothing to do, Overtaken where another writer has changed these files."""
     if not is_local(work.path):
         raise NotDirect("its lake is in a store")
     state = log_cache.at(work.path, work.version)
@@ -68,7 +70,7 @@ def compact(tasks: Tasks, work: Compacting) -> int:
         raise NotDirect(refused)
     units = units_of(work.path, state, work.how)
     if not units:
-        raise work.nothing()
+        raise work.missing()
     try:
         adds = [add for add in tasks.run_all(_TASK, units) if add is not None]
     except TasksUnavailable as why:
@@ -79,7 +81,7 @@ def compact(tasks: Tasks, work: Compacting) -> int:
     actions += [{"add": add} for add in adds]
     files = [add["path"] for add in adds]
     version = NextVersion(work.path, state, work.note, _info(work.how, taken, adds), actions, files, once=False)
-    return _committed(work, version, taken)
+    _commit(work, version, taken)
 
 
 def units_of(path: str, state: LogState, how: How) -> list[GatherUnit]:
@@ -99,11 +101,11 @@ def _bins(how: How, files: Sequence[Action]) -> Bins:
     return purged(sizes, [add.get("deletionVector") is not None for add in files])
 
 
-def _committed(work: Compacting, version: NextVersion, taken: Sequence[Action]) -> int:
+def _commit(work: Compacting, version: NextVersion, taken: Sequence[Action]) -> None:
     """What others have committed meanwhile may stand before it, unless it concerns these files: a row that they have marked would be there again."""
     for _ in range(_ATTEMPTS):
         if version.put():
-            return version.state.version + 1
+            return
         now = _latest(work.path)
         if now is None or not _fits(version.state, now, taken):
             break
