@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 def compact_all(
     specs: Sequence[TableSpec], run_id: str, ports: Ports, seconds: float
-) -> Iterator[Compacted | NotCompacted]:
+) -> Generator[Compacted | NotCompacted]:
     """The most urgent first, as many as can begin within so many seconds, but at least one: however long syncs take, each table gets its turn.
 
     Those that tasks compact go together, a round of them at a time, so that they share a job.
