@@ -212,7 +212,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             newest = next(log.ours(), None)
             commit_ids = CommitIds(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
             note = CommitMetadata.of_maintenance(commit_ids, run_id, state, _floor(newest) if newest else log.version)
-            return compaction.compact(session, self._tasks, Compacting(spec.id, path, log.version, how, note))
+            return compaction.compact(session, self._tasks, Compacting(spec.id, path, log.version, how, note, spec.key))
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""

@@ -78,7 +78,7 @@ class LakeHistory(LakePart):
             commit_ids = CommitIds(state.app_id, state.seq, uuid.uuid4().hex)
             note = CommitMetadata.of_maintenance(commit_ids, run_id, None, history.version)
             path = self._paths(spec)[1]
-            work = Compacting(spec.id.history, path, history.version, how, note)
+            work = Compacting(spec.id.history, path, history.version, how, note, spec.key)
             return compaction.compact(session, self._tasks, work)
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:

@@ -169,7 +169,7 @@ class Table:
         commit_ids = CommitIds("test", self.seq, uuid.uuid4().hex)
         note = CommitMetadata.of_maintenance(commit_ids, "care", None, self.version)
         tasks: Any = _Here(meanwhile)
-        gathering.compact(tasks, Compacting(TABLE, str(self.path), self.version, how, note))
+        gathering.compact(tasks, Compacting(TABLE, str(self.path), self.version, how, note, (self.columns[0].name,)))
         return self.version
 
     def commit(self, version: int, done: Applied) -> None:

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from pyroaring import BitMap64
 
-from incremental_assets.adapters.delta.direct import data_file, deletion_vector
+from incremental_assets.adapters.delta.direct import data_file, deletion_vector, gather_task
 from incremental_assets.adapters.delta.direct.marked_file import removed
 from incremental_assets.adapters.delta.direct.unit import Adding, Replacing
 from incremental_assets.adapters.delta.log.commit_file import put_if_absent
@@ -107,7 +107,7 @@ def test_the_statistics_of_the_new_file_are_those_of_its_rows(table: Table) -> N
     assert (told["minValues"]["note"], told["maxValues"]["note"], told["tightBounds"]) == ("FIVE", "one", True)
 
 
-def test_no_more_than_a_row_group_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_file_has_row_groups_as_any_other_whatever_its_rows_lay_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table(tmp_path, DDL)
     monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 2)
     for number in range(3):
@@ -116,6 +116,28 @@ def test_no_more_than_a_row_group_is_held(tmp_path: Path, monkeypatch: pytest.Mo
     (name,) = table.state.files
     file = pq.read_metadata(table.path / name)
     assert [file.row_group(place).num_rows for place in range(file.num_row_groups)] == [2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (2**20, [[0, 1, 2], [10, 11, 12], [20, 21, 22]]),
+        (1, [[20, 21, 22], [10, 11, 12], [0, 1, 2]]),
+    ],
+    ids=["all in one run", "a run for each file"],
+)
+def test_rows_are_written_by_their_keys_as_many_as_are_held_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: int, expected: list[list[int]]
+) -> None:
+    table = Table(tmp_path, DDL)
+    monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 3)
+    monkeypatch.setattr(gather_task, "_RUN_BYTES", run)
+    for tens in (2, 1, 0):
+        table.land(Adding(compares=False), [(tens * 10 + each, "a") for each in (1, 2, 0)])
+    table.compact(How.GATHER)
+    (name,) = table.state.files
+    file = pq.ParquetFile(table.path / name)
+    assert [file.read_row_group(place).column("id").to_pylist() for place in range(file.num_row_groups)] == expected
 
 
 def marks_a_row(table: Table) -> None:

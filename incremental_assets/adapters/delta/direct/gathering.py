@@ -38,13 +38,14 @@ Action = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Compacting:
-    """What is done to the files of a table at a version, and what its commit says."""
+    """What is done to the files of a table at a version, and what its commit says. `key`: by which rows are looked for later."""
 
     table: TableId
     path: str
     version: int
     how: How
     note: CommitMetadata
+    key: tuple[str, ...] = ()
 
     def missing(self) -> CommitMissing:
         """There is no such commit."""
@@ -68,7 +69,7 @@ def compact(tasks: Tasks, work: Compacting) -> None:
     state = log_cache.at(work.path, work.version)
     if refused := refused_by(state):
         raise NotDirect(refused)
-    units = units_of(work.path, state, work.how)
+    units = units_of(work, state)
     if not units:
         raise work.missing()
     try:
@@ -84,13 +85,16 @@ def compact(tasks: Tasks, work: Compacting) -> None:
     _commit(work, version, taken)
 
 
-def units_of(path: str, state: LogState, how: How) -> list[GatherUnit]:
-    """What tasks are given: the files of each new file, neighbours in the order in which they came. Pure."""
+def units_of(work: Compacting, state: LogState) -> list[GatherUnit]:
+    """What tasks are given: the files of each new file, in the order in which they came. Pure."""
     files, columns = tuple(state.files.values()), Columns.of(state)
     stored, kept = columns.all(), columns.statistics(state.properties)
     names = tuple(each.name for each in stored if each.name in kept)
+    # Large files, which a purge writes anew, are in an order already.
+    order = tuple(columns.stored(name, "").name for name in work.key) if work.how is How.GATHER else ()
     return [
-        GatherUnit(path, tuple(files[place] for place in sorted(places)), stored, names) for places in _bins(how, files)
+        GatherUnit(work.path, tuple(files[place] for place in sorted(places)), stored, names, order)
+        for places in _bins(work.how, files)
     ]
 
 
