@@ -107,7 +107,9 @@ def test_the_statistics_of_the_new_file_are_those_of_its_rows(table: Table) -> N
     assert (told["minValues"]["note"], told["maxValues"]["note"], told["tightBounds"]) == ("FIVE", "one", True)
 
 
-def test_a_new_file_has_row_groups_as_any_other_whatever_its_rows_lay_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_file_has_row_groups_as_any_other_whatever_its_rows_lay_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = Table(tmp_path, DDL)
     monkeypatch.setattr(data_file, "_ROWS_PER_GROUP", 2)
     for number in range(3):
