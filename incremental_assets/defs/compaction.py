@@ -12,6 +12,7 @@ from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.compact import compact_all
+from incremental_assets.core.syncing.sync_many import listening
 from incremental_assets.defs import metadata
 from incremental_assets.defs.names import asset_key
 from incremental_assets.defs.tables import View
@@ -24,12 +25,13 @@ def compact_landed(
     wanted = [spec for spec in landed if terms_of(view.config, spec.id).compact is Compact.AUTO]
     # The sensor requests no other run before this one ends, so it should end before the next look.
     spare = min(seconds, view.config.every.total_seconds() - seconds)
-    for done in compact_all(wanted, context.run.run_id, ports, spare):
-        if isinstance(done, Compacted):
-            context.log.info(_line(done))
-            context.log_event(AssetObservation(asset_key(done.table), metadata=metadata.of_compaction(done)))
-        else:
-            context.log.warning("%s", done.error)
+    with listening(compact_all(wanted, context.run.run_id, ports, spare)) as compacting:
+        for done in compacting:
+            if isinstance(done, Compacted):
+                context.log.info(_line(done))
+                context.log_event(AssetObservation(asset_key(done.table), metadata=metadata.of_compaction(done)))
+            else:
+                context.log.warning("%s", done.error)
 
 
 def _line(done: Compacted) -> str:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 
 from incremental_assets.adapters.delta import compaction as upkeep
 from incremental_assets.adapters.delta.commit_metadata import Kind
+from incremental_assets.adapters.delta.direct import eligible
+from incremental_assets.adapters.delta.log.commit_file import ENGINE
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import Committed, open_log
-from incremental_assets.core.errors import CommitMissing
+from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model import compaction as maintenance
 from incremental_assets.core.model.compaction import How, compaction
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.report import RowCounts
 from tests.adapters.batches import APP, Desk, Row, table
+from tests.adapters.direct.kernel import kernel_rows
+from tests.spark_jobs import sql_statements
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +37,20 @@ ORDERS = table("id bigint, note string, at bigint")
 @pytest.fixture
 def desk(tmp_path: Path, spark: SparkSession) -> Desk:
     return Desk(tmp_path, spark)
+
+
+@pytest.fixture
+def spark_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no commit of ours may be."""
+    monkeypatch.setattr(eligible, "refused_by_table", lambda _: "a test says so")
+
+
+@pytest.fixture(params=["tasks", pytest.param("spark", marks=pytest.mark.acceptance)])
+def by(request: pytest.FixtureRequest) -> str:
+    """Who compacts."""
+    if request.param == "spark":
+        request.getfixturevalue("spark_alone")
+    return str(request.param)
 
 
 def commits(desk: Desk, spec: TableSpec = ORDERS) -> tuple[Committed, ...]:
@@ -58,6 +81,7 @@ def some_files(desk: Desk) -> None:
 
 
 @pytest.mark.acceptance
+@pytest.mark.usefixtures("by")
 def test_with_every_tick_cared_for_the_files_stay_few_and_the_rows_are_those_of_the_ticks(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,11 +104,13 @@ def test_with_every_tick_cared_for_the_files_stay_few_and_the_rows_are_those_of_
     )
 
 
+@pytest.mark.usefixtures("by")
 def test_a_file_that_is_not_small_keeps_its_own_range_of_keys_and_none_is_made_larger_than_the_target(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SMALL", 5_000)
-    monkeypatch.setattr(upkeep, "TARGET", 5_000)
+    for each in (upkeep, maintenance):
+        monkeypatch.setattr(each, "SMALL", 5_000)
+        monkeypatch.setattr(each, "TARGET", 5_000)
     desk.land(ORDERS, [(number, f"{number:x}" * 30, 1) for number in range(2000)])
     large = desk.lake.layout(ORDERS).sizes
     assert min(large) > 5_000
@@ -100,6 +126,7 @@ def test_a_file_that_is_not_small_keeps_its_own_range_of_keys_and_none_is_made_l
     assert len(desk.rows(ORDERS)) == 2004
 
 
+@pytest.mark.usefixtures("by")
 def test_the_commit_is_ours_and_carries_the_latest_state_and_the_next_sync_lands(desk: Desk) -> None:
     some_files(desk)
     before = commits(desk)[0].version
@@ -123,6 +150,7 @@ def test_the_commit_is_ours_and_carries_the_latest_state_and_the_next_sync_lands
     assert desk.rows(ORDERS) == sorted([(1, "A", 40), (2, "B", 30), (3, "c", 30), *OTHERS], key=str)
 
 
+@pytest.mark.usefixtures("by")
 def test_what_another_hand_did_before_is_still_told_after_it(desk: Desk) -> None:
     some_files(desk)
     desk.other_hand("UPDATE", ORDERS)
@@ -132,6 +160,7 @@ def test_what_another_hand_did_before_is_still_told_after_it(desk: Desk) -> None
     assert found.foreign.startswith("UPDATE in version 3")
 
 
+@pytest.mark.usefixtures("by")
 def test_rows_that_are_only_marked_as_deleted_leave_the_files(desk: Desk) -> None:
     desk.land(ORDERS, [(number, "a", 1) for number in range(100)])
     desk.land(ORDERS, [(number, "b", 2) for number in range(40)])
@@ -145,12 +174,17 @@ def test_rows_that_are_only_marked_as_deleted_leave_the_files(desk: Desk) -> Non
     assert commits(desk)[0].note is not None
 
 
+@pytest.mark.usefixtures("by")
 def test_a_file_alone_stays_as_it_is_and_that_is_said(desk: Desk) -> None:
     desk.land(ORDERS, [(1, "a", 10)])
-    with pytest.raises(CommitMissing, match=r"^shop\.public\.orders: Delta found nothing to compact in "):
+    with pytest.raises(
+        CommitMissing,
+        match=r"^shop\.public\.orders: the log of .* holds no such compaction: nothing was found to compact, ",
+    ):
         desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
 
 
+@pytest.mark.usefixtures("spark_alone")
 def test_what_looks_like_a_variable_in_a_name_stays_what_it_is(desk: Desk) -> None:
     """Spark replaces `${env:NAME}` in its settings, of which the note of such a commit is one."""
     hostile = table("${env:HOME} bigint, at bigint", key=("${env:HOME}",))
@@ -164,6 +198,7 @@ def test_what_looks_like_a_variable_in_a_name_stays_what_it_is(desk: Desk) -> No
     assert note.state.terms.key == ("${env:HOME}",)
 
 
+@pytest.mark.usefixtures("spark_alone")
 def test_while_one_table_is_cared_for_no_other_commit_of_the_session_gets_its_note(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -181,3 +216,115 @@ def test_while_one_table_is_cared_for_no_other_commit_of_the_session_gets_its_no
         notes = [(commit.operation, commit.note and commit.note.run_id) for commit in commits(desk)]
         assert notes == [("WRITE", "run-1"), ("CREATE TABLE", None)]
     assert spark.conf.get("spark.databricks.delta.commitInfo.userMetadata", None) is None
+
+
+HOSTILE = table("`id bigint, a b,c; string, x.y=\t double, ${env:HOME} date, at bigint", key=("`id",))
+"""Names that Delta takes under column mapping alone."""
+
+
+def as_others_read(desk: Desk, spec: TableSpec) -> list[Row]:
+    """By delta-rs."""
+    listed = ", ".join('"' + name.replace('"', '""') + '"' for name in spec.shape.names)
+    found = QueryBuilder().register("t", DeltaTable(desk.path(spec))).execute(f"SELECT {listed} FROM t").read_all()
+    return sorted((tuple(each.as_py() for each in row) for row in zip(*found.columns, strict=True)), key=str)
+
+
+@pytest.mark.parametrize("how", How)
+def test_every_reader_finds_the_rows_as_they_were_under_hostile_names(desk: Desk, how: How) -> None:
+    day = date(1582, 10, 4)
+    desk.land(HOSTILE, [(number, f"é{number}", -0.5, day, 1) for number in range(20)])
+    desk.land(HOSTILE, [(number, None, None, None, 2) for number in range(5)])
+    desk.land(HOSTILE, [(number, "again", 1.5, day, 3) for number in range(3, 9)])
+    before = desk.rows(HOSTILE)
+    sql = sql_statements(desk.spark)
+    desk.lake.compact(HOSTILE, how, "run", landed(desk))
+
+    assert sql_statements(desk.spark) == sql
+    assert commits(desk, HOSTILE)[0].engine == ENGINE
+    assert desk.lake.layout(HOSTILE).dead == 0
+    getters = ("getLong", "getString", "getDouble", "getInt", "getLong")
+    as_days = [(*row[:3], row[3] and (row[3] - date(1970, 1, 1)).days, row[4]) for row in before]
+    assert kernel_rows(desk.spark, desk.path(HOSTILE), getters) == sorted(as_days, key=str)
+    assert desk.rows(HOSTILE) == as_others_read(desk, HOSTILE) == before
+    desk.land(HOSTILE, [(4, "after", 2.5, day, 4)])
+    assert (4, "after", 2.5, day, 4) in desk.rows(HOSTILE)
+    assert len(desk.rows(HOSTILE)) == 20
+
+
+def test_columns_that_came_later_or_were_widened_or_left_are_in_the_new_file_as_the_table_has_them(desk: Desk) -> None:
+    small = table("id bigint, note string, n int, at bigint")
+    desk.land(small, [(1, "a", 1, 10), (2, "b", 2, 20), (3, "c", 3, 5), (4, "d", 4, 5)])
+    desk.land(small, [(2, "B", 22, 30)])
+    desk.sql(
+        "ALTER TABLE {t} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.enableTypeWidening = true)", small
+    )
+    desk.sql("ALTER TABLE {t} ADD COLUMN (late string)", small)
+    desk.sql("ALTER TABLE {t} DROP COLUMN note", small)
+    desk.sql("ALTER TABLE {t} ALTER COLUMN n TYPE bigint", small)
+    desk.sql("UPDATE {t} SET late = 'x', n = 3000000000 WHERE id = 3", small)
+    wide = table("id bigint, n bigint, at bigint, late string")
+    before = desk.rows(wide)
+    assert files(desk) > 1
+    desk.lake.compact(small, How.GATHER, "run", landed(desk))
+
+    assert commits(desk)[0].engine == ENGINE
+    assert files(desk) == 1
+    assert (
+        desk.rows(wide) == before == [(1, 1, 10, None), (2, 22, 30, None), (3, 3_000_000_000, 5, "x"), (4, 4, 5, None)]
+    )
+
+
+def test_spark_knows_what_was_done(desk: Desk) -> None:
+    some_files(desk)
+    desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
+    history = desk.spark.sql(f"DESCRIBE HISTORY delta.`{desk.path(ORDERS)}` LIMIT 1").collect()[0]
+    assert (history["operation"], history["isolationLevel"], history["isBlindAppend"]) == (
+        "OPTIMIZE",
+        "SnapshotIsolation",
+        False,
+    )
+    assert (history["operationMetrics"]["numRemovedFiles"], history["operationMetrics"]["numAddedFiles"]) == ("2", "1")
+
+
+def test_a_row_that_spark_deletes_while_its_file_is_written_anew_never_comes_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some_files(desk)
+    run_all = Tasks.run_all
+
+    def then_deleted(self: Tasks, module: str, units: Sequence[Any]) -> list[Any]:
+        done = run_all(self, module, units)
+        desk.sql("DELETE FROM {t} WHERE id = 11", ORDERS)
+        return done
+
+    monkeypatch.setattr(Tasks, "run_all", then_deleted)
+    with pytest.raises(Overtaken, match=r"^shop\.public\.orders: another writer changed the files of "):
+        desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
+    monkeypatch.undo()
+    left = sorted([(1, "a", 10), (2, "B", 30), (3, "c", 30), *OTHERS[1:]], key=str)
+    assert desk.rows(ORDERS) == left
+    desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
+    assert (desk.rows(ORDERS), files(desk)) == (left, 1)
+
+
+def test_a_table_that_tasks_must_not_touch_is_told_and_compacted_by_spark(desk: Desk) -> None:
+    some_files(desk)
+    assert desk.lake.layout(ORDERS).by_tasks
+    desk.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)", ORDERS)
+    before = desk.rows(ORDERS)
+    assert not desk.lake.layout(ORDERS).by_tasks
+    desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
+    assert (files(desk), desk.rows(ORDERS)) == (1, before)
+    assert commits(desk)[0].engine != ENGINE
+
+
+def test_a_file_that_only_spark_should_read_is_gathered_by_spark(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    some_files(desk)
+    before = desk.rows(ORDERS)
+
+    def unreadable(*_: object) -> list[Any]:
+        raise NotDirect("a file has dates of an older calendar")
+
+    monkeypatch.setattr(Tasks, "run_all", unreadable)
+    desk.lake.compact(ORDERS, How.GATHER, "run", landed(desk))
+    assert (files(desk), desk.rows(ORDERS)) == (1, before)

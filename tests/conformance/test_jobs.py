@@ -10,7 +10,10 @@ import pytest
 from incremental_assets.core.checks.reconcile import reconcile
 from incremental_assets.core.checks.remember import remember
 from incremental_assets.core.checks.repair import repair_table
+from incremental_assets.core.model import compaction as maintenance
+from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.planning.report import Status
+from incremental_assets.core.syncing.compact import compact_all
 from incremental_assets.core.syncing.replay import replay_table
 from tests.conformance.conftest import OpenStand
 from tests.conformance.stand import Stand
@@ -50,6 +53,39 @@ def test_a_tick_of_all_tables_is_one_job_that_reads_and_one_that_writes_and_who_
     for name in ("t0", "t1", "t2"):
         desk.assert_equal(name)
     assert len(desk.copy("failing")) == 1
+
+
+def test_copies_and_histories_that_are_due_are_compacted_in_a_job_each_and_begin_no_sql(
+    stand: OpenStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if it cost next to nothing, so that two small files are worth it.
+    monkeypatch.setattr(maintenance, "START", 0.001)
+    lines, statements = "", []
+    names = [f"t{number}" for number in range(5)]
+    for name in names:
+        history = "" if name == "t4" else ", history: scd2"
+        lines += f"- {{table: public.{name}, cursor: {{column: at, type: timestamp}}, strategy: upsert{history}}}\n"
+        statements += [
+            f"CREATE TABLE {name} (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())",
+            f"INSERT INTO {name} SELECT generate_series(1, 20)",
+        ]
+    desk = stand(lines, *statements)
+    desk.land()
+    for number in (21, 22):
+        desk.execute(*(f"INSERT INTO {name} VALUES ({number})" for name in names))
+        desk.land()
+    before, sql = jobs(desk.spark), sql_statements(desk.spark)
+    with desk.runtime() as runtime:
+        done = list(compact_all([desk.spec(name) for name in names], "care", runtime.ports("shop"), seconds=60))
+
+    assert (jobs(desk.spark) - before, sql_statements(desk.spark) - sql) == (2, 0)
+    histories = [f"{name}__history" for name in names[:4]]
+    assert sorted(each.table.name for each in done) == sorted([*names, *histories])
+    assert [len(each.after.sizes) for each in done if isinstance(each, Compacted)] == [1] * 9
+    desk.execute(*(f"UPDATE {name} SET at = now() WHERE id = 3" for name in names))
+    desk.land()
+    for name in names:
+        desk.assert_equal(name)
 
 
 def test_a_tick_that_holds_rows_is_a_job_more_and_begins_no_sql_whatever_was_held_before(stand: OpenStand) -> None:

@@ -43,7 +43,7 @@ def test_a_folder_without_a_log_is_no_table(marts: Marts) -> None:
 
 @scenario(
     "T10",
-    "kill -9 of the whole process while Delta puts the files of an upsert or an append together, once before its commit (when the new file lies there "
+    "kill -9 of the whole process while the files of an upsert or an append are put together, once before its commit (when the new file lies there "
     "already) and once after it",
     holds="the commit is there or it is not; one more sync: the table equals the source, nothing is there twice, no lease is left",
     long=True,

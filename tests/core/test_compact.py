@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.model.compaction import Compacted, NotCompacted
+from incremental_assets.core.model.compaction import TARGET, Compacted, Compaction, How, NotCompacted
 from incremental_assets.core.model.history import FaultyKeys, History
+from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.compact import compact_all
-from tests.fakes import Killed, Memory, Process, World, ordered
+from incremental_assets.core.syncing.compact import Due, Files, compact_all, rounds
+from tests.fakes import FakeLake, Killed, Memory, Process, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop
 
 UPSERT = orders(Strategy.UPSERT)
@@ -161,14 +162,82 @@ def test_whenever_it_is_killed_the_next_sync_goes_on(world: World, moment: int) 
     assert world.checkpoints.position(ORDERS).open is None
 
 
-def test_the_most_urgent_has_its_turn_even_when_there_is_no_time() -> None:
-    specs = [
-        replace(UPSERT, shape=replace(ORDERS_SHAPE, id=TableId("shop", "public", name))) for name in ("few", "many")
-    ]
+def named(*names: str) -> list[TableSpec]:
+    return [replace(UPSERT, shape=replace(ORDERS_SHAPE, id=TableId("shop", "public", name))) for name in names]
+
+
+def two_tables() -> tuple[World, list[TableSpec]]:
+    """Of which the second has more small files."""
+    specs = named("few", "many")
     world = World.of(*(spec.shape for spec in specs))
     moved(world, specs[0], 4)
     moved(world, specs[1], 8)
+    return world, specs
+
+
+def test_the_most_urgent_has_its_turn_even_when_there_is_no_time() -> None:
+    world, specs = two_tables()
+    world.lake.by_tasks = False
     first = list(compact_all(specs, "run", world.ports(), seconds=0))
     assert [done.table.name for done in first] == ["many"]
     second = list(compact_all(specs, "run", world.ports(), seconds=0))
     assert [done.table.name for done in second] == ["few"]
+
+
+def test_those_that_tasks_compact_go_together_even_when_there_is_no_time() -> None:
+    world, specs = two_tables()
+    done = list(compact_all(specs, "run", world.ports(), seconds=0))
+    assert sorted(each.table.name for each in done) == ["few", "many"]
+    assert {type(each) for each in done} == {Compacted}
+
+
+def test_one_that_fails_stops_no_other_of_its_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, specs = two_tables()
+    compact = FakeLake.compact
+
+    def full(self: FakeLake, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        if spec == specs[0]:
+            raise OSError("no space left")
+        return compact(self, spec, how, run_id, state)
+
+    monkeypatch.setattr(FakeLake, "compact", full)
+    done = {each.table.name: each for each in compact_all(specs, "run", world.ports(), seconds=60)}
+    assert isinstance(done["many"], Compacted)
+    assert isinstance(done["few"], NotCompacted)
+    assert not world.memory.leases
+
+
+def test_one_that_another_run_holds_is_left_to_it_and_the_others_of_its_round_are_compacted() -> None:
+    world, specs = two_tables()
+    with world.checkpoints.lease(specs[1].id, "another"):
+        (done,) = compact_all(specs, "run", world.ports(), seconds=60)
+    assert done.table.name == "few"
+
+
+# --- who goes together -------------------------------------------------------------------------------
+
+
+def due(spec: TableSpec, urgency: float, size: int = 1, *, is_history: bool = False, by_tasks: bool = True) -> Due:
+    return Due(Files(spec, is_history), Compaction(How.GATHER, "", urgency, size), by_tasks)
+
+
+def told(*found: Due) -> list[list[str]]:
+    return [[each.files.table.name for each in together] for together in rounds(found)]
+
+
+def test_a_copy_and_its_history_share_a_lease_and_do_not_go_together() -> None:
+    few, many = named("few", "many")
+    found = (due(few, 1), due(many, 2), due(few, 3, is_history=True), due(many, 4, is_history=True))
+    assert told(*found) == [["many__history", "few__history"], ["many", "few"]]
+
+
+def test_what_spark_compacts_goes_alone_in_its_turn() -> None:
+    one, other, third, fourth = named("one", "other", "third", "fourth")
+    found = (due(one, 1), due(other, 4, by_tasks=False), due(third, 3), due(fourth, 2, by_tasks=False))
+    assert told(*found) == [["other"], ["third", "one"], ["fourth"]]
+
+
+def test_a_round_is_no_more_work_than_one_large_file_but_its_first_may_be() -> None:
+    one, other, third = named("one", "other", "third")
+    assert told(due(one, 3, TARGET - 1), due(other, 2, 2), due(third, 1, 1)) == [["one", "third"], ["other"]]
+    assert told(due(one, 2, 9 * TARGET), due(other, 1, 1)) == [["one"], ["other"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incremental_assets.core.model.compaction import SMALL, TARGET, How, Layout, compaction, gathered
+from incremental_assets.core.model.compaction import SMALL, TARGET, How, Layout, compaction, gathered, purged
 
 KB, MB = 2**10, 2**20
 
@@ -18,21 +18,27 @@ def first_that_pays(size: int, *others: int) -> int:
     return next(count for count in range(1000) if compaction(layout(*others, *[size] * count)))
 
 
-# --- what OPTIMIZE will do ------------------------------------------------------------------------
+# --- which files become one ------------------------------------------------------------------------
 
 
 def test_small_files_become_one_and_a_large_one_keeps_its_range_of_keys() -> None:
-    assert gathered([5 * KB, 100 * MB, 7 * KB, 16 * MB]) == ((5 * KB, 7 * KB),)
+    assert gathered([7 * KB, 100 * MB, 5 * KB, 16 * MB]) == ((2, 0),)
 
 
 def test_no_file_is_made_larger_than_the_target() -> None:
-    assert gathered([15 * MB] * 9) == ((15 * MB,) * 4, (15 * MB,) * 4)
-    assert gathered([15 * MB] * 10) == ((15 * MB,) * 4, (15 * MB,) * 4, (15 * MB,) * 2)
+    assert gathered([15 * MB] * 9) == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert gathered([15 * MB] * 10) == ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9))
 
 
 def test_a_file_that_would_stay_alone_is_not_written_again() -> None:
     assert gathered([5 * KB]) == ()
     assert gathered([]) == ()
+
+
+def test_files_with_marked_rows_are_written_without_them_and_the_others_stay() -> None:
+    sizes = [40 * MB, 20 * MB, 100 * MB, 5 * KB, 30 * MB]
+    assert purged(sizes, [True, True, True, False, True]) == ((1, 4), (0,), (2,))
+    assert purged(sizes, [False] * 5) == ()
 
 
 # --- when that pays -------------------------------------------------------------------------------

@@ -97,6 +97,8 @@ class FakeHistorian:
     tables: dict[TableId, DeltaTable] = field(default_factory=dict)
     histories: dict[TableId, FakeHistory] = field(default_factory=dict)
     small_files: int = 1
+    by_tasks: bool = True
+    """Whether files are compacted by tasks."""
     """Files of 1,000 bytes that each commit leaves."""
     meanwhile: Callable[[str], None] = nothing
     """Is told "before history commit" and "after history commit"."""
@@ -147,7 +149,7 @@ class FakeHistorian:
         """Its files."""
         history = self.histories.get(spec.id, FakeHistory())
         rows = sum(len(found) for found in history.versions.values())
-        return Layout((1000,) * history.files, rows, rows)
+        return Layout((1000,) * history.files, rows, rows, self.by_tasks)
 
     def compact_history(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         """One file of them all."""

@@ -180,7 +180,7 @@ class FakeLake(FakeAuditor, FakeHistorian):
             return Layout((), 0, 0)
         since = [entry for entry in table.log[table.gathered :] if entry.counts is not None]
         files = len(since) * self.small_files + (table.gathered > 0)
-        return Layout((1000,) * files, len(table.rows), len(table.rows))
+        return Layout((1000,) * files, len(table.rows), len(table.rows), self.by_tasks)
 
     def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         """A commit that carries the state and no sequence, and leaves the rows."""

@@ -1,4 +1,4 @@
-"""Compaction of a table by Delta's OPTIMIZE: one commit that leaves every row as it is and carries our metadata.
+"""Compaction of a table: one commit that leaves every row as it is and carries our metadata, by tasks where we may commit ourselves, else by Delta's OPTIMIZE.
 
 Delta takes the metadata of such a commit from the session's settings, which all threads of a session share. Therefore it runs in its own
 session on the same engine: the metadata of one table can never reach a concurrent commit of another.
@@ -6,26 +6,44 @@ session on the same engine: the metadata of one table can never reach a concurre
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.direct import gathering
+from incremental_assets.adapters.delta.direct.gathering import Compacting
+from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.spark.expressions import quoted
 from incremental_assets.adapters.spark.session import second_session
-from incremental_assets.core.errors import CommitMissing
+from incremental_assets.adapters.spark.tasks import Tasks
+from incremental_assets.core.cohort import go_apart
 from incremental_assets.core.model.compaction import SMALL, TARGET, How
-from incremental_assets.core.model.table import TableId
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STATEMENTS = {How.GATHER: "OPTIMIZE {}", How.PURGE: "REORG TABLE {} APPLY (PURGE)"}
+_log = logging.getLogger(__name__)
 
 
-def compact(session: SparkSession, table: TableId, path: str, how: How, note: CommitMetadata) -> int:
-    """One commit, confirmed from the log; its version. Raises CommitMissing where Delta found nothing to do."""
+def compact(session: SparkSession, tasks: Tasks, work: Compacting) -> int:
+    """The version of the commit, confirmed from the log. Raises CommitMissing where nothing was found to do, or where another writer has changed the files."""
+    try:
+        gathering.compact(tasks, work)
+    except NotDirect as why:
+        _log.debug("%s: it is compacted by Spark: %s", work.table, why)
+        go_apart()
+        _by_spark(session, work)
+    log = open_log(work.path)
+    for commit in log.commits(work.note.seen) if log else ():
+        if commit.note is not None and commit.note.batch_id == work.note.batch_id:
+            return commit.version
+    raise work.missing()
+
+
+def _by_spark(session: SparkSession, work: Compacting) -> None:
     settings = {
-        **note.as_setting(),
+        **work.note.as_setting(),
         "spark.databricks.delta.optimize.minFileSize": str(SMALL),
         "spark.databricks.delta.optimize.maxFileSize": str(TARGET),
         # Else large files are taken as well, for a twentieth of their rows: what goes for them is decided for all together.
@@ -34,13 +52,4 @@ def compact(session: SparkSession, table: TableId, path: str, how: How, note: Co
     with second_session(session) as own:
         for name, value in settings.items():
             own.conf.set(name, value)
-        own.sql(_STATEMENTS[how].format(f"delta.{quoted(path)}")).collect()
-    log = open_log(path)
-    found = (
-        [commit for commit in log.commits(note.seen) if commit.note and commit.note.batch_id == note.batch_id]
-        if log
-        else []
-    )
-    if not found:
-        raise CommitMissing(f"{table}: Delta found nothing to compact in {path}")
-    return found[0].version
+        own.sql(_STATEMENTS[work.how].format(f"delta.{quoted(work.path)}")).collect()

@@ -16,12 +16,14 @@ from incremental_assets.adapters.delta import rollback
 from incremental_assets.adapters.delta.commit_metadata import BEFORE_LANDING, CommitMetadata, Kind
 from incremental_assets.adapters.delta.confirmed import changed_meanwhile, confirmed
 from incremental_assets.adapters.delta.counts import check_sums, row_counts
+from incremental_assets.adapters.delta.direct.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.held import concerned
 from incremental_assets.adapters.delta.holding.unit import Came
 from incremental_assets.adapters.delta.lake_audit import LakeAudit
 from incremental_assets.adapters.delta.lake_history import LakeHistory
 from incremental_assets.adapters.delta.lake_quarantine import LakeQuarantine
+from incremental_assets.adapters.delta.layout import layout
 from incremental_assets.adapters.delta.log.transaction_log import Committed, TableLog, last_version, open_log
 from incremental_assets.adapters.delta.renaming import Named, rename
 from incremental_assets.adapters.delta.storage import commit_lock
@@ -196,8 +198,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
 
     def layout(self, spec: TableSpec) -> Layout:
         """The files of the target as its log tells them, without Spark; none if there is no table."""
-        log = open_log(table_path(self._lake, spec.id))
-        return Layout((), 0, 0) if log is None else log.layout()
+        return layout(table_path(self._lake, spec.id))
 
     def compact(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         """Put the target's files together, in one commit that carries the state and leaves every row as it is; the version after it."""
@@ -211,7 +212,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
             newest = next(log.ours(), None)
             commit_ids = CommitIds(log.app_id, log.last_sequence(log.app_id), uuid.uuid4().hex)
             note = CommitMetadata.of_maintenance(commit_ids, run_id, state, _floor(newest) if newest else log.version)
-            return compaction.compact(session, spec.id, path, how, note)
+            return compaction.compact(session, self._tasks, Compacting(spec.id, path, log.version, how, note, spec.key))
 
     def columns(self, spec: TableSpec) -> tuple[tuple[str, str], ...]:
         """Name and Spark type of the target's columns, without those that a sync adds; empty if there is no table."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import uuid
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.direct.gathering import Compacting
 from incremental_assets.adapters.delta.errors import explained
 from incremental_assets.adapters.delta.history import following
 from incremental_assets.adapters.delta.lake_part import LakePart
+from incremental_assets.adapters.delta.layout import layout
 from incremental_assets.adapters.delta.log.transaction_log import TableLog, open_log
 from incremental_assets.adapters.delta.storage import commit_lock
 from incremental_assets.core.errors import TargetChanged
@@ -62,8 +64,7 @@ class LakeHistory(LakePart):
 
     def layout_of_history(self, spec: TableSpec) -> Layout:
         """As its log tells them, without Spark."""
-        log = open_log(self._paths(spec)[1])
-        return Layout((), 0, 0) if log is None else log.layout()
+        return layout(self._paths(spec)[1])
 
     def compact_history(self, spec: TableSpec, how: How, run_id: str, state: State) -> int:
         """One commit, which follows nothing: what the history shows stays as it was."""
@@ -76,7 +77,9 @@ class LakeHistory(LakePart):
                 raise TargetChanged(f"{spec.id}: its history is gone")
             commit_ids = CommitIds(state.app_id, state.seq, uuid.uuid4().hex)
             note = CommitMetadata.of_maintenance(commit_ids, run_id, None, history.version)
-            return compaction.compact(session, spec.id.history, self._paths(spec)[1], how, note)
+            path = self._paths(spec)[1]
+            work = Compacting(spec.id.history, path, history.version, how, note, spec.key)
+            return compaction.compact(session, self._tasks, work)
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
         """Of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""

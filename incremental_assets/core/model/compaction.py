@@ -7,7 +7,7 @@ much a table changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,6 +43,8 @@ class Layout:
     sizes: tuple[int, ...]
     rows: int
     live: int
+    by_tasks: bool = False
+    """Whether tasks can compact them, those of several tables in one job; else each table is a statement of Spark's SQL."""
 
     @property
     def dead(self) -> int:
@@ -52,11 +54,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What to do, and why. `urgency`: the cost paid so far divided by the cost of compacting."""
+    """What to do, and why. `urgency`: the cost paid so far divided by the cost of compacting; `size`: bytes of the files that are read, at the most."""
 
     how: How
     reason: str
     urgency: float
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +85,44 @@ class NotCompacted:
 def compaction(layout: Layout) -> Compaction | None:
     """The compaction that pays now, if any does."""
     if layout.rows and layout.dead >= DEAD_SHARE * layout.rows:
-        share = layout.dead / layout.rows
+        share, size = layout.dead / layout.rows, sum(layout.sizes)
         # Less than that leaves with the small files that hold it.
-        if share * sum(layout.sizes) >= SMALL:
+        if share * size >= SMALL:
             reason = f"{layout.dead:,} of {layout.rows:,} rows in its files are only marked as deleted"
-            return Compaction(How.PURGE, reason, share / DEAD_SHARE)
+            return Compaction(How.PURGE, reason, share / DEAD_SHARE, size)
     bins = gathered(layout.sizes)
-    taken = sum(len(found) for found in bins)
+    taken, size = sum(map(len, bins)), sum(layout.sizes[place] for found in bins for place in found)
     # They came one by one, so that on average half of them were there.
     paid = PER_FILE * (taken - len(bins)) ** 2 / 2
-    cost = START + PER_BYTE * sum(map(sum, bins))
+    cost = START + PER_BYTE * size
     if not bins or paid < cost:
         return None
-    return Compaction(How.GATHER, f"{taken} of {len(layout.sizes)} files are small and become {len(bins)}", paid / cost)
+    reason = f"{taken} of {len(layout.sizes)} files are small and become {len(bins)}"
+    return Compaction(How.GATHER, reason, paid / cost, size)
 
 
-def gathered(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """The sizes that become one file each, as OPTIMIZE will choose them: the smallest first, and none that would stay alone."""
-    bins: list[list[int]] = [[]]
-    for size in sorted(size for size in sizes if size < SMALL):
-        if sum(bins[-1]) + size > TARGET:
+Bins = tuple[tuple[int, ...], ...]
+"""Places of the files whose rows become one file each."""
+
+
+def gathered(sizes: Sequence[int]) -> Bins:
+    """Small files become larger ones, as by OPTIMIZE: the smallest first, and none that would stay alone."""
+    bins = _bins(sizes, (place for place, size in enumerate(sizes) if size < SMALL))
+    return tuple(found for found in bins if len(found) > 1)
+
+
+def purged(sizes: Sequence[int], marked: Sequence[bool]) -> Bins:
+    """Those that hold marked rows are written without them, as by REORG; one that is larger than a file should be stays alone."""
+    return _bins(sizes, (place for place, holds_some in enumerate(marked) if holds_some))
+
+
+def _bins(sizes: Sequence[int], places: Iterable[int]) -> Bins:
+    bins: list[list[int]] = []
+    filled = 0
+    for place in sorted(places, key=lambda place: sizes[place]):
+        if not bins or filled + sizes[place] > TARGET:
             bins.append([])
-        bins[-1].append(size)
-    return tuple(tuple(found) for found in bins if len(found) > 1)
+            filled = 0
+        bins[-1].append(place)
+        filled += sizes[place]
+    return tuple(map(tuple, bins))

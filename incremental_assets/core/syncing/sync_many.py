@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from incremental_assets.core.background import in_lanes
 from incremental_assets.core.cohort import Cohort
@@ -22,6 +23,7 @@ from incremental_assets.core.syncing.cached_probe import CachedProbe
 from incremental_assets.core.syncing.filling import sync_and_fill
 
 RequestFor = Callable[[TableSpec], Request]
+Told = TypeVar("Told")
 
 _SMALL = 16 * 2**20
 _SMALL_FOR_ONE = 16
@@ -75,7 +77,7 @@ def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
 
 
 @contextmanager
-def listening(reports: Generator[SyncReport]) -> Iterator[Iterator[SyncReport]]:
+def listening(reports: Generator[Told]) -> Iterator[Iterator[Told]]:
     """Until the end of the block. If the run is interrupted meanwhile, running syncs are cancelled."""
     with closing(reports):
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
-from incremental_assets.adapters.delta.direct import share_task
+from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
+from incremental_assets.adapters.delta.direct import gathering, share_task
 from incremental_assets.adapters.delta.direct.applied import together
 from incremental_assets.adapters.delta.direct.apply_task import apply
+from incremental_assets.adapters.delta.direct.gathering import Compacting
 from incremental_assets.adapters.delta.direct.sharing import shares
 from incremental_assets.adapters.delta.direct.unit import (
     Adding,
@@ -31,7 +35,10 @@ from incremental_assets.adapters.delta.log.commit_file import put_if_absent
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.spark.arrow_types import arrow_type
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, LATE, OPERATION, REJECT_REASON, RUN_ID, SEQ
+from incremental_assets.core.model.compaction import How as Gathering
 from incremental_assets.core.model.schema_drift import delta_type
+from incremental_assets.core.model.table import TableId
+from incremental_assets.core.planning.plan import CommitIds
 
 _STAGED_GROUP = 3
 """Rows of a batch, so that few of them have many row groups."""
@@ -41,6 +48,7 @@ _MOST_GROUPS = 32
 Row = tuple[Any, ...]
 How = Replacing | Adding | Overwriting
 
+TABLE = TableId("shop", "public", "orders")
 OWN = (Stored(RUN_ID, "string"), Stored(SEQ, "bigint"), Stored(AT, "timestamp"))
 GONE = Stored(DELETED_AT, "timestamp")
 _PROTOCOL = {
@@ -49,6 +57,18 @@ _PROTOCOL = {
     "readerFeatures": ["deletionVectors", "timestampNtz"],
     "writerFeatures": ["deletionVectors", "timestampNtz", "appendOnly", "invariants"],
 }
+
+
+@dataclass
+class _Here:
+    """Tasks in this process."""
+
+    meanwhile: Callable[[], object]
+
+    def run_all(self, module: str, units: Sequence[Any]) -> list[Any]:
+        done = [importlib.import_module(module).apply(unit) for unit in units]
+        self.meanwhile()
+        return done
 
 
 @dataclass
@@ -143,6 +163,14 @@ class Table:
         done = together(unit, [share_task.apply(each) for each in shares(unit, len(rows) + len(gone) + len(unfit))])
         self.commit(state.version + 1, done)
         return done
+
+    def compact(self, how: Gathering, meanwhile: Callable[[], object] = lambda: None) -> int:
+        """As a commit of our own, whose tasks are played here; its version. `meanwhile`: what another writer does before it."""
+        commit_ids = CommitIds("test", self.seq, uuid.uuid4().hex)
+        note = CommitMetadata.of_maintenance(commit_ids, "care", None, self.version)
+        tasks: Any = _Here(meanwhile)
+        gathering.compact(tasks, Compacting(TABLE, str(self.path), self.version, how, note, (self.columns[0].name,)))
+        return self.version
 
     def commit(self, version: int, done: Applied) -> None:
         """One commit, which nobody else has made."""

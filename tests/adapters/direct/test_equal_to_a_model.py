@@ -6,6 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -23,6 +24,8 @@ from incremental_assets.adapters.delta.direct import data_file, deletion_vector,
 from incremental_assets.adapters.delta.direct.unit import Adding, Overwriting, Replacing
 from incremental_assets.adapters.delta.log.log_state import file_path
 from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.model.compaction import How
 from tests.adapters.direct.tables import Row, Table
 
 if TYPE_CHECKING:
@@ -113,6 +116,9 @@ def meddle(table: Table, model: Model, step: tuple[str, list[Row]]) -> None:
         model.rows = [each for each in model.rows if each[0][0] != rows[0][0]]
     elif what == "compact":
         DeltaTable(table.path).optimize.compact()
+    elif what in ("gather", "purge"):
+        with suppress(CommitMissing):
+            table.compact(How(what))
     elif what == "checkpoint":
         DeltaTable(table.path).create_checkpoint()
 
@@ -145,7 +151,8 @@ BY_SPARK = {
 }
 BATCH = st.lists(ROWS, max_size=8)
 MEDDLING = st.tuples(
-    st.sampled_from(["nothing", "append", "delete", "compact", "checkpoint"]), st.lists(ROWS, max_size=3)
+    st.sampled_from(["nothing", "append", "delete", "compact", "gather", "purge", "checkpoint"]),
+    st.lists(ROWS, max_size=3),
 )
 
 
@@ -208,7 +215,13 @@ def test_appends_without_a_key_count_equal_rows(steps: list[tuple[list[Row], tup
 
 
 @EXAMPLES
-@given(st.lists(st.tuples(BATCH, st.sampled_from(["nothing", "compact", "checkpoint"])), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.tuples(BATCH, st.sampled_from(["nothing", "compact", "gather", "purge", "checkpoint"])),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_appends_with_a_key_add_versions(steps: list[tuple[list[Row], str]]) -> None:
     with TemporaryDirectory() as folder:
         table, model = Table(Path(folder), DDL), Model()
@@ -253,6 +266,9 @@ def test_upserts_between_what_spark_does(spark: SparkSession, steps: list[tuple[
                 model.rows = [((*row[:-1], "u") if row[0] == number else row, seq) for row, seq in model.rows]
             if what == "delete":
                 model.rows = [(row, seq) for row, seq in model.rows if row[0] != number]
+            check(table, model)
+            with suppress(CommitMissing):
+                table.compact(How.GATHER if number % 2 else How.PURGE)
             check(table, model)
             names = [each.name for each in table.columns]
             read = spark.read.format("delta").load(str(table.path)).toArrow().select(names).to_pylist()

@@ -14,6 +14,7 @@ from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
+from incremental_assets.core.model.schema_drift import sql_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,12 @@ class Columns:
             if field["name"] == name or (not exactly and field["name"].lower() == name.lower()):
                 return Stored(self._physical(field), kind, field["metadata"].get(column_mapping.ID))
         raise NotDirect(f"the table has no column {name!r}")
+
+    def all(self) -> tuple[Stored, ...]:
+        """Each of them. Raises NotDirect for one whose values have parts."""
+        if any(not isinstance(field["type"], str) for field in self.fields):
+            raise NotDirect("a column has a type that is not known here")
+        return tuple(self.stored(field["name"], sql_type(field["type"]), exactly=True) for field in self.fields)
 
     def marks(self, run_id: str, seq: int) -> Marks:
         """What every row of a commit carries, as of now."""

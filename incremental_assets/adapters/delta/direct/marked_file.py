@@ -31,6 +31,17 @@ def removed(add: Mapping[str, Any], now: int) -> dict[str, Any]:
     return {**action, "deletionVector": vector} if vector else action
 
 
+def has_same_rows(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
+    """Whether a file is there as it was, with the same of its rows gone."""
+    return other is not None and _vector(one) == _vector(other)
+
+
+def _vector(add: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What tells a file's vectors apart."""
+    vector = add.get("deletionVector") or {}
+    return tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset"))
+
+
 def marked(
     table: str, gone: Iterable[tuple[Mapping[str, Any], BitMap64]], now: int
 ) -> tuple[list[Mapping[str, Any]], list[str]]:

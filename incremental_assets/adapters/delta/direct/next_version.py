@@ -34,11 +34,20 @@ class NextVersion:
 
     def commit(self, table: TableSpec) -> None:
         """Whatever another writer has done meanwhile is an obstacle: nothing is assumed to be harmless. Raises CommitMissing, Overtaken."""
-        note, version = self.note, self.state.version + 1
-        app_id, number = self.transaction or (note.app_id, note.seq)
+        app_id, number = self._sequence
         if self.once and self.state.sequences.get(app_id, -1) >= number:
             self.discard()
             raise too_late(table)
+        if not self.put():
+            self.discard()
+            raise Overtaken(
+                f"{self.path}: another writer changed this table while sequence {self.note.seq} was being written, so nothing of it landed; run the sync again"
+            )
+
+    def put(self) -> bool:
+        """The same without a judgement: False where this version is another writer's."""
+        note, version = self.note, self.state.version + 1
+        app_id, number = self._sequence
         now = time.time_ns() // 1_000_000
         about = {
             "timestamp": now,
@@ -50,11 +59,13 @@ class NextVersion:
         transaction = {"appId": app_id, "version": number, "lastUpdated": now}
         said = [{"commitInfo": about | dict(self.info)}, *([{"txn": transaction}] if self.once else [])]
         if not put_if_absent(self.path, version, [*said, *self.actions]):
-            self.discard()
-            raise Overtaken(
-                f"{self.path}: another writer changed this table while sequence {note.seq} was being written, so nothing of it landed; run the sync again"
-            )
+            return False
         checkpoint_if_due(self.path, version, self.state.checkpoint, self.state.properties)
+        return True
+
+    @property
+    def _sequence(self) -> tuple[str, int]:
+        return self.transaction or (self.note.app_id, self.note.seq)
 
     def discard(self) -> None:
         """Remove the files. Of a process that dies before it can do this, VACUUM removes them."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct import deletion_vector, eligible
-from incremental_assets.adapters.delta.direct.marked_file import removed
+from incremental_assets.adapters.delta.direct.marked_file import has_same_rows, removed
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import column_mapping, log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState, file_path
@@ -61,22 +61,12 @@ def too_old(spec: TableSpec, version: int, why: str) -> Refused:
 def _differing(now: LogState, then: LogState, at: int) -> Iterator[Action]:
     """A file whose deletion vector differs is removed with the one of now, and added with the one of then."""
     for name, add in now.files.items():
-        if not _same(add, then.files.get(name)):
+        if not has_same_rows(add, then.files.get(name)):
             yield {"remove": removed(add, at)}
     for name, add in then.files.items():
-        if not _same(add, now.files.get(name)):
+        if not has_same_rows(add, now.files.get(name)):
             kept = {key: add[key] for key in _KEPT if add.get(key) is not None}
             yield {"add": {**kept, "partitionValues": {}, "dataChange": True}}
-
-
-def _same(one: Action, other: Action | None) -> bool:
-    return other is not None and _vector(one) == _vector(other)
-
-
-def _vector(add: Action) -> tuple[Any, ...]:
-    """What tells a file's vectors apart."""
-    vector = add.get("deletionVector") or {}
-    return tuple(vector.get(key) for key in ("storageType", "pathOrInlineDv", "offset"))
 
 
 def _metadata(now: LogState, then: LogState) -> Iterator[Action]:

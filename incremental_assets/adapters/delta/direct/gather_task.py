@@ -1,0 +1,69 @@
+"""In a task: the rows of some files, but for those that are gone, in one new file. A task holds a run of them at a time, or a row group, however many there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from incremental_assets.adapters.delta.direct.data_file import schema_of, write_rows
+from incremental_assets.adapters.delta.direct.stored_rows import row_groups
+from incremental_assets.adapters.delta.direct.unit import Stored
+
+_RUN_BYTES = 64 * 2**20
+"""Of rows in memory that are sorted together, and of their copy in that order."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatherUnit:
+    """Files of a table, as `add` actions, whose rows become one file.
+
+    `columns`: all of the table's; `statistics`: names in the files of those whose ends the log keeps; `order`: of those by which rows are
+    sorted, none where they stay in their order.
+    """
+
+    table: str
+    files: tuple[Mapping[str, Any], ...]
+    columns: tuple[Stored, ...]
+    statistics: tuple[str, ...]
+    order: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """For the order in which units are begun."""
+        return sum(int(each["size"]) for each in self.files)
+
+
+def apply(unit: GatherUnit) -> Mapping[str, Any] | None:
+    """The new file's `add` action, which changes no row of the table; None where all rows are gone. Raises NotDirect for what only Spark should read."""
+    rows = _sorted(_alive(unit), unit.order) if unit.order else _alive(unit)
+    add = write_rows(unit.table, unit.statistics, rows, time.time_ns() // 1_000_000)
+    return None if add is None else {**add, "dataChange": False}
+
+
+def _sorted(parts: Iterable[pa.Table], order: tuple[str, ...]) -> Iterator[pa.Table]:
+    """Runs of rows, each sorted, so that a row group has a narrow range of keys and is passed over by who looks for others."""
+    held: list[pa.Table] = []
+    for part in parts:
+        if held and sum(each.nbytes for each in held) + part.nbytes > _RUN_BYTES:
+            yield _run(held, order)
+            held = []
+        held.append(part)
+    if held:
+        yield _run(held, order)
+
+
+def _run(parts: list[pa.Table], order: tuple[str, ...]) -> pa.Table:
+    return pa.concat_tables(parts).sort_by([(name, "ascending") for name in order])
+
+
+def _alive(unit: GatherUnit) -> Iterator[pa.Table]:
+    schema = schema_of(unit.columns)
+    for add in unit.files:
+        with row_groups(unit.table, add, ()) as groups:
+            for group in groups:
+                rows = pa.Table.from_arrays(group.columns(unit.columns), schema=schema)
+                yield rows.filter(pa.array(group.alive)) if len(group.dead) else rows
