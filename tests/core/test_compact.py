@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
 
+from incremental_assets.core.errors import Interrupted
+from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.compaction import TARGET, Compacted, Compaction, How, NotCompacted
 from incremental_assets.core.model.history import FaultyKeys, History
 from incremental_assets.core.model.state import State
@@ -14,6 +17,7 @@ from incremental_assets.core.planning.events import Event, EventKind
 from incremental_assets.core.planning.plan import CommitIds
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.compact import Due, Files, compact_all, rounds
+from incremental_assets.core.syncing.sync_many import listening
 from tests.fakes import FakeLake, Killed, Memory, Process, World, ordered
 from tests.scenario import ORDERS, ORDERS_SHAPE, order, orders, shop
 
@@ -241,3 +245,32 @@ def test_a_round_is_no_more_work_than_one_large_file_but_its_first_may_be() -> N
     one, other, third = named("one", "other", "third")
     assert told(due(one, 3, TARGET - 1), due(other, 2, 2), due(third, 1, 1)) == [["one", "third"], ["other"]]
     assert told(due(one, 2, 9 * TARGET), due(other, 1, 1)) == [["one"], ["other"]]
+
+
+def test_a_run_that_is_interrupted_cancels_what_is_at_work_and_its_process_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, (slow, quick) = two_tables()
+    cancelled, compact = threading.Event(), FakeLake.compact
+
+    def until_cancelled(self: FakeLake, spec: TableSpec, how: How, run_id: str, state: State) -> int:
+        if spec != slow:
+            return compact(self, spec, how, run_id, state)
+        with this_process.cancelling(cancelled.set):
+            assert cancelled.wait(20)
+        raise Interrupted(spec.id)
+
+    def interrupted() -> None:
+        with listening(compact_all([slow, quick], "run", world.ports(), seconds=0)) as compacting:
+            assert next(compacting).table == quick.id
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakeLake, "compact", until_cancelled)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert cancelled.is_set()
+    assert world.memory.leases == {}
+    assert not this_process.asked
+    monkeypatch.undo()
+    (done,) = compact_all([slow], "run", world.ports(), seconds=0)
+    assert isinstance(done, Compacted)
