@@ -130,6 +130,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.path.stem in planes.BY_COMMANDS:
                 item.add_marker(pytest.mark.skip(reason=planes.COMMANDS_ALONE))
+            if why := planes.OF_TASKS.get(item.path.stem):
+                item.add_marker(pytest.mark.skip(reason=why))
     if config.getoption("--report", default=None) is not None:
         return
     long = [item for item in items if (mark := item.get_closest_marker("scenario")) and mark.kwargs["long"]]

@@ -13,6 +13,8 @@ COMMANDS_ALONE = "a command of the product's own has no other plane"
 """Why a scenario is not played so that is about one."""
 BY_COMMANDS = ("test_signals", "test_code_location")
 """Modules of such scenarios that begin their commands themselves."""
+OF_TASKS = {"test_jobs": "does not apply: how few jobs there are is told of tasks alone"}
+"""Modules whose scenarios say nothing of Spark's own writers, and why."""
 _WHY = "the scenarios are played by Spark's own writers"
 
 
