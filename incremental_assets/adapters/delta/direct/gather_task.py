@@ -4,37 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from incremental_assets.adapters.delta.direct.data_file import schema_of, write_rows
+from incremental_assets.adapters.delta.direct.gather_unit import GatherUnit
 from incremental_assets.adapters.delta.direct.stored_rows import row_groups
-from incremental_assets.adapters.delta.direct.unit import Stored
 
 _RUN_BYTES = 64 * 2**20
 """Of rows in memory that are sorted together, and of their copy in that order."""
-
-
-@dataclass(frozen=True, slots=True)
-class GatherUnit:
-    """Files of a table, as `add` actions, whose rows become one file.
-
-    `columns`: all of the table's; `statistics`: names in the files of those whose ends the log keeps; `order`: of those by which rows are
-    sorted, none where they stay in their order.
-    """
-
-    table: str
-    files: tuple[Mapping[str, Any], ...]
-    columns: tuple[Stored, ...]
-    statistics: tuple[str, ...]
-    order: tuple[str, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """For the order in which units are begun."""
-        return sum(int(each["size"]) for each in self.files)
 
 
 def apply(unit: GatherUnit) -> Mapping[str, Any] | None:

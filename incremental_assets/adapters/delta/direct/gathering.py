@@ -10,7 +10,7 @@ from typing import Any
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata
 from incremental_assets.adapters.delta.direct import eligible
 from incremental_assets.adapters.delta.direct.columns import Columns
-from incremental_assets.adapters.delta.direct.gather_task import GatherUnit
+from incremental_assets.adapters.delta.direct.gather_unit import GatherUnit
 from incremental_assets.adapters.delta.direct.marked_file import has_same_rows, removed
 from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import log_cache
