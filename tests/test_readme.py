@@ -173,6 +173,12 @@ def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
     assert f"ten that drifted are found in {max(checked, checked_too):.0f} s" in told
     assert f"mended in {mended:.0f} to {mended_too:.0f} s" in told
     assert f"a hundred that the source has deleted are found and removed in {removed:.0f} s" in told
+    loaded, tenth, few = (step["seconds"] for step in results.large["steps"])
+    assert (
+        f"In a table of {results.large['rows'] // 1_000_000} million rows, ten thousand that changed take {few} s and ten million {tenth:.0f} s"
+        in told
+    )
+    assert f"its first load takes {loaded:.0f} s" in told
 
 
 def test_the_page_of_the_benchmarks_is_made_of_their_results() -> None:
