@@ -28,7 +28,7 @@ from incremental_assets.adapters.delta.staging_task import (
     staged_schema,
 )
 from incremental_assets.adapters.permissions import own_folder
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.own_names import LATE, OPERATION
 from incremental_assets.adapters.spark.tasks import Tasks
 from incremental_assets.core.model.batch import KeyRange, Operation
@@ -48,7 +48,7 @@ _MICROSECOND = timedelta(microseconds=1)
 def can_stage(spec: TableSpec) -> bool:
     """Whether tasks know these columns; a number that travels as text has an order that Spark alone has, and most marks a text that Spark alone gives them."""
     types = {column.name: column.spark_type for column in spec.columns}
-    if any(arrow_type(kind) is None for kind in types.values()):
+    if unknown_type(types.values()):
         return False
     if spec.deletes.drops_marked and spec.deletes.value is not None and types[spec.deletes.column] not in _TEXTS:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -30,6 +31,11 @@ def arrow_type(spark_type: str) -> pa.DataType | None:
     """The type of a column's values; None for one that is not known here."""
     decimal = _DECIMAL.fullmatch(spark_type)
     return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _SIMPLE.get(spark_type)
+
+
+def unknown_type(spark_types: Iterable[str]) -> str:
+    """Why tasks cannot take columns of these types; empty where they can."""
+    return "a column has a type that is not known here" if any(arrow_type(each) is None for each in spark_types) else ""
 
 
 def required_type(spark_type: str) -> pa.DataType:

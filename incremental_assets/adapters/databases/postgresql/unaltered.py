@@ -42,7 +42,7 @@ def check_unaltered(asked: psycopg.RawCursor[Any], specs: Sequence[TableSpec]) -
     """
     (rewritten,) = one_row(asked, _REWRITTEN)
     if rewritten:
-        # Where there are several, nobody knows which: a view has locked the tables that it reads.
+        # Of several nobody knows which, as a view has locked the tables that it reads: who asked for several then asks about each alone.
         raise _altered(specs[0], "it was rewritten or recreated")
     tables = [spec.id for spec in specs]
     schemas, names = {table.schema for table in tables}, {table.name for table in tables}

@@ -13,6 +13,7 @@ from incremental_assets.adapters.delta.direct.unit import Marks, Stored
 from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.own_names import AT, DELETED_AT, RUN_ID, SEQ
 from incremental_assets.core.model.schema_drift import sql_type
 
@@ -34,11 +35,17 @@ class Columns:
                 return Stored(self._physical(field), kind, field["metadata"].get(column_mapping.ID))
         raise NotDirect(f"the table has no column {name!r}")
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """In Spark's words; empty for one that is made of others."""
+        return tuple(sql_type(kind) if isinstance(kind := field["type"], str) else "" for field in self.fields)
+
     def all(self) -> tuple[Stored, ...]:
-        """Each of them. Raises NotDirect for one whose values have parts."""
-        if any(not isinstance(field["type"], str) for field in self.fields):
-            raise NotDirect("a column has a type that is not known here")
-        return tuple(self.stored(field["name"], sql_type(field["type"]), exactly=True) for field in self.fields)
+        """Every column. Raises NotDirect for one of a type that is not known here."""
+        if why := unknown_type(self.types):
+            raise NotDirect(why)
+        each = zip(self.fields, self.types, strict=True)
+        return tuple(self.stored(field["name"], kind, exactly=True) for field, kind in each)
 
     def marks(self, run_id: str, seq: int) -> Marks:
         """What every row of a commit carries, as of now."""

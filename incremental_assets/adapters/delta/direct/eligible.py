@@ -10,7 +10,7 @@ from incremental_assets.adapters.delta.log import column_mapping
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.transaction_log import SINCE
 from incremental_assets.adapters.delta.writers.choice import Way
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.core.model.batch import Batch
 from incremental_assets.core.model.schema_drift import Difference
 from incremental_assets.core.planning.plan import SyncPlan
@@ -89,8 +89,8 @@ def refused_by_batch(plan: SyncPlan, batch: Batch, changes: Difference, way: Way
     if batch.duplicates or (plan.spec.trusts_key and way is not Way.OVERWRITE):
         return "a declared key may repeat"
     types = {found.name: found.spark_type for found in plan.spec.columns}
-    if any(arrow_type(kind) is None for kind in types.values()):
-        return "a column has a type that is not known here"
+    if why := unknown_type(types.values()):
+        return why
     if any(types[name] in ("float", "double") for name in plan.spec.key):
         return "a part of the key is a float"
     return ""

@@ -16,12 +16,11 @@ from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import CommitMissing, Overtaken
 from incremental_assets.core.model.compaction import Bins, How, gathered, purged
 from incremental_assets.core.model.paths import is_local
-from incremental_assets.core.model.schema_drift import sql_type
 from incremental_assets.core.model.table import TableId
 
 _TASK = "incremental_assets.adapters.delta.direct.gather_task"
@@ -56,10 +55,7 @@ class Compacting:
 
 def refused_by(state: LogState) -> str:
     """Why a local table is compacted by Spark; empty where tasks may do it. Pure."""
-    kinds = [each["type"] for each in Columns.of(state).fields]
-    if not all(isinstance(kind, str) and arrow_type(sql_type(kind)) for kind in kinds):
-        return "a column has a type that is not known here"
-    return eligible.refused_by_table(state)
+    return unknown_type(Columns.of(state).types) or eligible.refused_by_table(state)
 
 
 def compact(tasks: Tasks, work: Compacting) -> None:

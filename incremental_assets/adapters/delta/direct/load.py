@@ -17,7 +17,7 @@ from incremental_assets.adapters.delta.direct.next_version import NextVersion
 from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.errors import StageBroken
 from incremental_assets.core.model.paths import is_local
@@ -89,8 +89,8 @@ def load(tasks: Tasks, path: str, of: Load) -> LoadCounts:
 def _table(path: str, plan: SyncPlan, snapshot: Snapshot, version: int) -> LogState:
     if snapshot.parts is None or not is_local(path):
         raise NotDirect("the rows come by Spark alone, or the lake is in a store")
-    if any(arrow_type(each.spark_type) is None for each in plan.spec.columns):
-        raise NotDirect("a column has a type that is not known here")
+    if why := unknown_type(each.spark_type for each in plan.spec.columns):
+        raise NotDirect(why)
     state = log_cache.at(path, version)
     if why := eligible.refused_by_table(state):
         raise NotDirect(why)

@@ -24,7 +24,7 @@ from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.log.transaction_log import TableLog
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.adapters.spark.own_names import DELETED_AT, SEQ
 from incremental_assets.adapters.spark.tasks import Tasks, TasksUnavailable
 from incremental_assets.core.model.cursor import CursorType
@@ -111,8 +111,8 @@ def _refused_by(tables: Tables, step: Step) -> str:
     cursor, kinds = tables.spec.cursor, [sql_type(each.type) for each in tables.columns]
     if not is_local(tables.path):
         return "its lake is in a store"
-    if any(arrow_type(kind) is None for kind in kinds):
-        return "a column has a type that is not known here"
+    if why := unknown_type(kinds):
+        return why
     if cursor and cursor.is_zoneless and step.zone not in _UTC:
         # Of hours that a zone skips or repeats, Arrow and Spark have other views.
         return "stamps are readings of a zone"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from incremental_assets.adapters.delta.direct.columns import Columns
 from incremental_assets.adapters.delta.direct.unit import Stored
 from incremental_assets.adapters.delta.log.log_state import LogState
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
-from incremental_assets.adapters.spark.arrow_types import arrow_type
-from incremental_assets.core.model.schema_drift import sql_type
 
 
 class Known:
@@ -26,7 +23,8 @@ class Known:
     def column(self, name: str, kind: str) -> Stored:
         """Raises NotDirect where it is not there, or is of another type."""
         found = self.table.stored(name, kind)
-        if kind not in {_kind(field) for field in self.table.fields if field["name"].lower() == name.lower()}:
+        there = zip(self.table.fields, self.table.types, strict=True)
+        if kind not in {its for field, its in there if field["name"].lower() == name.lower()}:
             raise NotDirect(f"the column {name!r} is of another type")
         return found
 
@@ -36,12 +34,4 @@ class Known:
 
     def all(self) -> tuple[Stored, ...]:
         """Every column. Raises NotDirect for one of a type that is not known here."""
-        kinds = [(field["name"], _kind(field)) for field in self.table.fields]
-        if any(arrow_type(kind) is None for _, kind in kinds):
-            raise NotDirect("a column has a type that is not known here")
-        return tuple(self.column(name, kind) for name, kind in kinds)
-
-
-def _kind(field: Mapping[str, Any]) -> str:
-    """Empty for a type that is made of others."""
-    return sql_type(field["type"]) if isinstance(field["type"], str) else ""
+        return self.table.all()

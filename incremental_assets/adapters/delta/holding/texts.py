@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from incremental_assets.adapters.delta.direct.skipping import ordinal
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 
 _FLOATING = ("float", "double")
 _FRACTION = r"\.?0+$"
@@ -31,8 +31,8 @@ _ESCAPES = MappingProxyType(
 def refused(types: Iterable[str]) -> str:
     """Why Spark has to write these types as texts; empty where that can be done here."""
     types = tuple(types)
-    if any(arrow_type(kind) is None for kind in types):
-        return "a column has a type that is not known here"
+    if why := unknown_type(types):
+        return why
     return "a column is a float, of which only Java has the text" if set(types) & set(_FLOATING) else ""
 
 

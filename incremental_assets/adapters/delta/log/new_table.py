@@ -16,7 +16,7 @@ from incremental_assets.adapters.delta.log.checkpoint import LOG
 from incremental_assets.adapters.delta.log.commit_file import ENGINE, put_if_absent
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.delta.new_file import sync_folder
-from incremental_assets.adapters.spark.arrow_types import arrow_type
+from incremental_assets.adapters.spark.arrow_types import unknown_type
 from incremental_assets.core.model.paths import is_local
 from incremental_assets.core.model.table import Column
 
@@ -46,8 +46,8 @@ def create(path: str, table: NewTable) -> None:
     """Commit version 0, unless somebody has just done so. Raises NotDirect where it is Spark's to make, or to refuse."""
     if not is_local(path):
         raise NotDirect("its lake is in a store")
-    if any(arrow_type(each.spark_type) is None for each in table.columns):
-        raise NotDirect("a column has a type that is not known here")
+    if why := unknown_type(each.spark_type for each in table.columns):
+        raise NotDirect(why)
     if len({each.name.lower() for each in table.columns}) < len(table.columns):
         raise NotDirect("two columns have one name")
     log = Path(path) / LOG
