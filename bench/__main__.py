@@ -11,10 +11,11 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bench import comparing, databases, drift, large
 from bench.environments import Environments
@@ -33,6 +34,12 @@ README = ROOT / "README.md"
 FOLDER = ROOT / ".bench"
 SERVER, QUICK_SERVER = FOLDER / "server", FOLDER / "server-quick"
 MARIADB, QUICK_MARIADB = FOLDER / "mariadb", FOLDER / "mariadb-quick"
+BY_THEMSELVES: Mapping[str, tuple[str, Callable[[int], Mapping[str, Any]], Callable[[Sizes], int]]] = {
+    drift.NAME: ("drift", drift.play, lambda sizes: sizes.big_table),
+    comparing.NAME: ("compare", comparing.play, lambda sizes: sizes.big_table),
+    large.NAME: ("large", large.play, lambda sizes: sizes.large),
+}
+"""Workloads with a server of their own: the part of the results, what plays it, and the rows of its table."""
 
 
 def main() -> None:
@@ -73,20 +80,14 @@ def _play(
     if unknown:
         sys.exit(f"there is no workload {', '.join(unknown)}: choose of {', '.join((*known, large.NAME))}")
     # What is played alone takes its place beside what was played before: ratios are within one workload.
-    results = Results.read(file) if options.only else Results()
-    if drift.NAME in chosen:
-        with _told(drift.NAME, failures):
-            results = replace(results, quick=options.quick, drift=drift.play(sizes.big_table))
-            results.write(file)
-    if comparing.NAME in chosen:
-        with _told(comparing.NAME, failures):
-            results = replace(results, quick=options.quick, compare=comparing.play(sizes.big_table))
-            results.write(file)
-    if large.NAME in chosen:
-        with _told(large.NAME, failures):
-            results = replace(results, quick=options.quick, large=large.play(sizes.large))
-            results.write(file)
-    chosen = [name for name in chosen if name not in (drift.NAME, comparing.NAME, large.NAME)]
+    before = Results.read(file)
+    results = before if options.only else before.anew()
+    for name, (part, play, rows) in BY_THEMSELVES.items():
+        if name in chosen:
+            with _told(name, failures):
+                results = replace(results, quick=options.quick, **{part: play(rows(sizes))})
+                results.write(file)
+    chosen = [name for name in chosen if name not in BY_THEMSELVES]
     if not chosen:
         return
     source = Source(QUICK_SERVER if options.quick else SERVER)

@@ -100,6 +100,10 @@ class Results:
     large: Mapping[str, Any] = field(default_factory=dict)
     """Likewise of `bench.large`, which is played by name alone."""
 
+    def anew(self) -> Self:
+        """What is left where everything is played again: what is played by name alone."""
+        return type(self)(large=self.large)
+
     def steps(self, way: str, measure: str) -> list[float]:
         """What the comparisons, or the full refreshes beside them, came to."""
         return [step[measure] for step in self.compare.get("steps", ()) if step["way"] == way]

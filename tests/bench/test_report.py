@@ -131,6 +131,11 @@ def test_a_workload_played_again_takes_its_old_place() -> None:
     assert again.median("F1", OURS, "wall") == 5.0
 
 
+def test_where_everything_is_played_again_what_is_played_by_name_alone_stays() -> None:
+    before = replace(LOADED, large={"rows": 100_000_000}, drift={"rows": 10_000_000})
+    assert before.anew() == Results(large={"rows": 100_000_000})
+
+
 def test_what_drift_costs_is_told_where_it_was_played_and_only_there() -> None:
     step = {"told": "`sync`: 100 rows are gone", "seconds": 4.2, "cpu": 6.0, "lines": 4310, "read": 0}
     played = {
