@@ -1,7 +1,7 @@
 """Compaction of a table: one commit that leaves every row as it is and carries our metadata, by tasks where we may commit ourselves, else by Delta's OPTIMIZE.
 
-Delta takes the metadata of such a commit from the session's settings, which all threads of a session share. Therefore it runs in its own
-session on the same engine: the metadata of one table can never reach a concurrent commit of another.
+OPTIMIZE takes the metadata of its commit from the session's settings, which all threads of a session share. Therefore it runs in a session of its own
+on the same engine: the metadata of one table can never reach a concurrent commit of another.
 """
 
 from __future__ import annotations
