@@ -25,7 +25,7 @@ _IN_ALL = 4
 """Times as long may it wait while one after the other comes."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _Asker(Generic[Asked, Answer]):
     """A thread and what it has asked for; `turn` is set when it has something to see to."""
 
@@ -63,15 +63,18 @@ class Combining(Generic[Asked, Answer]):
         mine = _Asker[Asked, Answer]([(each, Future()) for each in asked], cohort() if self._gathers else None)
         for _, answer in mine.asked:
             answer.add_done_callback(lambda _: mine.turn.set())
-        if mine.asked:
-            self._join(mine)
-        while not mine.is_answered:
-            mine.turn.clear()
-            taken, patience = self._taken(mine)
-            if taken:
-                self._play([each for asker in taken for each in asker.asked])
-            elif not mine.is_answered:
-                mine.turn.wait(patience)
+        try:
+            if mine.asked:
+                self._join(mine)
+            while not mine.is_answered:
+                mine.turn.clear()
+                taken, patience = self._taken(mine)
+                if taken:
+                    self._play([each for asker in taken for each in asker.asked])
+                elif not mine.is_answered:
+                    mine.turn.wait(patience)
+        finally:
+            self._leave(mine)
         return [answer.result() for _, answer in mine.asked]
 
     def look(self) -> None:
@@ -84,6 +87,15 @@ class Combining(Generic[Asked, Answer]):
             self._waiting.append(mine)
             if mine.cohort is not None:
                 mine.cohort.came(self)
+
+    def _leave(self, mine: _Asker[Asked, Answer]) -> None:
+        """An asker who was interrupted in no round yet would keep all others from beginning the next one."""
+        with LOCK:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+                if mine.cohort is not None:
+                    mine.cohort.went(self)
+                self.look()
 
     def _taken(self, mine: _Asker[Asked, Answer]) -> tuple[list[_Asker[Asked, Answer]], float | None]:
         """Whom the next round is for, where it is this thread's to begin; else for how many seconds there is nothing to see to, None: until it is called."""

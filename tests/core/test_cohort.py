@@ -159,3 +159,26 @@ def test_rounds_without_a_rank_begin_at_once() -> None:
 
     assert side_by_side([lambda: transactions.ask(1), later]) == [2, 4]
     assert transactions.rounds == [[1], [2]]
+
+
+@pytest.mark.usefixtures("patient")
+def test_who_is_interrupted_while_he_waits_is_on_his_way_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubling, waited, second = Doubling(), threading.Event.wait, threading.local()
+
+    def interrupted_wait(turn: threading.Event, timeout: float | None = None) -> bool:
+        if getattr(second, "is_here", False):
+            raise KeyboardInterrupt
+        return waited(turn, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", interrupted_wait)
+
+    def interrupted() -> int:
+        until(lambda: doubling.together.waiting == 1)
+        second.is_here = True
+        with pytest.raises(KeyboardInterrupt):
+            doubling.ask(2)
+        second.is_here = False
+        return doubling.ask(3)
+
+    assert side_by_side([lambda: doubling.ask(1), interrupted]) == [2, 6]
+    assert doubling.rounds == [[1, 3]]

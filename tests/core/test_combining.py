@@ -73,3 +73,30 @@ def test_a_round_that_fails_as_a_whole_fails_for_all_that_have_no_answer_yet() -
         together.ask([1, 2])
     # The next round is not held up by it.
     assert together.ask([1]) == [7]
+
+
+def test_who_is_interrupted_while_he_waits_for_his_turn_holds_no_other_up() -> None:
+    doubling, waited = Doubling(), threading.Event.wait
+    interrupted = threading.Event()
+
+    def interrupted_wait(turn: threading.Event, timeout: float | None = None) -> bool:
+        if threading.current_thread().name.startswith("interrupted"):
+            interrupted.set()
+            while doubling.together.waiting < 2:
+                waited(interrupted, 0.001)
+            raise KeyboardInterrupt
+        return waited(turn, timeout)
+
+    with pytest.MonkeyPatch.context() as patched, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(doubling.together.ask, [1])
+        assert doubling.begun.wait(10)
+        patched.setattr(threading.Event, "wait", interrupted_wait)
+        with ThreadPoolExecutor(1, "interrupted") as stopped:
+            second = stopped.submit(doubling.together.ask, [2])
+            assert waited(interrupted, 10)
+            third = pool.submit(doubling.together.ask, [3])
+            with pytest.raises(KeyboardInterrupt):
+                second.result(10)
+        doubling.gate.set()
+        assert (first.result(10), third.result(10)) == ([2], [6])
+    assert doubling.rounds == [[1], [3]]
