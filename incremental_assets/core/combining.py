@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from incremental_assets.core.cohort import LOCK, Cohort, Rank, cohort
+from incremental_assets.core.errors import Interrupted
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -123,10 +124,14 @@ class Combining(Generic[Asked, Answer]):
         begun = time.monotonic()
         try:
             self._work(taken)
-        except BaseException as error:  # noqa: BLE001 - raised in each of the threads that wait for it
+        except BaseException as error:
+            # An end from outside is this thread's alone: the others are told that what they share with it was interrupted.
+            met = error if isinstance(error, Exception) else Interrupted("what was done together with others")
             for _, answer in taken:
                 if not answer.done():
-                    answer.set_exception(error)
+                    answer.set_exception(met)
+            if met is not error:
+                raise
         finally:
             with LOCK:
                 self._takes = min(_MOST, max(_LEAST, time.monotonic() - begun))

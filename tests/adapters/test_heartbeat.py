@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats
-from incremental_assets.core.errors import LeaseLost
+from incremental_assets.core.errors import LeaseLost, sentence
 from incremental_assets.core.model.table import TableId
 
 ORDERS = TableId("shop", "public", "orders")
@@ -39,3 +39,22 @@ def test_a_lease_that_was_let_go_while_its_beat_was_on_its_way_is_not_called_los
         beats.remove((ORDERS, "token"))
         thread.join(10)
     assert bool(caplog.records) is not released
+
+
+@pytest.mark.parametrize("met", [RuntimeError("a fault of the program"), KeyboardInterrupt(), SystemExit(1)])
+def test_whatever_one_beat_meets_the_next_one_follows(caplog: pytest.LogCaptureFixture, met: BaseException) -> None:
+    met_once, again = threading.Event(), threading.Event()
+
+    def beat(_: TableId, __: str) -> None:
+        if met_once.is_set():
+            again.set()
+            return
+        met_once.set()
+        raise met
+
+    beats = Heartbeats(beat, seconds=0.01)
+    with caplog.at_level(logging.WARNING):
+        beats.add((ORDERS, "token"))
+        assert again.wait(10)
+        beats.remove((ORDERS, "token"))
+    assert [record.getMessage() for record in caplog.records] == [f"{ORDERS}: the heartbeat failed: {sentence(met)}"]

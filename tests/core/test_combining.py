@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from incremental_assets.core.combining import Combining, Round
+from incremental_assets.core.errors import Interrupted
 
 
 class Doubling:
@@ -100,3 +101,31 @@ def test_who_is_interrupted_while_he_waits_for_his_turn_holds_no_other_up() -> N
         doubling.gate.set()
         assert (first.result(10), third.result(10)) == ([2], [6])
     assert doubling.rounds == [[1], [3]]
+
+
+def test_an_end_from_outside_ends_the_thread_that_plays_the_round_and_interrupts_the_others() -> None:
+    doubling = Doubling()
+
+    def work(asked: Round[int, int]) -> None:
+        doubling.work([asked[0]])
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+
+    stopped = Combining[int, int](work)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(stopped.ask, [1])
+        assert doubling.begun.wait(10)
+        others = [pool.submit(stopped.ask, [2])]
+        while stopped.waiting < 1:
+            threading.Event().wait(0.001)
+        others.append(pool.submit(stopped.ask, [3]))
+        while stopped.waiting < 2:
+            threading.Event().wait(0.001)
+        doubling.gate.set()
+        assert first.result(10) == [2]
+        # It ends although its own answer was there.
+        with pytest.raises(KeyboardInterrupt):
+            others[0].result(10)
+        with pytest.raises(Interrupted, match="interrupted before it landed"):
+            others[1].result(10)
+        assert stopped.ask([4]) == [8]

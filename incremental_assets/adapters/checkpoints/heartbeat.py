@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from incremental_assets.core.errors import IncrementalAssetsError
+from incremental_assets.core.errors import sentence
 from incremental_assets.core.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -53,9 +53,9 @@ class Heartbeats:
     def _keep(self, table: TableId, token: str) -> None:
         try:
             self._beat(table, token)
-        except IncrementalAssetsError as error:
+        except BaseException as error:  # noqa: BLE001 - without this thread every lease of the process would expire
             with self._changed:
                 if (table, token) not in self._held:
                     return  # let go while the beat was on its way
             # Not the end yet: the next beat may get through, and if none does, the next record notices.
-            log.warning("%s: the heartbeat failed: %s", table, error)
+            log.warning("%s: the heartbeat failed: %s", table, sentence(error))
