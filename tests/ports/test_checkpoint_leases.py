@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -12,17 +13,18 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 
 import psycopg
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.store import Pace, SqlCheckpoints
 from incremental_assets.adapters.checkpoints.tables import heartbeats
 from incremental_assets.core.errors import Busy, LeaseLost
+from incremental_assets.core.model.table import TableId
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.ports.stories import ORDERS, TWIN, intent, sync
 
@@ -175,6 +177,42 @@ def test_one_thread_keeps_every_lease_of_a_process_alive(url: str) -> None:
         assert _heartbeat_threads() - before == {thread}
     thread.join(timeout=60)
     assert not thread.is_alive()
+    owner.close()
+
+
+def test_all_leases_of_a_process_are_renewed_in_one_transaction_and_a_lost_one_is_told(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begin, all_held = Database.transaction, threading.Event()
+    beats, free = threading.Semaphore(0), threading.Semaphore(1)
+
+    @contextmanager
+    def held_up(self: Database, *, writes: bool = False) -> Iterator[Connection]:
+        with begin(self, writes=writes) as connection:
+            yield connection
+        if threading.current_thread().name == "checkpoint-heartbeats" and all_held.is_set():
+            beats.release()
+            # The first one may have begun before all leases were taken.
+            free.acquire(timeout=60)
+
+    monkeypatch.setattr(Database, "transaction", held_up)
+    owner = SqlCheckpoints(url, pace=Pace(heartbeat=timedelta(seconds=0.05), expiry=timedelta(hours=1)))
+    names = [f"orders_{number:02}" for number in range(20)]
+    lost, *kept = names
+    with caplog.at_level(logging.WARNING), ExitStack() as held:
+        for name in names:
+            held.enter_context(owner.lease(TableId("shop", "public", name), "owner"))
+        with Database(url).transaction(writes=True) as connection:
+            connection.execute(update(heartbeats).where(heartbeats.c.table_name == lost).values(token="another's"))
+        taken = _expiries(url)
+        all_held.set()
+        assert beats.acquire(timeout=60)
+        assert beats.acquire(timeout=60)
+        later = _expiries(url)
+        free.release(1000)
+        assert beats.acquire(timeout=60)  # what the one before has met is told
+    assert [name for name in names if later[name] > taken[name]] == kept
+    assert {record.getMessage().partition(":")[0] for record in caplog.records} == {f"shop.public.{lost}"}
     owner.close()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
-from incremental_assets.core.errors import sentence
+from incremental_assets.core.errors import LeaseLost, sentence
 from incremental_assets.core.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -16,9 +16,9 @@ Held = tuple[TableId, str]
 
 
 class Heartbeats:
-    """Calls `beat` for every lease held, every `seconds`. The thread lives only while there is a lease."""
+    """Calls `beat` for all leases held, every `seconds`; it gives those that are lost. The thread lives only while there is a lease."""
 
-    def __init__(self, beat: Callable[[TableId, str], None], seconds: float) -> None:
+    def __init__(self, beat: Callable[[Sequence[Held]], Collection[Held]], seconds: float) -> None:
         self._beat, self._seconds = beat, seconds
         self._changed = threading.Condition()
         self._held: set[Held] = set()
@@ -47,15 +47,17 @@ class Heartbeats:
                     self._thread = None
                     return
                 held = sorted(self._held)
-            for table, token in held:
-                self._keep(table, token)
+            self._keep(held)
 
-    def _keep(self, table: TableId, token: str) -> None:
+    def _keep(self, held: Sequence[Held]) -> None:
+        met: dict[Held, BaseException]
         try:
-            self._beat(table, token)
+            met = {(table, token): LeaseLost(table) for table, token in self._beat(held)}
         except BaseException as error:  # noqa: BLE001 - without this thread every lease of the process would expire
-            with self._changed:
-                if (table, token) not in self._held:
-                    return  # let go while the beat was on its way
+            met = dict.fromkeys(held, error)
+        with self._changed:
+            # Not of those that were let go while the beat was on its way.
+            failed = {table: why for (table, token), why in met.items() if (table, token) in self._held}
+        for table, why in failed.items():
             # Not the end yet: the next beat may get through, and if none does, the next record notices.
-            log.warning("%s: the heartbeat failed: %s", table, sentence(error))
+            log.warning("%s: the heartbeat failed: %s", table, sentence(why))

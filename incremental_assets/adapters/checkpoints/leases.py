@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Label, Select, Update, bindparam, collate, select, update
+from sqlalchemy import ColumnElement, Connection, Label, Select, Update, bindparam, collate, select, update
 
 from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
-from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats
+from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats, Held
 from incremental_assets.adapters.checkpoints.tables import among, heartbeats, is_named, named, names_of, table_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy, CheckpointsUnreachable, LeaseLost
@@ -64,12 +64,7 @@ class Leases:
 
     def held(self, connection: Connection, tables: Iterable[TableId]) -> dict[TableId, Busy | None]:
         """Of the tables that anybody ever wrote: who writes each now, None where nobody does or can before the transaction ends."""
-        rows = select(heartbeats).where(among(heartbeats.c, tables))
-        if self._database.is_postgresql:
-            # In Python's order, as every other writer of several rows, so that no two wait for each other.
-            columns = (heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
-            connection.execute(rows.order_by(*(collate(column, "C") for column in columns)).with_for_update())
-        return {table_of(row): _holder(row) for row in connection.execute(rows.add_columns(self._expired))}
+        return {table_of(row): _holder(row) for row in self._all_locked(connection, among(heartbeats.c, tables))}
 
     def _take(self, table: TableId, run_id: str, token: str) -> None:
         owner = ProcessIdentity.here()
@@ -98,6 +93,15 @@ class Leases:
         # Read again under the lock: a statement that had to wait for it may have read the clock before.
         return connection.execute(self._reads, named(table)).one()
 
+    def _all_locked(self, connection: Connection, which: ColumnElement[bool]) -> Sequence[Any]:
+        """These rows, as they are under a lock until the transaction ends (SQLite: locked as a whole already)."""
+        rows = select(heartbeats).where(which)
+        if self._database.is_postgresql:
+            # In Python's order, as every other writer of several rows, so that no two wait for each other.
+            columns = (heartbeats.c.source, heartbeats.c.schema_name, heartbeats.c.table_name)
+            connection.execute(rows.order_by(*(collate(column, "C") for column in columns)).with_for_update())
+        return connection.execute(rows.add_columns(self._expired)).all()
+
     @cached_property
     def _takes(self) -> Update:
         who: dict[str, Any] = {
@@ -118,8 +122,13 @@ class Leases:
     def _expired(self) -> Label[bool]:
         return (heartbeats.c.expires_at <= self._database.now()).label("expired")
 
-    def _renew(self, table: TableId, token: str) -> None:
-        self._writes.write(table, lambda connection: self.prove(connection, table, token))
+    def _renew(self, held: Sequence[Held]) -> set[Held]:
+        """All in one transaction, as each of them may have to wait for the database; gives those that are another's by now."""
+        ours = heartbeats.c.token.in_([token for _, token in held])
+        with self._database.transaction(writes=True) as connection:
+            kept = {(table_of(row), row.token) for row in self._all_locked(connection, ours)}
+            connection.execute(update(heartbeats).where(ours).values(expires_at=self._database.now(self._pace.expiry)))
+        return {*held} - kept
 
     def _release(self, table: TableId, token: str) -> None:
         try:
