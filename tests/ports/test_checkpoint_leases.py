@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -151,6 +152,23 @@ def test_the_sleeper_lets_go_of_nothing_that_is_not_its_own(url: str) -> None:
         lease.record(intent(0))
     for door in (sleeper, other, third):
         door.close()
+
+
+def test_what_has_landed_is_not_failed_by_the_lease_that_cannot_be_given_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "checkpoints.db"
+    checkpoints = SqlCheckpoints(f"sqlite:///{file}")
+    with caplog.at_level(logging.WARNING), checkpoints.lease(ORDERS, "ours") as lease:
+        lease.record(intent(0))
+        other = tmp_path / "other"
+        other.write_text("notes of a person\n" * 300)
+        other.rename(file)
+        file.with_name(f"{file.name}-wal").unlink()
+    assert [record.getMessage().partition(", ")[0].partition(" (")[0] for record in caplog.records] == [
+        f"{ORDERS}: the lease could not be given back and will expire: {file} is not a checkpoint database that can be read"
+    ]
+    checkpoints.close()
 
 
 def test_recording_late_but_before_anybody_took_over_is_in_time(url: str) -> None:

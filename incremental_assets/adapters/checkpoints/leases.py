@@ -18,7 +18,7 @@ from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
 from incremental_assets.adapters.checkpoints.heartbeat import Heartbeats, Held
 from incremental_assets.adapters.checkpoints.tables import among, heartbeats, is_named, named, names_of, table_of
 from incremental_assets.adapters.process import ProcessIdentity
-from incremental_assets.core.errors import Busy, CheckpointsUnreachable, LeaseLost
+from incremental_assets.core.errors import Busy, LeaseLost, sentence
 from incremental_assets.core.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -134,9 +134,9 @@ class Leases:
         try:
             ours = named(table) | {"of_token": token}
             self._writes.write(table, lambda connection: connection.execute(_RELEASES, ours).rowcount)
-        except CheckpointsUnreachable as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is
             # The work of the block is done and must not be reported as a failure; without heartbeats the lease expires by itself.
-            log.warning("%s: the lease could not be given back and will expire: %s", table, error)
+            log.warning("%s: the lease could not be given back and will expire: %s", table, sentence(error))
 
 
 def _holder(row: Any) -> Busy | None:
