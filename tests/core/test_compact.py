@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
@@ -274,3 +275,20 @@ def test_a_run_that_is_interrupted_cancels_what_is_at_work_and_its_process_goes_
     monkeypatch.undo()
     (done,) = compact_all([slow], "run", world.ports(), seconds=0)
     assert isinstance(done, Compacted)
+
+
+def test_a_process_goes_on_also_where_the_end_of_its_interrupted_run_fails() -> None:
+    def reports() -> Generator[int]:
+        try:
+            yield 1
+        finally:
+            raise OSError("the disk is gone")
+
+    def interrupted() -> None:
+        with listening(reports()) as told:
+            assert next(told) == 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        interrupted()
+    assert not this_process.asked

@@ -82,12 +82,14 @@ def listening(reports: Generator[Told]) -> Iterator[Iterator[Told]]:
     with closing(reports):
         try:
             yield reports
-        except Exception:
-            raise
-        except BaseException:
-            this_process.ask()
-            reports.close()
-            this_process.go_on()
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                this_process.ask()
+                try:
+                    reports.close()
+                finally:
+                    # Else this process would refuse whatever comes after.
+                    this_process.go_on()
             raise
 
 
