@@ -1,9 +1,12 @@
 """Has each mistake in a table its line, the offending text and the cure?"""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from incremental_assets.core.config.rules import grid_mistakes
+from incremental_assets.core.config.table_document import TimePartitions
 from tests.core.mistakes import FILE, in_table, only_problem
 
 CURSOR = "cursor: {column: updated_at, type: timestamp}"
@@ -197,6 +200,11 @@ TABLE_MISTAKES = [
         "partitions are more than 25,000; begin with `from: 2021-",
     ),
     (
+        "table: public.a\npartitions: {every: week, from: 0001-01-01} #!\n" + CURSOR,
+        "0001-01-01",
+        "write 1000-01-01 or a later day",
+    ),
+    (
         "table: public.a\npartitions:\n  every: day\n  from: 2031-01-01 #!\n" + CURSOR,
         "2031-01-01",
         "begins in the future",
@@ -276,3 +284,9 @@ def test_a_mistake_in_a_table_has_its_place_and_its_cure(tmp_path: Path, snippet
     problem = only_problem(tmp_path, in_table(snippet))
     assert problem.text == text
     assert cure in problem.cure
+
+
+def test_more_months_than_dagster_can_show_are_told_a_day_to_begin_with_too() -> None:
+    months = TimePartitions.model_validate({"every": "month", "from": "1000-01-01"})
+    ((path, cure),) = grid_mistakes(months, datetime(3200, 1, 1, tzinfo=UTC))
+    assert (path, "begin with `from: 1082-" in cure) == (("partitions",), True), cure

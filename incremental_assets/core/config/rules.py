@@ -292,6 +292,6 @@ def _start_mistakes(table: TableDocument, kind: CursorType) -> Iterator[Mistake]
 
 
 def _earliest(every: Every, now: datetime) -> str:
-    steps = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1), Every.WEEK: timedelta(weeks=1)}
-    back = now.astimezone(UTC) - steps[every] * (partition.MOST_KEYS - 48)
+    days = {Every.HOUR: 1 / 24, Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 31}
+    back = now.astimezone(UTC) - timedelta(days[every]) * (partition.MOST_KEYS - 48)
     return back.date().isoformat()

@@ -70,7 +70,17 @@ def _day(text: str) -> date:
     return date.fromisoformat(text)
 
 
-Day = Annotated[date, _read_by(_day), _schema("string", format="date")]
+_FIRST = date(1000, 1, 1)
+"""The year of a partition's key has four digits; and the first week of all would begin on a day that there is not."""
+
+
+def _not_too_early(day: date) -> date:
+    if day < _FIRST:
+        raise ValueError(f"write {_FIRST} or a later day")
+    return day
+
+
+Day = Annotated[date, _read_by(_day), AfterValidator(_not_too_early), _schema("string", format="date")]
 
 
 def _time_of_day(text: str) -> time | None:
