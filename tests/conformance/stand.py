@@ -128,12 +128,10 @@ class Stand(Generic[P]):
             time.sleep(0.2)
         raise AssertionError(f"{name} never settles")
 
-    def reset(self, name: str, to: Any = None, *, force: bool = False) -> None:
+    def reset(self, name: str, to: Any = None) -> None:
         """As the command does."""
         with self.runtime() as runtime:
-            reset_table(
-                spec=self.spec(name), to=to, run_id=str(uuid.uuid4()), checkpoints=runtime.checkpoints, force=force
-            )
+            reset_table(spec=self.spec(name), to=to, run_id=str(uuid.uuid4()), checkpoints=runtime.checkpoints)
 
     def check(self, name: str) -> int:
         """Drifted rows that a check of the whole table finds, and remembers."""

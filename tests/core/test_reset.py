@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.errors import Busy, Refused, SelectionError, SourceExchanged
+from incremental_assets.core.errors import Busy, SelectionError, SourceExchanged
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Cursor, Strategy, TableShape, TableSpec
 from incremental_assets.core.syncing.reset import accept_source, reset_table
@@ -46,15 +46,6 @@ def test_a_reset_to_nothing_reads_everything_again_on_the_terms_of_today() -> No
     assert found.position.max_cursor_read == state(4, 5).position.max_cursor_read
 
 
-def test_past_the_watermark_rows_would_never_be_read_so_it_has_to_be_forced() -> None:
-    memory = checkpoints()
-    with pytest.raises(Refused, match="the rows between would never be read") as refusal:
-        reset_table(spec=SPEC, to=at(6), run_id="audit", checkpoints=memory)
-    assert refusal.value.exit_code == 3
-    assert len(memory.memory.events) == 3
-    assert reset_table(spec=SPEC, to=at(6), run_id="audit", checkpoints=memory, force=True).position.watermark == at(6)
-
-
 def test_there_is_nothing_to_reset_before_the_first_sync() -> None:
     with pytest.raises(SelectionError, match="nothing to reset"):
         reset_table(spec=SPEC, to=None, run_id="audit", checkpoints=FakeCheckpoints())
@@ -71,7 +62,7 @@ def test_there_is_nothing_to_reset_before_the_first_sync() -> None:
 def test_a_value_that_is_none_of_the_cursors_is_a_wrong_selection(spec: TableSpec, to: CursorValue) -> None:
     memory = checkpoints()
     with pytest.raises(SelectionError):
-        reset_table(spec=spec, to=to, run_id="audit", checkpoints=memory, force=True)
+        reset_table(spec=spec, to=to, run_id="audit", checkpoints=memory)
     assert len(memory.memory.events) == 3
 
 
@@ -101,7 +92,7 @@ def test_a_reset_outlives_a_sync_that_died_and_landed_all_the_same(strategy: Str
     process.at[moment] = process.kill
     with pytest.raises(Killed):
         world.sync(spec, process=process)
-    reset_table(spec=spec, to=None, run_id="audit", checkpoints=world.checkpoints, force=True)
+    reset_table(spec=spec, to=None, run_id="audit", checkpoints=world.checkpoints)
     report = world.sync(spec)
     assert report.previous_watermark is None
     assert report.rows.read == 2

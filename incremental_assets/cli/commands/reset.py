@@ -14,6 +14,7 @@ from incremental_assets.cli.selection import Selection, Trouble, remembered, sel
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.position import Position
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.planning.events import Checkpoint
 from incremental_assets.core.syncing.reset import reset_table
@@ -75,24 +76,22 @@ def _consequences(specs: Sequence[TableSpec], positions: dict[TableId, Checkpoin
     lines = []
     for spec in specs:
         state = positions.get(spec.id, Checkpoint()).state
-        was, to = (state.position.watermark if state else None), values[spec.id]
-        if to is not None and was is not None and was.type is to.type and was < to:
-            then = "rows between the two would never be read"
-        elif to is not None:
+        position, to = (state.position if state else Position()), values[spec.id]
+        if to is None:
+            then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
+        elif position.reaches(to):
             then = f"the next sync reads everything from {to} on again"
         else:
-            then = "the next sync reads everything again" + (f" from {spec.start} on" if spec.start else "")
+            then = "rows between the two would never be read"
         if spec.traits.keeps_versions:
             then += ", and adds versions that it has not seen"
-        lines.append(
-            f"{spec.id}: the watermark would go from {was or 'nothing'} to {to or 'before everything'}: {then}"
-        )
+        lines.append(f"{spec.id}: the watermark would go from {position} to {to or 'before everything'}: {then}")
     return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
 
 
 def _reset(runtime: Runtime, spec: TableSpec, to: CursorValue | None, run_id: str) -> IncrementalAssetsError | None:
     try:
-        reset_table(spec=spec, to=to, run_id=run_id, checkpoints=runtime.checkpoints, force=True)
+        reset_table(spec=spec, to=to, run_id=run_id, checkpoints=runtime.checkpoints)
     except IncrementalAssetsError as error:
         return error
     return None

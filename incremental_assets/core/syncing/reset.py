@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incremental_assets.core.errors import Refused, SelectionError, TermsChanged
+from incremental_assets.core.errors import SelectionError, TermsChanged
 from incremental_assets.core.model.cures import full_refresh, reset
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.state import State
@@ -15,13 +15,8 @@ from incremental_assets.core.ports import Checkpoints
 from incremental_assets.core.words import with_article
 
 
-def reset_table(
-    *, spec: TableSpec, to: CursorValue | None, run_id: str, checkpoints: Checkpoints, force: bool = False
-) -> State:
-    """Record the reset of one table; `to` None reads everything again.
-
-    Raises Busy, SelectionError, TermsChanged, and Refused unless `force`.
-    """
+def reset_table(*, spec: TableSpec, to: CursorValue | None, run_id: str, checkpoints: Checkpoints) -> State:
+    """Record the reset of one table; `to` None reads everything again. Raises Busy, SelectionError, TermsChanged."""
     _check_fits(spec, to)
     with checkpoints.lease(spec.id, run_id) as lease:
         position = checkpoints.position(spec.id)
@@ -35,8 +30,6 @@ def reset_table(
                 f"{spec.id}: an upsert copy holds one row per key, and what landed on other terms may hold several rows of one key: "
                 f"read everything again with {full_refresh(spec)}"
             )
-        if not force:
-            _check_harmless(spec, position.state, to)
         state = reset_state(spec, position.state, to, position.open)
         detail = f"the watermark went from {position.state.position} to {state.position}"
         lease.record(Event(spec.id, EventKind.RESET, run_id, app_id=position.app_id, state=state, detail=detail))
@@ -96,12 +89,4 @@ def _check_fits(spec: TableSpec, to: CursorValue | None) -> None:
     if to.type is not spec.cursor.type:
         raise SelectionError(
             f"{spec.id}: `--to` is {with_article(to.type)} and the cursor {spec.cursor.column!r} {with_article(spec.cursor.type)}"
-        )
-
-
-def _check_harmless(spec: TableSpec, state: State, to: CursorValue | None) -> None:
-    if to is not None and not state.position.reaches(to):
-        raise Refused(
-            f"{spec.id}: {to} is past the watermark ({state.position.watermark or 'none yet'}), so the rows between would never be read; "
-            f"to confirm, run `incremental-assets reset --select {spec.id} --to {to} --yes`"
         )
