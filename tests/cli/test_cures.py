@@ -14,7 +14,15 @@ import pytest
 
 import incremental_assets
 from incremental_assets.cli.main import commands
-from incremental_assets.core.model.cures import full_refresh, read_again, reset
+from incremental_assets.core.model.cures import (
+    accept_source,
+    allow_shrink,
+    check,
+    full_refresh,
+    full_refresh_of,
+    read_again,
+    reset,
+)
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.table import Strategy, TableId
 from incremental_assets.core.model.window import Window
@@ -65,7 +73,18 @@ def consented(name: str, options: dict[str, object]) -> bool:
 
 
 def test_there_are_cures_to_look_at() -> None:
-    assert {command.split()[0] for command in offered()} >= {"sync", "reset", "doctor", "engine"}
+    assert {command.split()[0] for command in offered()} >= {"check", "doctor", "engine", "status"}
+
+
+def test_a_command_of_a_table_is_made_in_one_place_where_the_name_is_quoted() -> None:
+    by_hand = {
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        if "`incremental-assets " in (source := path.read_text())
+        for text in texts(ast.parse(source))
+        if re.search(r"`incremental-assets [^`]*--select ", text)
+    }
+    assert by_hand - {"breaches.py"} == {"cures.py"}  # that one quotes it itself
 
 
 @pytest.mark.parametrize("command", offered())
@@ -78,11 +97,18 @@ def test_a_printed_cure_is_a_command(command: str) -> None:
 def test_a_cure_of_a_table_is_a_command_under_each_strategy(strategy: Strategy) -> None:
     spec = orders(strategy)
     spec = replace(spec, shape=replace(spec.shape, id=TableId("shop", "public", "order lines")))
-    again, over = (parsed(cure(spec).strip("`").removeprefix("incremental-assets ")) for cure in (full_refresh, reset))
+    again, over, *named = (
+        parsed(cure.strip("`").removeprefix("incremental-assets "))
+        for cure in (
+            full_refresh(spec),
+            reset(spec),
+            *(cure(spec.id) for cure in (full_refresh_of, allow_shrink, accept_source, check)),
+        )
+    )
 
-    assert again[1]["select"] == over[1]["select"] == ("shop.public.order lines",)
+    assert {options["select"] for _, options in (again, over, *named)} == {("shop.public.order lines",)}
     assert again[1]["yes"] is (strategy is Strategy.APPEND), "of an append it is refused without"
-    assert consented(*over)
+    assert all(consented(*command) for command in (over, *named))
 
 
 def test_a_gap_is_read_by_a_backfill_of_it_and_by_a_reset_where_it_has_no_beginning() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from incremental_assets.adapters.delta.commit_metadata import CommitMetadata, Kind
 from incremental_assets.adapters.delta.log.transaction_log import Committed
 from incremental_assets.core.errors import CommitMissing
+from incremental_assets.core.model.cures import check, full_refresh_of
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.report import RowCounts
 
@@ -82,6 +83,6 @@ def check_sums(
 
 def _wrong(table: TableId, commit: Committed, finding: str) -> CommitMissing:
     return CommitMissing(
-        f"{table}: version {commit.version} {finding}, which should never happen; run "
-        f"`incremental-assets check --select {table}`, read everything again with `--full-refresh`, and report it"
+        f"{table}: version {commit.version} {finding}, which should never happen; run {check(table)}, "
+        f"read everything again with {full_refresh_of(table)}, and report it"
     )

@@ -11,6 +11,7 @@ from incremental_assets.cli.commands.reset import tables_to_reset
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.reports import text
 from incremental_assets.core.errors import IncrementalAssetsError, Refused, SelectionError
+from incremental_assets.core.model.cures import check
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.planning.events import Checkpoint
@@ -48,7 +49,7 @@ def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint
         mark = (state.position.watermark if state else None) or "nothing"
         lines.append(
             f"{table}: the next sync would go on from {mark} with whichever database answers, in place of {was}; "
-            f"that the rows below are the same must be known to you, and `incremental-assets check --select {table}` proves it"
+            f"that the rows below are the same must be known to you, and {check(table)} proves it"
         )
     return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
 

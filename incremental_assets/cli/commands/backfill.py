@@ -20,6 +20,7 @@ from incremental_assets.cli.selection import selected
 from incremental_assets.core.config.settings import Configuration, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import SelectionError
+from incremental_assets.core.model.cures import full_refresh
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.duration import parse_duration
 from incremental_assets.core.model.observe_request import ObserveRequest
@@ -131,7 +132,7 @@ def _windowed(source: SourceConfig, spec: TableSpec) -> tuple[CursorType, Grid]:
     grid = terms_of(source, spec.id).partitions
     if spec.cursor is None or not spec.is_incremental or grid is None:
         raise SelectionError(
-            f"{spec.id}: this table is {spec.read_without_cursor} and has no windows; read it again with `incremental-assets sync --select {spec.id} --full-refresh`"
+            f"{spec.id}: this table is {spec.read_without_cursor} and has no windows; read it again with {full_refresh(spec)}"
         )
     return spec.cursor.type, grid
 

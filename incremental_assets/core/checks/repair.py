@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,7 @@ from incremental_assets.core.checks.look import Look, look
 from incremental_assets.core.checks.reconcile import Drift, reconcile, settled_windows
 from incremental_assets.core.checks.remember import remember_windows
 from incremental_assets.core.errors import SelectionError
-from incremental_assets.core.model.cures import full_refresh
+from incremental_assets.core.model.cures import check, full_refresh
 from incremental_assets.core.model.partition import Grid
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.window import Window, merge
@@ -46,7 +45,7 @@ def repair_table(
         )
     known = ports.checkpoints.verified().get(spec.id)
     if known is None:
-        return _nothing(spec, run_id, f"it was never checked: run `incremental-assets check --select {_named(spec)}`")
+        return _nothing(spec, run_id, f"it was never checked: run {check(spec.id)}")
     windows = _settled(spec, grid, [piece.window for piece in known.drifted], ports) if known.drifted else ()
     if not windows:
         return _nothing(spec, run_id, "no check has found drift that is still there")
@@ -100,7 +99,3 @@ def _mended(spec: TableSpec, run_id: str, windows: Sequence[Window], seen: Look 
 def _nothing(spec: TableSpec, run_id: str, reason: str) -> Repaired:
     request = Request(run_id, Mode.REPAIR)
     return Repaired(replace(SyncReport.of(spec, request, Status.IDLE), reason=reason))
-
-
-def _named(spec: TableSpec) -> str:
-    return shlex.quote(str(spec.id))

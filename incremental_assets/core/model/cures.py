@@ -18,6 +18,26 @@ def full_refresh(spec: TableSpec, *, landed_by: Strategy | None = None) -> str:
     return f"`incremental-assets sync --select {_quoted(spec.id)} --full-refresh{meant}`"
 
 
+def full_refresh_of(table: TableId) -> str:
+    """The same where no more than the name is known: with the consent that some strategies need."""
+    return f"`incremental-assets sync --select {_quoted(table)} --full-refresh --yes`"
+
+
+def allow_shrink(table: TableId) -> str:
+    """Sync a table although rows are gone, or held, that should not be."""
+    return f"`incremental-assets sync --select {_quoted(table)} --allow-shrink --yes`"
+
+
+def accept_source(table: TableId) -> str:
+    """Go on from the watermark with another database that holds the same rows."""
+    return f"`incremental-assets reset --select {_quoted(table)} --accept-source --yes`"
+
+
+def check(table: TableId) -> str:
+    """Compare the copy with its source."""
+    return f"`incremental-assets check --select {_quoted(table)}`"
+
+
 def reset(spec: TableSpec) -> str:
     """Read everything again and keep what landed."""
     return _reset(spec.id)
@@ -32,8 +52,7 @@ def differing_again(spec: TableSpec) -> str:
     """Read again what differs in rows that no cursor shows: by their keys where there is one row of each, else everything."""
     if not (spec.is_incremental and spec.traits.one_row_per_key):
         return f"read everything again with {reset(spec)}"
-    table = _quoted(spec.id)
-    return f"`incremental-assets check --select {table}` counts them, and `incremental-assets repair --select {table}` reads just these again"
+    return f"{check(spec.id)} counts them, and `incremental-assets repair --select {_quoted(spec.id)}` reads just these again"
 
 
 def replay(table: TableId) -> str:

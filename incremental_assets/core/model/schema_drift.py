@@ -125,7 +125,7 @@ def check_columns_kept(spec: TableSpec, landed: Mapping[str, str]) -> None:
         raise SchemaChanged(
             f"{spec.id}: in the source, {' and '.join(repr(name) for name in others)} now {'names' if len(others) == 1 else 'name'} "
             f"another column than the one that landed under that name, so that old and new values would be mixed: give the columns their names back, "
-            f"or read everything again with `incremental-assets sync --select {spec.id} --full-refresh`"
+            f"or read everything again with {full_refresh(spec)}"
         )
 
 

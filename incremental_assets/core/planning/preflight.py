@@ -13,7 +13,7 @@ from incremental_assets.core.errors import (
     ZoneDisputed,
     ZoneUnknown,
 )
-from incremental_assets.core.model.cures import full_refresh, reset, rows_hidden
+from incremental_assets.core.model.cures import accept_source, allow_shrink, full_refresh, reset, rows_hidden
 from incremental_assets.core.model.cursor import CursorValue
 from incremental_assets.core.model.fingerprint import Fingerprint
 from incremental_assets.core.model.schema_drift import check_columns_kept
@@ -47,8 +47,7 @@ def check_identity(spec: TableSpec, request: Request, state: State | None, bound
     if compared is Compared.OTHER:
         raise SourceExchanged(
             f"{spec.id}: another database answers than the one synced so far ({found.differences_from(kept)}): {advice}; "
-            "after an upgrade that gave the server a new identity, continue with "
-            f"`incremental-assets reset --select {spec.id} --accept-source --yes`"
+            f"after an upgrade that gave the server a new identity, continue with {accept_source(spec.id)}"
         )
     if compared is Compared.OLDER and not (request.mode is Mode.SYNC and lags_behind(state, bound)):
         raise SourceExchanged(
@@ -254,6 +253,6 @@ def check_shrink(plan: SyncPlan, rows: int) -> None:
     before, table = plan.previous.rows if plan.previous else None, plan.spec.id
     if plan.overwrites and before and rows < before / 2 and not plan.request.allow_shrink:
         raise Refused(
-            f"{table}: the source shows {counted(rows, 'row')} where the last whole read had {before}, so the copy was left as it is; "
-            f"if that is right, run `incremental-assets sync --select {table} --allow-shrink --yes`"
+            f"{table}: the source shows {counted(rows, 'row')} where the last whole read had {before:,}, so the copy was left as it is; "
+            f"if that is right, run {allow_shrink(table)}"
         )

@@ -6,13 +6,13 @@ gone. What is then missing is looked for once more by its key, in the same snaps
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from incremental_assets.core.errors import Refused
+from incremental_assets.core.model.cures import allow_shrink
 from incremental_assets.core.model.deletes import KeysCompared
 from incremental_assets.core.model.key_parts import (
     FEW,
@@ -136,4 +136,4 @@ def check_storage(plan: SyncPlan, gone: int, source: SourceKeys) -> None:
 
 
 def _cure(plan: SyncPlan) -> str:
-    return f"if that is right, run `incremental-assets sync --select {shlex.quote(str(plan.spec.id))} --allow-shrink --yes`"
+    return f"if that is right, run {allow_shrink(plan.spec.id)}"
