@@ -9,6 +9,7 @@ import click
 
 from incremental_assets.cli.group import commands
 from incremental_assets.cli.options import everywhere, select, yes
+from incremental_assets.core.errors import SelectionError
 
 if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
@@ -31,6 +32,12 @@ def sync(config: Path | None, select: tuple[str, ...], reset_watermarks: bool, *
     if reset_watermarks:
         from incremental_assets.cli.commands import reset as other
 
+        for name in ("full_refresh", "allow_shrink"):
+            if options[name]:
+                flag = f"--{name.replace('_', '-')}"
+                raise SelectionError(
+                    f"`--reset-watermarks` reads nothing, so that `{flag}` has no effect beside it; leave one of the two out"
+                )
         return other.run(config, select, to=None, yes=options["yes"])
     from incremental_assets.cli.commands import sync as command
 

@@ -161,6 +161,18 @@ def test_sync_reset_watermarks_is_the_same_command(call: Call, synced: Outside) 
     )
 
 
+@pytest.mark.parametrize("flag", ["--full-refresh", "--allow-shrink"])
+def test_a_reset_by_sync_reads_nothing_and_says_so_where_a_reading_was_asked_for(
+    call: Call, synced: Outside, flag: str
+) -> None:
+    said = call("sync", "--reset-watermarks", flag, "--select", "public.orders", "--yes")
+    assert (said.code, said.err) == (
+        2,
+        f"`--reset-watermarks` reads nothing, so that `{flag}` has no effect beside it; leave one of the two out\n",
+    )
+    assert call("status", "--json").tables["public.orders"]["watermark"] is not None
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
