@@ -23,10 +23,6 @@ from incremental_assets.demo.places import PLACES, configuration_of
 if TYPE_CHECKING:
     from incremental_assets.cli.answer import Answer
 
-NOT_YET = {
-    "erase": "remove a person's rows from table and history",
-}
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
@@ -204,20 +200,3 @@ def schema(**_: Any) -> Answer:
     from incremental_assets.cli.commands import schema as command
 
     return command.run()
-
-
-def _announce(name: str, summary: str) -> None:
-    """A planned command says so by name, whatever follows it."""
-
-    def planned(**_: Any) -> None:
-        from incremental_assets.core.errors import SelectionError
-
-        raise SelectionError(f"`{name}` is not available yet")
-
-    planned.__doc__ = f"Not available yet: {summary}."
-    anything = click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    commands.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(anything(planned))
-
-
-for _name, _summary in NOT_YET.items():
-    _announce(_name, _summary)

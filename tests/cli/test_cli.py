@@ -7,17 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.cli.main import NOT_YET
 from incremental_assets.core.errors import SourceRefused, SourceUnreachable
 from tests.cli.conftest import CONFIG, Call, Outside
-
-
-@pytest.mark.parametrize("command", sorted(NOT_YET))
-def test_a_command_whose_turn_has_not_come_says_so_by_name(call: Call, command: str) -> None:
-    said = call(command, "anything", "--at-all", "3")
-
-    assert (said.code, said.out) == (2, "")
-    assert said.err == f"`{command}` is not available yet\n"
 
 
 @pytest.mark.parametrize(
