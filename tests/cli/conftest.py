@@ -21,11 +21,10 @@ from incremental_assets.core.config.resolve import Resolved, resolve_all
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.observers import Observers
-from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.estimate import CANNOT_TELL, Estimate
 from incremental_assets.core.planning.plan import SyncPlan
 from incremental_assets.core.ports import Ports
-from tests.fakes import FakeProbe, SimulatedDatabase, World
+from tests.fakes import FakeProbe, World
 from tests.scenario import monday, shop
 
 SETTINGS = Path(__file__).parents[2] / "dagster.yaml"
@@ -55,10 +54,6 @@ sources:
 
 class Probe(FakeProbe):
     """The fake, and what only people ask."""
-
-    def __init__(self, database: SimulatedDatabase) -> None:
-        super().__init__(database)
-        self.bound: Callable[[], Bound] = database.bound
 
     def foresee(self, plans: Sequence[SyncPlan]) -> tuple[Estimate, ...]:
         """As a database that cannot explain."""

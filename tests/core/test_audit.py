@@ -16,10 +16,12 @@ from incremental_assets.core.config.settings import Parallel
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Duplicates, Measure, RowHash
+from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
 from incremental_assets.core.model.verdict import Check
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.plan import Observation
 from tests.fakes import FakeLake, FakeProbe, World
 from tests.fakes.recorder import Recorder
 from tests.scenario import ORDERS, ORDERS_SHAPE, orders, shop
@@ -63,6 +65,21 @@ def test_what_cannot_be_asked_has_not_passed_and_stops_no_other_check(monkeypatc
     assert {check for check, verdict in found.items() if verdict.passed} == {Check.DUPLICATES, Check.SCHEMA}
     assert found[Check.RECONCILIATION].detail == found[Check.FRESHNESS].detail == "shop: nobody answers"
     assert found[Check.FRESHNESS].severity is Severity.ERROR
+
+
+def test_freshness_asks_for_the_bound_alone_and_observes_no_table_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, specs = landed(1, 2)
+    ports, asked = world.ports(), list[int]()
+    observe = FakeProbe.observe
+
+    def counted(self: FakeProbe, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
+        asked.append(len(looks))
+        return observe(self, looks)
+
+    monkeypatch.setattr(FakeProbe, "observe", counted)
+    found = list(audit(specs, Scope(1, lambda _: (Check.FRESHNESS,)), terms_of, ports))
+    assert [verdict.passed for verdict in found] == [True, True]
+    assert asked == [2], "the fake observes once to tell the lags"
 
 
 def test_only_the_checks_asked_for_are_made() -> None:

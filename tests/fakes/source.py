@@ -16,6 +16,7 @@ from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import FuturePolicy, TableShape, TableSpec
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning import last_read
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.parts import joined
 from incremental_assets.core.planning.plan import Observation, Parts, Request, SyncPlan
 from incremental_assets.core.planning.windows import narrower, reading
@@ -66,6 +67,10 @@ class FakeProbe:
         """Those without a table, but for the one that every database has."""
         there = {"public", *(table.schema for table in self._database.tables)}
         return tuple(schema for schema in schemas if schema not in there)
+
+    def bound(self) -> Bound:
+        """How far it has settled."""
+        return self._database.bound()
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
         """The integer maxima, then the bound, then the fingerprints over what a sync would read now."""

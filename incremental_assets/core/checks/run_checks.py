@@ -132,7 +132,7 @@ def _freshness(specs: Sequence[TableSpec], terms_of: TermsOf, ports: Ports) -> I
         positions = ports.checkpoints.positions()
         looks = [ObserveRequest(spec, positions[spec.id].state if spec.id in positions else None) for spec in specs]
         lags = ports.probe.lag(looks)
-        bound = ports.probe.observe(looks[:1])[0].bound
+        bound = ports.probe.bound()
     except IncrementalAssetsError as error:
         yield from (unanswered(spec.id, Check.FRESHNESS, str(error)) for spec in specs)
         return

@@ -13,6 +13,7 @@ from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import Observation, SyncPlan
 from incremental_assets.core.ports.keys import PlacedRows, Seek, SourceKeys
 
@@ -25,6 +26,9 @@ class Probe(Protocol):
 
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """The configured schemas that the database does not have."""
+
+    def bound(self) -> Bound:
+        """How far the source has settled, whatever the table."""
 
     def observe(self, looks: Sequence[ObserveRequest]) -> tuple[Observation, ...]:
         """One observation per look, all under one bound and one connection; see `Observation` for the order of the queries."""

@@ -10,6 +10,7 @@ from incremental_assets.core.model.measure import Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableShape, TableSpec
 from incremental_assets.core.model.window import Window
+from incremental_assets.core.planning.bound import Bound
 from incremental_assets.core.planning.plan import Observation
 from incremental_assets.core.ports import PlacedRows, Probe, SourceKeys
 
@@ -35,6 +36,10 @@ class CachedProbe:
     def missing_schemas(self, schemas: Sequence[str]) -> tuple[str, ...]:
         """Not cached."""
         return self._probe.missing_schemas(schemas)
+
+    def bound(self) -> Bound:
+        """Not cached."""
+        return self._probe.bound()
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
         """Not cached."""
