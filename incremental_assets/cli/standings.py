@@ -60,26 +60,24 @@ def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Stan
     held, columns = _held(runtime, found), runtime.checkpoints.schema_changes()
     late = {spec.id: told_too_late(spec, positions.get(spec.id, Checkpoint()).state) for spec in found.specs}
     errors |= {trouble.table: str(trouble.error) for trouble in found.troubles}
-    gathered = []
-    for table in sorted([*(spec.id for spec in found.specs), *errors.keys() - {spec.id for spec in found.specs}]):
-        beat = beats.get(table)
-        gathered.append(
-            Standing(
-                table=table,
-                terms=terms_of(runtime.configuration.source(table.source), table),
-                position=positions.get(table, Checkpoint()),
-                last_at=_last_at(runtime, table) if table in positions else None,
-                heartbeat=beat,
-                verified=verified.get(table),
-                lag=_lag(positions.get(table), lags.get(table, beat.lag_seconds if beat else None)),
-                bound=bounds.get(table.source),
-                error=errors.get(table),
-                warnings=(*changed.get(table, ()), *late.get(table, ())),
-                held=held.get(table),
-                changed=columns.get(table),
-            )
+    known = {spec.id for spec in found.specs}
+    return [
+        Standing(
+            table=table,
+            terms=terms_of(runtime.configuration.source(table.source), table),
+            position=positions.get(table, Checkpoint()),
+            last_at=_last_at(runtime, table) if table in positions else None,
+            heartbeat=beats.get(table),
+            verified=verified.get(table),
+            lag=_lag(positions.get(table), lags.get(table)),
+            bound=bounds.get(table.source),
+            error=errors.get(table),
+            warnings=(*changed.get(table, ()), *late.get(table, ())),
+            held=held.get(table),
+            changed=columns.get(table),
         )
-    return gathered
+        for table in sorted([*known, *errors.keys() - known])
+    ]
 
 
 def _look(

@@ -56,7 +56,7 @@ def test_the_lock_of_a_table_is_no_other_user_s_to_hold_where_the_lake_lets_him_
 
 def test_checkpoints_are_for_their_user_alone(tmp_path: Path) -> None:
     checkpoints = SqlCheckpoints(f"sqlite:///{tmp_path}/ours/checkpoints.db")
-    checkpoints.remember_lags({TableId("shop", "public", "orders"): 1.0})
+    checkpoints.remember_catalogue("shop", [])
     assert mode(tmp_path / "ours") == 0o700
     assert {mode(path) for path in (tmp_path / "ours").iterdir()} == {0o600}
     checkpoints.close()

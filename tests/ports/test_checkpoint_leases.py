@@ -287,19 +287,16 @@ def test_on_postgresql_the_second_waits_for_the_row_and_then_sees_the_first(
     checkpoints.close()
 
 
-def test_who_writes_and_how_far_tables_lag_is_shown_without_being_in_the_way(checkpoints: SqlCheckpoints) -> None:
-    checkpoints.remember_lags({ORDERS: 12.5, TWIN: 0.0})
+def test_who_writes_is_shown_without_being_in_the_way(checkpoints: SqlCheckpoints) -> None:
     with checkpoints.lease(ORDERS, "ours") as lease:
         for event in sync(0):
             lease.record(event)
-        checkpoints.remember_lags({ORDERS: 3.0})
         beat = checkpoints.heartbeats()[ORDERS]
         assert beat.owner is not None
         assert beat.owner.startswith(f"pid {os.getpid()} on ")
-        assert (beat.run_id, beat.lag_seconds) == ("ours", 3.0)
-        assert beat.probed_at is not None
+        assert beat.run_id == "ours"
     free = checkpoints.heartbeats()
-    assert (free[ORDERS].owner, free[ORDERS].lag_seconds, free[TWIN].lag_seconds) == (None, 3.0, 0.0)
+    assert (free[ORDERS].owner, free[ORDERS].run_id) == (None, None)
     assert set(checkpoints.positions()) == {ORDERS}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Select, delete, func, insert, select
+from sqlalchemy import Connection, Select, delete, func, insert, select
 
 from incremental_assets.adapters.checkpoints.changes import append_changes
 from incremental_assets.adapters.checkpoints.database import Database
@@ -47,21 +47,17 @@ def _seconds(event: Event) -> float | None:
 
 
 def thin_out(connection: Connection, database: Database, keep: timedelta, tables: Iterable[TableId]) -> None:
-    """Remove the surplus of these tables."""
-    # Table by table, as each is a descent of an index; over all of them at once it would be a walk through every event.
-    one = surplus_idle(database, keep).where(is_named(checkpoints.c))
-    connection.execute(one, [named(table) for table in tables])
-
-
-def surplus_idle(database: Database, keep: timedelta) -> Delete:
-    """Deletes idle events older than `keep` that another state has followed."""
+    """Remove idle events of these tables that are older than `keep` and that another state has followed."""
     later = checkpoints.alias("later")
     newest = select(func.max(later.c.event_id)).where(same_table(later.c, checkpoints.c), later.c.state.is_not(None))
-    return delete(checkpoints).where(
+    # Table by table, as each is a descent of an index; over all of them at once it would be a walk through every event.
+    one = delete(checkpoints).where(
+        is_named(checkpoints.c),
         checkpoints.c.event == EventKind.IDLE.value,
         checkpoints.c.at < database.now(-keep),
         checkpoints.c.event_id < newest.scalar_subquery(),
     )
+    connection.execute(one, [named(table) for table in tables])
 
 
 def latest(table: TableId, limit: int) -> Select[Any]:

@@ -7,7 +7,7 @@ recorded; syncs, failures and resets stay for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,6 @@ from incremental_assets.adapters.checkpoints.events import (
     append,
     latest,
     recorded,
-    surplus_idle,
     thin_out,
 )
 from incremental_assets.adapters.checkpoints.group_commit import GroupCommit
@@ -37,7 +36,7 @@ from incremental_assets.adapters.checkpoints.positions import (
     positions_of,
 )
 from incremental_assets.adapters.checkpoints.rows import event_of
-from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, names_of, table_of, verifications
+from incremental_assets.adapters.checkpoints.tables import catalogue, heartbeats, table_of, verifications
 from incremental_assets.adapters.checkpoints.verifications import read_again, remember, verified_of
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.core.errors import Busy
@@ -54,12 +53,10 @@ KEEP_IDLE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Who writes a table now (None if no run does), and what the last look at its source showed."""
+    """Who writes a table now; None if no run does."""
 
     owner: str | None
     run_id: str | None
-    probed_at: datetime | None
-    lag_seconds: float | None
 
 
 class SqlCheckpoints:
@@ -145,27 +142,13 @@ class SqlCheckpoints:
         return recorded(reversed(self._read(latest(table, limit))))
 
     def heartbeats(self) -> dict[TableId, Heartbeat]:
-        """Who writes which table now, and how far each lagged behind its source when last looked at."""
+        """Who writes which table now."""
         alive = (heartbeats.c.expires_at > self._database.now()).label("alive")
         return {table_of(row): _heartbeat(row) for row in self._read(select(heartbeats, alive))}
 
     def schema_changes(self) -> dict[TableId, tuple[datetime, SchemaChange]]:
         """The last change of columns of every table that had one, and when it landed."""
         return {table_of(row): (row.at, change_of(row)) for row in self._read(latest_changes())}
-
-    def remember_lags(self, lags: Mapping[TableId, float]) -> None:
-        """Record what a look at the source has shown: the seconds by which each table lags behind."""
-        # In one order, so that two sensors never wait for each other.
-        now = self._database.now()
-        rows = [{**names_of(table), "lag_seconds": lags[table], "probed_at": now} for table in sorted(lags)]
-        with self._database.transaction(writes=True) as connection:
-            for row in rows:
-                connection.execute(self._database.upsert(heartbeats, row))
-
-    def compact(self, keep: timedelta) -> int:
-        """Remove idle events older than `keep`, of all tables, but each one's newest; how many they were."""
-        with self._database.transaction(writes=True) as connection:
-            return connection.execute(surplus_idle(self._database, keep)).rowcount
 
     # --- the catalogue last seen ------------------------------------------------------------------
 
@@ -225,4 +208,4 @@ class SqlLease:
 def _heartbeat(row: Any) -> Heartbeat:
     owner = ProcessIdentity(row.host, row.machine, row.pid, row.process_started) if row.token is not None else None
     holds = owner is not None and row.alive and not owner.is_gone
-    return Heartbeat(str(owner) if holds else None, row.run_id if holds else None, row.probed_at, row.lag_seconds)
+    return Heartbeat(str(owner) if holds else None, row.run_id if holds else None)

@@ -112,7 +112,7 @@ heartbeats = Table(
     Column("process_started", Text),
     Column("taken_at", Instant),
     Column("expires_at", Instant),
-    # The last look at the source.
+    # Of earlier releases; nothing is written here.
     Column("probed_at", Instant),
     Column("lag_seconds", Double),
 )
