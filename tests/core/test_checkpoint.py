@@ -6,7 +6,7 @@ import pytest
 
 from incremental_assets.core.planning.events import Checkpoint, Event, OpenIntent
 from incremental_assets.core.planning.report import Status
-from incremental_assets.core.syncing.ledger import fold
+from tests.fakes.ledger import fold
 from tests.ports.stories import (
     APP,
     abandoned,

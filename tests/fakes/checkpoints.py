@@ -11,7 +11,7 @@ from incremental_assets.core.errors import Busy, LeaseLost
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verified import Verified
 from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, Unmoved
-from incremental_assets.core.syncing.ledger import fold
+from tests.fakes.ledger import fold
 
 EXPIRY = 60.0
 """Seconds without a heartbeat after which a lease may be taken."""

@@ -25,7 +25,7 @@ from incremental_assets.core.model.table import (
     Terms,
 )
 from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.syncing.ledger import fold
+from tests.fakes.ledger import fold
 from tests.ports.stories import (
     DOTTED,
     ORDERS,

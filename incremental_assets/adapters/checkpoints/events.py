@@ -14,8 +14,7 @@ from incremental_assets.adapters.checkpoints.database import Database
 from incremental_assets.adapters.checkpoints.rows import event_of, row_of
 from incremental_assets.adapters.checkpoints.tables import checkpoints, is_named, is_table, named, same_table
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.planning.events import Event, EventKind
-from incremental_assets.core.syncing.ledger import FINISHED_KINDS
+from incremental_assets.core.planning.events import FINISHED_KINDS, Event, EventKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The position of each table, from two SQL statements: the counterpart of `core.syncing.ledger.fold`, without the history."""
+"""The position of each table, from two SQL statements: what folding its events gives, without the history."""
 
 from __future__ import annotations
 
@@ -35,8 +35,14 @@ from incremental_assets.adapters.checkpoints.tables import (
 )
 from incremental_assets.core.model.state import State
 from incremental_assets.core.model.table import TableId
-from incremental_assets.core.planning.events import Checkpoint, EventKind, OpenIntent
-from incremental_assets.core.syncing.ledger import CLOSING_KINDS, FINISHED_KINDS, TARGET_KINDS
+from incremental_assets.core.planning.events import (
+    CLOSING_KINDS,
+    FINISHED_KINDS,
+    TARGET_KINDS,
+    Checkpoint,
+    EventKind,
+    OpenIntent,
+)
 
 _AT_ONCE = 10_000
 """Ids in one statement; SQLite takes 32,766."""

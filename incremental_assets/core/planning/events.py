@@ -24,6 +24,16 @@ class EventKind(StrEnum):
     REBUILT = "rebuilt"
 
 
+TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT)
+"""Events that say which target is ours. After a RESET none is: the table at that path is accepted as it is."""
+
+FINISHED_KINDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
+"""Events that end a sync."""
+
+CLOSING_KINDS = (EventKind.LANDED, EventKind.ABANDONED)
+"""Events that close the intent of their own sequence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One row of the checkpoint table, appended and never edited. `state` is set if the resumable state changed."""

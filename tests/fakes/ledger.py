@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from incremental_assets.core.planning.events import Checkpoint, Event, EventKind, OpenIntent
-
-TARGET_KINDS = (EventKind.LANDED, EventKind.REBUILT)
-"""Events that say which target is ours. After a RESET none is: the table at that path is accepted as it is."""
-
-FINISHED_KINDS = (EventKind.LANDED, EventKind.FAILED, EventKind.IDLE)
-"""Events that end a sync."""
-
-CLOSING_KINDS = (EventKind.LANDED, EventKind.ABANDONED)
-"""Events that close the intent of their own sequence."""
+from incremental_assets.core.planning.events import (
+    CLOSING_KINDS,
+    FINISHED_KINDS,
+    TARGET_KINDS,
+    Checkpoint,
+    Event,
+    EventKind,
+    OpenIntent,
+)
 
 
 @dataclass(frozen=True, slots=True)
