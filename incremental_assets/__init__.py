@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from incremental_assets.component import IncrementalSource
     from incremental_assets.core.checks.run_checks import Scope, audit
-    from incremental_assets.core.config.load import Configuration, SourceConfig, TableConfig, load
+    from incremental_assets.core.config.load import load
     from incremental_assets.core.config.resolve import Resolved, resolve_all
+    from incremental_assets.core.config.settings import Configuration, SourceConfig, TableConfig
     from incremental_assets.core.errors import ConfigurationError, IncrementalAssetsError
     from incremental_assets.core.model.cursor import CursorType, CursorValue
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
@@ -65,7 +66,8 @@ __all__ = [
 _HOMES = {
     "component": ("IncrementalSource",),
     "core.checks.run_checks": ("Scope", "audit"),
-    "core.config.load": ("Configuration", "SourceConfig", "TableConfig", "load"),
+    "core.config.load": ("load",),
+    "core.config.settings": ("Configuration", "SourceConfig", "TableConfig"),
     "core.model.cursor": ("CursorType", "CursorValue"),
     "core.errors": ("ConfigurationError", "IncrementalAssetsError"),
     "core.syncing.sync_many": ("sync_many",),

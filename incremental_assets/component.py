@@ -16,7 +16,8 @@ from dagster.components.scaffold.scaffold import scaffold_with
 from pydantic import BaseModel, ConfigDict
 
 from incremental_assets.core.config.json_schema import inlined
-from incremental_assets.core.config.load import Configuration, load
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import ConfigurationError, SetupError
 from incremental_assets.definitions import catalogues
 from incremental_assets.defs.build import build

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from dagster import Definitions, definitions
 
-from incremental_assets.core.config.load import Configuration, load
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableShape
 from incremental_assets.defs.build import build

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from incremental_assets.adapters.spark.session import Work
     from incremental_assets.adapters.spark.session_provider import Session
     from incremental_assets.adapters.spark.tasks import Tasks
-    from incremental_assets.core.config.load import Configuration
+    from incremental_assets.core.config.settings import Configuration
     from incremental_assets.core.model.quarantine import HeldRows
     from incremental_assets.core.model.table import TableId, TableShape, TableSpec
     from resources.spark import SparkResource

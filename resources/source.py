@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from incremental_assets.core.config.addresses import absolute, checked_host
 from incremental_assets.core.config.dialects import FILES
-from incremental_assets.core.config.load import Reference, SourceConfig
-from incremental_assets.core.config.settings import REFERABLE
+from incremental_assets.core.config.settings import REFERABLE, Reference, SourceConfig
 from incremental_assets.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:

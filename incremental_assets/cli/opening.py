@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.ending import ended_by_signals
-from incremental_assets.core.config.load import Configuration, load
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Configuration
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dagster import AssetExecutionContext, AssetObservation
 
-from incremental_assets.core.config.load import Compact
+from incremental_assets.core.config.settings import Compact
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.compaction import Compacted
 from incremental_assets.core.model.table import TableSpec

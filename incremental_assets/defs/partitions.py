@@ -14,7 +14,7 @@ from dagster import (
     WeeklyPartitionsDefinition,
 )
 
-from incremental_assets.core.config.load import SourceConfig, TableConfig
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.partition import CURRENT, Every, Grid, IntegerGrid, TimeGrid
 from incremental_assets.defs.names import plain
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dagster import AssetKey, AssetsDefinition, AssetSpec
 
 from incremental_assets.core.config.dialects import kind_of
-from incremental_assets.core.config.load import SourceConfig, TableConfig
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms
 from incremental_assets.core.model.history import SUFFIX, History
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, IntegerGrid, has_weeks

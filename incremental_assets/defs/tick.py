@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from incremental_assets.core.checks.verdict import freshness
-from incremental_assets.core.config.load import Freshness, SourceConfig
+from incremental_assets.core.config.settings import Freshness, SourceConfig
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import TableId, TableSpec

@@ -8,7 +8,7 @@ from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from incremental_assets.core.checks.run_checks import Scope, audit
-from incremental_assets.core.config.load import TableConfig
+from incremental_assets.core.config.settings import TableConfig
 from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
 from incremental_assets.core.ports import Ports

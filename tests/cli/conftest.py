@@ -16,8 +16,8 @@ from incremental_assets.adapters.checkpoints.store import SqlCheckpoints
 from incremental_assets.adapters.process import ProcessIdentity
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
-from incremental_assets.core.config.load import Configuration
 from incremental_assets.core.config.resolve import Resolved, resolve_all
+from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.model.quarantine import HeldRows
 from incremental_assets.core.model.table import TableId, TableSpec
 from incremental_assets.core.observers import Observers

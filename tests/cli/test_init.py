@@ -15,7 +15,8 @@ import pytest
 
 from incremental_assets.cli.entrypoint import run
 from incremental_assets.cli.main import commands
-from incremental_assets.core.config.load import SourceConfig, load
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.model.table import NullPolicy, Strategy
 from incremental_assets.demo.postgres import EmbeddedPostgres
 from tests.cli.conftest import Said

@@ -11,15 +11,14 @@ from datetime import date, timedelta
 import pytest
 
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
-from incremental_assets.core.config.load import Freshness, Severity, TableConfig
-from incremental_assets.core.config.settings import Parallel
+from incremental_assets.core.config.settings import Freshness, Parallel, TableConfig
 from incremental_assets.core.errors import SourceUnreachable
 from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.measure import Duplicates, Measure, RowHash
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.partition import Every, TimeGrid
 from incremental_assets.core.model.table import Strategy, TableId, TableSpec
-from incremental_assets.core.model.verdict import Check
+from incremental_assets.core.model.verdict import Check, Severity
 from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Observation
 from tests.fakes import FakeLake, FakeProbe, World

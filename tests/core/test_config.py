@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.core.config import load as config
-from incremental_assets.core.config.load import (
+from incremental_assets.core.config.settings import (
+    BackfillTerms,
     Compact,
     Configuration,
     Freshness,
     Parallel,
     Reference,
-    Severity,
     SourceConfig,
     SparkConfig,
     TableConfig,
     Tls,
+    unlisted_table,
 )
-from incremental_assets.core.config.settings import BackfillTerms
 from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.errors import ConfigurationError, SelectionError
 from incremental_assets.core.model.column_choice import ColumnChoice
@@ -27,6 +27,7 @@ from incremental_assets.core.model.cursor import CursorType, CursorValue
 from incremental_assets.core.model.deletes import IGNORED, DeleteMode, Deletes, Then
 from incremental_assets.core.model.partition import Every, IntegerGrid, TimeGrid
 from incremental_assets.core.model.table import Cursor, FuturePolicy, NullPolicy, Strategy, TableId
+from incremental_assets.core.model.verdict import Severity
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 
@@ -239,7 +240,7 @@ def test_a_table_that_is_read_whole_has_one_partition_and_no_hourly_freshness(sh
 
 
 def test_an_unlisted_table_is_read_whole_on_its_sources_cadence(shop: SourceConfig) -> None:
-    unlisted = config.unlisted_table(shop, "sales", "Regions")
+    unlisted = unlisted_table(shop, "sales", "Regions")
     assert (unlisted.schema, unlisted.name, unlisted.strategy, unlisted.partitions) == (
         "sales",
         "Regions",
@@ -399,4 +400,4 @@ def test_columns_that_a_source_excludes_are_left_out_of_each_table_unless_it_inc
         for name in ("a", "b", "c")
     }
     assert left_out == {"a": ["note", "secret"], "b": ["note"], "c": ["secret"]}
-    assert config.unlisted_table(shop, "public", "d").columns.leaves_out("secret")
+    assert unlisted_table(shop, "public", "d").columns.leaves_out("secret")

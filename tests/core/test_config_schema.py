@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 
 import incremental_assets.core
 from incremental_assets.core.config.json_schema import schema
-from incremental_assets.core.config.load import Reference, Tls, load
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Reference, Tls
 from incremental_assets.core.model.table import Strategy
 from tests.core.test_config import SMALLEST, WHOLE
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from incremental_assets.core.config.scalars import ShorthandText
-from incremental_assets.core.config.shorthand import Direction, Shorthand, parse, render
+from incremental_assets.core.config.shorthand import Direction, Shorthand, parse
 from incremental_assets.core.model.cursor import CursorType, CursorValue
+from incremental_assets.core.model.identifiers import quote, render_table
 from incremental_assets.core.model.table import Strategy
 
 EXCLUDE, APPEND, UPSERT = Direction.EXCLUDE, Strategy.APPEND, Strategy.UPSERT
@@ -118,6 +119,15 @@ def shorthands(draw: st.DrawFn) -> Shorthand:
         start=None if start is None else CursorValue.parse(kind, start),
         strategy=draw(st.sampled_from([APPEND, UPSERT])),
     )
+
+
+def render(shorthand: Shorthand) -> str:
+    """The shortest text that `parse` reads back as this value."""
+    direction = "" if shorthand.direction is Direction.INCLUDE else f":{shorthand.direction}"
+    start = "" if shorthand.start is None else f"@{shorthand.start}"
+    strategy = "" if shorthand.strategy is Strategy.APPEND else f"!{shorthand.strategy}"
+    table = render_table(shorthand.schema, shorthand.name)
+    return f"{table}:{quote(shorthand.column)}:{shorthand.type}{direction}{start}{strategy}"
 
 
 @given(shorthands())

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from incremental_assets.core.config.load import SourceConfig, TableConfig
 from incremental_assets.core.config.resolve import resolve_all
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.config.terms import all_terms, terms_of
 from incremental_assets.core.model.table import Strategy, TableId
 from tests.scenario import COUNTRIES_SHAPE

@@ -9,10 +9,11 @@ import pytest
 
 from incremental_assets.core.checks.reconcile import Drift
 from incremental_assets.core.checks.verdict import duplicates, freshness, reconciliation, schema, shown
-from incremental_assets.core.config.load import Freshness, Severity, TableConfig
+from incremental_assets.core.config.settings import Freshness, TableConfig
 from incremental_assets.core.model.measure import Duplicates
 from incremental_assets.core.model.schema_drift import Difference, Retyped, TargetColumn
 from incremental_assets.core.model.table import Column, Fidelity, Strategy
+from incremental_assets.core.model.verdict import Severity
 from incremental_assets.core.planning.bound import Bound
 from tests.scenario import ORDERS, orders
 

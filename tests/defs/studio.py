@@ -20,8 +20,9 @@ from dagster import (
 )
 
 from incremental_assets.adapters.process import ProcessIdentity
-from incremental_assets.core.config.load import Configuration, load
+from incremental_assets.core.config.load import load
 from incremental_assets.core.config.resolve import Resolved, resolve_all
+from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.observers import Observer
 from incremental_assets.core.ports import Ports

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from incremental_assets.core.config.load import SourceConfig, TableConfig
+from incremental_assets.core.config.settings import SourceConfig, TableConfig
 from incremental_assets.core.model.cursor import CursorType
 from incremental_assets.core.model.partition import (
     CURRENT,

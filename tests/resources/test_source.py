@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incremental_assets.core.config.load import Reference, SourceConfig, TableConfig, Tls, load
+from incremental_assets.core.config.load import load
+from incremental_assets.core.config.settings import Reference, SourceConfig, TableConfig, Tls
 from incremental_assets.core.errors import ConfigurationError
 from incremental_assets.core.model.table import Strategy
 from resources.source import address, open_probe

@@ -81,10 +81,8 @@ def reconciliation(spec: TableSpec, terms: TableConfig, drift: Drift) -> Verdict
     )
 
 
-def schema(spec: TableSpec, found: Difference | None) -> Verdict:
-    """The same columns on both sides. Under `evolve` the next sync follows, so only a type that cannot is an error. None: nothing has landed."""
-    if found is None:
-        return nothing_landed(spec.id, Check.SCHEMA)
+def schema(spec: TableSpec, found: Difference) -> Verdict:
+    """The same columns on both sides. Under `evolve` the next sync follows, so only a type that cannot is an error."""
     differences = [f"{column.name} is new in the source" for column in found.added]
     left_out = [column for column in found.dropped if column.name in spec.shape.left_out]
     gone = [column for column in found.dropped if column not in left_out]

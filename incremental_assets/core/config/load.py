@@ -8,41 +8,8 @@ from pathlib import Path
 from incremental_assets.core.config import defaults as config_resolve
 from incremental_assets.core.config import validate as config_check
 from incremental_assets.core.config import yaml_source as config_yaml
-from incremental_assets.core.config.settings import (
-    Compact,
-    Configuration,
-    ConnectionOptions,
-    Defaults,
-    Freshness,
-    Parallel,
-    Reference,
-    SourceConfig,
-    SparkConfig,
-    TableConfig,
-    Tls,
-    is_loopback,
-    unlisted_table,
-)
+from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import ConfigurationError, Problem
-from incremental_assets.core.model.verdict import Severity
-
-__all__ = [
-    "Compact",
-    "Configuration",
-    "ConnectionOptions",
-    "Defaults",
-    "Freshness",
-    "Parallel",
-    "Reference",
-    "Severity",
-    "SourceConfig",
-    "SparkConfig",
-    "TableConfig",
-    "Tls",
-    "is_loopback",
-    "load",
-    "unlisted_table",
-]
 
 
 def load(path: Path, *, number: int = 0, now: datetime | None = None) -> Configuration:

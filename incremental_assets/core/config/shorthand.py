@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from incremental_assets.core.model.cursor import CursorType, CursorValue
-from incremental_assets.core.model.identifiers import quote, render_table, scan_name, scan_table
+from incremental_assets.core.model.identifiers import scan_name, scan_table
 from incremental_assets.core.strategies import Strategy, traits_of
 from incremental_assets.core.words import with_article
 
@@ -66,15 +66,6 @@ def parse(text: str) -> Shorthand:
     if slips:
         raise ValueError(f"{'; '.join(slips)}; write {FORM}")
     return Shorthand(schema, name, column.name, CursorType(kind), Direction(direction), start, Strategy(strategy))
-
-
-def render(shorthand: Shorthand) -> str:
-    """The shortest text that `parse` reads back as this value."""
-    direction = "" if shorthand.direction is Direction.INCLUDE else f":{shorthand.direction}"
-    start = "" if shorthand.start is None else f"@{shorthand.start}"
-    strategy = "" if shorthand.strategy is Strategy.APPEND else f"!{shorthand.strategy}"
-    table = render_table(shorthand.schema, shorthand.name)
-    return f"{table}:{quote(shorthand.column)}:{shorthand.type}{direction}{start}{strategy}"
 
 
 def _after_mark(part: str | None, default: str) -> str:

@@ -35,7 +35,6 @@ class Fidelity(StrEnum):
 
     EXACT = "exact"
     TEXT = "text"
-    LOSSY = "lossy"
 
 
 class Arrival(StrEnum):

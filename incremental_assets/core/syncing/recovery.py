@@ -23,11 +23,9 @@ FORGOTTEN = 1000
 def recover(spec: TableSpec, request: Request, lease: Lease, ports: Ports) -> Checkpoint:
     """The position of the table after an open intent was closed, and a lost checkpoint table rebuilt from the lake."""
     position = ports.checkpoints.position(spec.id)
-    if position.open is not None:
-        return _take_over(spec, request, position, lease, ports)
-    if position.state is None:
+    if position.open is None and position.state is None:
         return agree(spec, request, position, lease, ports)[0]
-    return position
+    return _take_over(spec, request, position, lease, ports)
 
 
 def unreported(request: Request, position: Checkpoint) -> SyncReport | None:
