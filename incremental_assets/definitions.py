@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dagster import Definitions, definitions
 
-from incremental_assets.core.config.load import load
+from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import IncrementalAssetsError
 from incremental_assets.core.model.table import TableShape
@@ -25,15 +25,12 @@ from incremental_assets.defs.opened import RESOURCE
 from incremental_assets.defs.shutdown import end_runs_with_server
 from resources.runtime import Runtime
 
-CONFIG = "INCREMENTAL_ASSETS_CONFIG"
-"""The environment variable that names another file than the shipped one."""
-
 _log = logging.getLogger(__name__)
 
 
 def config_path() -> Path:
     """The configuration to read."""
-    return Path(os.environ.get(CONFIG) or Path(__file__).with_name("sources.yaml"))
+    return Path(os.environ.get(CONFIG_VARIABLE) or Path(__file__).with_name("sources.yaml"))
 
 
 @definitions

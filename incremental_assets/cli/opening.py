@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incremental_assets.cli.ending import ended_by_signals
-from incremental_assets.core.config.load import load
+from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import Configuration
 
 if TYPE_CHECKING:
     from resources.runtime import Runtime
 
-CONFIG_VARIABLE = "INCREMENTAL_ASSETS_CONFIG"
-HOME_VARIABLE = "DAGSTER_HOME"
 _PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = _PACKAGE / "sources.yaml"
 HERE = Path("sources.yaml")
@@ -58,7 +56,7 @@ def opened(configuration: Configuration, *, writes: bool = True) -> Iterator[Run
 def dagster_home() -> Path:
     """The folder where Dagster stores, made and named in the environment so that every process of ours stores there."""
     from incremental_assets.adapters.permissions import own_folder
-    from resources.home import home_folder
+    from resources.home import HOME_VARIABLE, home_folder
 
     home = home_folder()
     own_folder(home)

@@ -9,6 +9,7 @@ from typing import Any
 from incremental_assets.cli.answer import BUSY, DONE, FAILED, REFUSED, Answer, Cell, Grid, Note, Shown, worst
 from incremental_assets.cli.selection import Trouble
 from incremental_assets.core.model.identifiers import render_table
+from incremental_assets.core.model.window import Window
 from incremental_assets.core.planning.plan import Mode
 from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.words import counted
@@ -103,6 +104,11 @@ def summary(reports: Sequence[SyncReport]) -> str:
 def text(value: object) -> str | None:
     """A cursor value as the source can cast it back."""
     return None if value is None else str(value)
+
+
+def bounds(window: Window) -> dict[str, str | None]:
+    """A window as a document shows it."""
+    return {"lower": text(window.lower), "upper": text(window.upper)}
 
 
 def short(watermark: object) -> str:

@@ -23,7 +23,7 @@ from incremental_assets.core.model.table import TableSpec
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.ports import Ports
 from incremental_assets.defs import metadata
-from incremental_assets.defs.in_flight import PROCESS_TAG
+from incremental_assets.defs.in_flight import sign
 from incremental_assets.defs.jobs import ONE_SESSION
 from incremental_assets.defs.names import asset_key, plain, pool
 from incremental_assets.defs.opened import Opened, opened
@@ -53,7 +53,7 @@ def repair_job(view: View) -> JobDefinition:
     def repair(context: OpExecutionContext) -> None:
         """Fails at the end, by name, if any of the tables did."""
         runtime = opened(context.resources, view.resource)
-        context.instance.add_run_tags(context.run.run_id, {PROCESS_TAG: runtime.process})
+        sign(context, runtime)
         try:
             specs, failures = _chosen(view, runtime, context.op_config[TABLES])
             ports = runtime.ports(view.name)

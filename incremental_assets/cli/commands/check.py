@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.opening import configured, opened
 from incremental_assets.cli.progress import ProgressDisplay, progress_display
-from incremental_assets.cli.reports import text
+from incremental_assets.cli.reports import bounds
 from incremental_assets.cli.selection import Selection, selected, with_problems
 from incremental_assets.core.checks.run_checks import Scope, applicable, audit
 from incremental_assets.core.checks.verdict import unanswered
@@ -19,7 +19,6 @@ from incremental_assets.core.config.terms import terms_of
 from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.table import TableId
 from incremental_assets.core.model.verdict import Check, Severity, Verdict
-from incremental_assets.core.model.window import Window
 from incremental_assets.core.words import counted
 
 if TYPE_CHECKING:
@@ -99,17 +98,13 @@ def _entry(verdict: Verdict) -> dict[str, Any]:
         "check": str(verdict.check),
         "passed": verdict.passed,
         "severity": str(verdict.severity),
-        "window": verdict.window and _window(verdict.window),
+        "window": verdict.window and bounds(verdict.window),
         "measured": verdict.measured,
         "threshold": verdict.threshold,
         "samples": list(verdict.samples),
-        "drifted": [_window(window) for window in verdict.drifted],
+        "drifted": [bounds(window) for window in verdict.drifted],
         "detail": verdict.detail,
     }
-
-
-def _window(window: Window) -> dict[str, str | None]:
-    return {"lower": text(window.lower), "upper": text(window.upper)}
 
 
 def _row(verdict: Verdict) -> tuple[Cell | str, ...]:

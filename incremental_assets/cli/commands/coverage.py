@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from incremental_assets.cli.answer import DONE, FAILED, Answer, Cell, Grid, Note, Shown
 from incremental_assets.cli.opening import configured, opened
-from incremental_assets.cli.reports import number, text
+from incremental_assets.cli.reports import bounds, number
 from incremental_assets.cli.selection import remembered
 from incremental_assets.core.checks.coverage import Coverage, coverage_of
 from incremental_assets.core.config.terms import terms_of
@@ -17,7 +17,6 @@ from incremental_assets.core.model.identifiers import render_table
 from incremental_assets.core.model.partition import WEEK_BEGINS_ON, has_weeks
 
 if TYPE_CHECKING:
-    from incremental_assets.core.model.window import Window
     from resources.runtime import Runtime
 
 _MOST = 10
@@ -110,14 +109,10 @@ def _entry(each: Coverage) -> dict[str, Any]:
         "source": each.table.source,
         "table": render_table(each.table.schema, each.table.name),
         "agrees": each.agrees,
-        "covered": [_window(window) for window in each.covered],
-        "gaps": [_window(window) for window in each.gaps],
+        "covered": [bounds(window) for window in each.covered],
+        "gaps": [bounds(window) for window in each.gaps],
         "week_begins_on": WEEK_BEGINS_ON if has_weeks(each.grid) else None,
         "partitions": list(each.announced),
         "not_covered": list(each.not_covered),
         "not_announced": list(each.not_announced),
     }
-
-
-def _window(window: Window) -> dict[str, str | None]:
-    return {"lower": text(window.lower), "upper": text(window.upper)}

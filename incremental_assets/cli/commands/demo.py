@@ -178,12 +178,9 @@ def _refuse_while_synced(runtime: Runtime) -> None:
 
 def _forget_in_dagster(site: Site) -> None:
     """The pages of the assets start from scratch with their tables."""
-    from dagster import DagsterInstance
+    from incremental_assets.cli.dagster_runs import dagster_instance
 
-    from incremental_assets.cli.opening import dagster_home
-
-    dagster_home()
-    with DagsterInstance.get() as instance:
+    with dagster_instance() as instance:
         ours = [key for key in instance.get_asset_keys() if key.path[0] == site.source.name]
         if ours:
             instance.wipe_assets(ours)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from incremental_assets.cli.answer import Answer, Note, Shown
 from incremental_assets.cli.discovering import entry, proposals, shown
-from incremental_assets.cli.opening import CONFIG_VARIABLE, HERE, config_option
+from incremental_assets.cli.opening import HERE, config_option
 from incremental_assets.core.config.addresses import absolute
 from incremental_assets.core.config.dialects import FILES
-from incremental_assets.core.config.load import load
+from incremental_assets.core.config.load import CONFIG_VARIABLE, load
 from incremental_assets.core.config.settings import SourceConfig
 from incremental_assets.core.discovery.proposal import Proposal
 from incremental_assets.core.discovery.source_url import SourceUrl, parse_url

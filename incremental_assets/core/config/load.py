@@ -11,6 +11,9 @@ from incremental_assets.core.config import yaml_source as config_yaml
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import ConfigurationError, Problem
 
+CONFIG_VARIABLE = "INCREMENTAL_ASSETS_CONFIG"
+"""The environment variable that names another file than the shipped one."""
+
 
 def load(path: Path, *, number: int = 0, now: datetime | None = None) -> Configuration:
     """Read the file; ConfigurationError holds every mistake in it. `now` says how many partitions its grids have.
