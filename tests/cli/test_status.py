@@ -151,6 +151,15 @@ def test_a_cluster_that_was_upgraded_is_accepted_and_the_sync_goes_on_from_its_w
     assert again["previous_watermark"] == before
 
 
+def test_a_reset_past_what_was_read_says_that_rows_would_never_be_read(call: Call, synced: Outside) -> None:
+    past = call("reset", "--select", "public.orders", "--to", "2034-01-01")
+    call("reset", "--select", "public.orders", "--yes")
+    unread = call("reset", "--select", "public.orders", "--to", "2024-01-29")
+    assert (past.code, unread.code) == (3, 3)
+    assert "2034-01-01T00:00:00Z: rows between the two would never be read" in past.err
+    assert "from nothing to 2024-01-29T00:00:00Z: rows between the two would never be read" in unread.err
+
+
 def test_sync_reset_watermarks_is_the_same_command(call: Call, synced: Outside) -> None:
     assert call("sync", "--reset-watermarks", "--select", "public.orders").code == 3
     assert (
