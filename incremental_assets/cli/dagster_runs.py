@@ -78,12 +78,10 @@ class DagsterRuns:
             for more in dynamic:
                 instance.add_dynamic_partitions(more.partitions_def_name, list(more.partition_keys))
             ends |= {each.table: each.sentence for each in stopped}
-            for number, each in enumerate(asked):
-                # The first run is the one that the whole answer names.
-                run_id = request.run_id if number == 0 else None
+            for each in asked:
                 keys = list(each.asset_selection or ())
                 launch = Launch(str(each.job_name), tuple(keys), {**each.tags, **tags})
-                error = self._execute(launch, instance, run_id)
+                error = self._execute(launch, instance, request.run_id)
                 ends |= {self.view.table_of(key): error for key in keys}
         return [self._report(found.spec, request, ends.get(found.spec.id, "")) for found in moving]
 
@@ -126,7 +124,7 @@ class DagsterRuns:
     def _scheme(self, table: TableId) -> Scheme:
         return next(known.scheme for known in self.view.tables if known.id == table)
 
-    def _execute(self, launch: Launch, instance: DagsterInstance, run_id: str | None) -> str:
+    def _execute(self, launch: Launch, instance: DagsterInstance, run_id: str) -> str:
         """Run it to its end; gives why it failed, or nothing. While another run holds the source, its tables are busy."""
         beats = self._runtime.checkpoints.heartbeats().values()
         other = free_dead_slots(instance, self.view.name, {beat.run_id for beat in beats if beat.run_id})
@@ -140,7 +138,8 @@ class DagsterRuns:
                 instance=instance,
                 asset_selection=None if launch.settings else launch.keys,
                 tags={**launch.tags, **process_tag()},
-                run_id=run_id,
+                # The first run of the first source is the one that the whole answer names.
+                run_id=None if instance.has_run(run_id) else run_id,
                 raise_on_error=False,
             )
         if this_process.asked:

@@ -274,6 +274,32 @@ def test_runs_that_moved_rows_are_seen_in_dagster(call: Call, outside: Outside) 
     assert run.tags["mode"] == "sync"
 
 
+def test_two_sources_that_both_have_rows_are_synced_by_one_command(call: Call, outside: Outside, config: Path) -> None:
+    from dagster import DagsterInstance
+
+    another = CONFIG.partition("sources:\n")[2].partition("    tables:\n")[0].replace("shop:", "store:")
+    config.write_text(CONFIG + another)
+    in_store = replace(COUNTRIES_SHAPE, id=replace(COUNTRIES_SHAPE.id, source="store"))
+    outside.world.database.create(in_store)
+    outside.world.database.insert(in_store.id, code="fr", name="France")
+    monday(outside.world.database)
+
+    said = call("sync", "--json")
+
+    statuses = {(entry["source"], entry["table"]): entry["status"] for entry in said.document["tables"]}
+    assert statuses == {
+        ("shop", "public.orders"): "landed",
+        ("shop", "public.countries"): "landed",
+        ("store", "public.countries"): "landed",
+    }
+    with DagsterInstance.get() as instance:
+        sources = [run.tags["incremental_assets/source"] for run in instance.get_runs()]
+        named = instance.get_run_by_id(said.document["run_id"])
+    assert set(sources) == {"shop", "store"}
+    assert named is not None
+    assert named.tags["incremental_assets/source"] == "shop"
+
+
 @pytest.mark.parametrize("flag", ["--full-refresh", "--allow-shrink", "--reset-watermarks", "--yes", "--select"])
 def test_every_flag_is_explained(call: Call, flag: str) -> None:
     assert flag in call("sync", "--help").out
