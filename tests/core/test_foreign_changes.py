@@ -6,10 +6,13 @@ import pytest
 
 from incremental_assets.core.checks.run_checks import Scope, audit
 from incremental_assets.core.config.settings import TableConfig
+from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.model.verdict import Check, Verdict
+from incremental_assets.core.planning.plan import CommitIds, Mode
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.syncing.foreign_changes import look_for, seen_in
+from incremental_assets.core.syncing.rollback import roll_back
 from tests.fakes import World
 from tests.scenario import ORDERS, order, orders, shop
 
@@ -56,6 +59,23 @@ def test_a_restored_copy_is_named_with_its_cures(world: World) -> None:
 def test_a_removed_copy_is_named(world: World) -> None:
     world.lake.drop(ORDERS)
     assert "gone from the lake" in seen(world)
+
+
+def test_of_a_table_that_somebody_else_has_made_there_the_cure_is_the_one_that_a_sync_takes() -> None:
+    world = World(shop())
+    order(world.database, "ada", world.database.stamp())
+    landed = world.sync(UPSERT)
+    world.lake.drop(ORDERS)
+    for seq in range(3):
+        world.lake.fence(UPSERT, CommitIds("", seq, "theirs"), None)
+
+    with pytest.raises(TargetChanged) as stopped:
+        world.sync(UPSERT, mode=Mode.FULL_REFRESH)
+    with pytest.raises(TargetChanged) as refused:
+        roll_back(UPSERT, landed.run_id, "back", world.ports())
+
+    assert "move that table away" in str(stopped.value)
+    assert [seen(world), str(refused.value)] == [str(stopped.value)] * 2
 
 
 def test_compaction_is_looked_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

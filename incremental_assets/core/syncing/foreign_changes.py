@@ -54,6 +54,11 @@ def rows_changed(target: Target) -> str:
     return f"the rows were changed by another writer ({target.foreign})" if target.foreign else ""
 
 
+def not_ours(spec: TableSpec) -> str:
+    """What is said of a table that no commit of ours has made."""
+    return f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
+
+
 def stands(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> bool:
     """Whether the copy is certainly as the last sync left it, by the log's last version alone; a store is not queried, as that takes long."""
     found = lake.version(spec)
@@ -67,9 +72,12 @@ def seen_in(spec: TableSpec, position: Checkpoint, lake: LakeReader) -> str:
     try:
         if stands(spec, position, lake):
             return ""
-        what = other_hand(position, lake.inspect(spec, position.target[1]))
+        target = lake.inspect(spec, position.target[1])
     except IncrementalAssetsError as error:
         return str(error)
+    if target is not None and not target.app_id:
+        return not_ours(spec)
+    what = other_hand(position, target)
     if not what:
         return ""
     return (

@@ -14,7 +14,13 @@ from incremental_assets.core.planning.report import Status, SyncReport
 from incremental_assets.core.planning.target import Commit, Target
 from incremental_assets.core.ports import Lease, Ports
 from incremental_assets.core.syncing.following import follow
-from incremental_assets.core.syncing.foreign_changes import knows_less, other_hand, other_version, rows_changed
+from incremental_assets.core.syncing.foreign_changes import (
+    knows_less,
+    not_ours,
+    other_hand,
+    other_version,
+    rows_changed,
+)
 
 FORGOTTEN = 1000
 """More sequences than were ever announced in a row without a commit."""
@@ -57,9 +63,7 @@ def agree(
 def check_ours(spec: TableSpec, request: Request, position: Checkpoint, target: Target | None) -> None:
     """Raises TargetChanged if another table lies there than our commits left, or none where one was."""
     if target is not None and not target.app_id:
-        raise TargetChanged(
-            f"{spec.id}: the lake already holds a table there that this program did not make; choose another `lake`, or move that table away"
-        )
+        raise TargetChanged(not_ours(spec))
     what = "" if request.mode is Mode.FULL_REFRESH else other_hand(position, target)
     if what:
         raise _changed(spec, what)

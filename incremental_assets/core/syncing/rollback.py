@@ -24,6 +24,7 @@ from incremental_assets.core.planning.schema_changes import rolled_back_changes
 from incremental_assets.core.planning.target import Target
 from incremental_assets.core.ports import Ports
 from incremental_assets.core.syncing.following import follow
+from incremental_assets.core.syncing.foreign_changes import not_ours
 from incremental_assets.core.syncing.recovery import recover
 
 
@@ -135,6 +136,8 @@ def _past(spec: TableSpec, to_run: str, target: Target, position: Checkpoint | N
             f"{spec.id}: the copy had been reset when run {to_run!r} ended, so that its version is not known; choose another run"
         )
     table_id, version = position.target
+    if not target.app_id:
+        raise TargetChanged(not_ours(spec))
     if table_id != target.table_id:
         raise TargetChanged(
             f"{spec.id}: the copy has been recreated since run {to_run!r}, so its rows of that time are gone; read it again with {full_refresh(spec)}"
