@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from incremental_assets.core.errors import TargetChanged
+from incremental_assets.core.model.history import History
 from incremental_assets.core.model.observe_request import ObserveRequest
 from incremental_assets.core.model.table import Strategy, TableSpec
 from incremental_assets.core.planning.plan import Request
 from incremental_assets.core.planning.report import Status
 from incremental_assets.core.syncing.idle import IdleTable, finish, keep
 from incremental_assets.core.syncing.pending import look_over
-from tests.fakes import FakeProbe, World
+from tests.fakes import FakeLake, FakeProbe, World
 from tests.scenario import ORDERS, order, orders, shop
 
 NUMBERED = orders(Strategy.APPEND, cursor="id")
@@ -147,3 +153,22 @@ def test_a_table_that_a_sync_has_landed_in_since_is_left_to_a_sync_of_its_own() 
     world.sync(spec)
 
     assert finish(still, Request("run"), world.ports()) == ()
+
+
+@pytest.mark.parametrize("asked", ["version", "behind"])
+def test_an_idle_table_whose_copy_or_history_cannot_be_read_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    world, spec = landed(orders(history=History.SCD2)), orders(history=History.SCD2)
+    (still,) = unmoved(world, spec)
+    broken = replace(still, spec=replace(spec, shape=replace(spec.shape, id=replace(ORDERS, name="broken"))))
+    answer = getattr(FakeLake, asked)
+
+    def one_cannot_be_read(lake: FakeLake, spec: TableSpec) -> object:
+        if spec.id == broken.spec.id:
+            raise TargetChanged("no history of this program's")
+        return answer(lake, spec)
+
+    monkeypatch.setattr(FakeLake, asked, one_cannot_be_read)
+    (report,) = finish((broken, still), Request("run"), world.ports())
+    assert (report.table, report.status) == (ORDERS, Status.IDLE)

@@ -67,17 +67,11 @@ def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple
     """Syncs of tables that were just seen to stand still, in one transaction. The observer hears each report.
 
     Left out are those of which that look does not tell enough: a copy whose log went on, a table that has moved on since, one without a
-    state, or with a history that has still to follow. They need a sync of their own.
+    state, with a history that has still to follow, or of which either cannot be read. They need a sync of their own.
     """
     if this_process.asked:
         return ()
-    reports = {
-        each.spec.id: each.report(request)
-        for each in tables
-        if each.position.state is not None
-        and stands(each.spec, each.position, ports.reader)
-        and behind(each.spec, ports.historian) is None
-    }
+    reports = {each.spec.id: each.report(request) for each in tables if _is_told(each, ports)}
     unmoved = [each.unmoved(reports[each.spec.id]) for each in tables if each.spec.id in reports]
     others = ports.checkpoints.record_idle(unmoved) if unmoved else {}
     specs = {each.spec.id: each.spec for each in tables}
@@ -89,6 +83,16 @@ def finish(tables: Sequence[IdleTable], request: Request, ports: Ports) -> tuple
     for report in reports.values():
         ports.observer.on_report(report)
     return tuple(reports.values())
+
+
+def _is_told(table: IdleTable, ports: Ports) -> bool:
+    """Whether the look tells all of it. What cannot be read stops this table, whose own sync says why, and no other."""
+    if table.position.state is None:
+        return False
+    try:
+        return stands(table.spec, table.position, ports.reader) and behind(table.spec, ports.historian) is None
+    except IncrementalAssetsError:
+        return False
 
 
 def finish_under_lease(
