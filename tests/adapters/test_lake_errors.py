@@ -45,6 +45,29 @@ def test_a_batch_that_is_gone_was_taken_by_the_run_that_took_over() -> None:
     assert explain(gone, ORDERS, "/lake", "/lake/_staging/shop/public/orders/another") is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:{}/part-0.parquet. File does not exist.",
+        "FileNotFoundError: [Errno 2] Failed to open local file '{}/part-0.parquet'. Detail: [errno 2] No such file or directory",
+    ],
+)
+def test_a_file_that_somebody_has_removed_is_told_with_what_brings_its_rows_back(words: str) -> None:
+    def told(folder: str) -> str:
+        found = explain(words.format(folder.replace(" ", "%20")), ORDERS, "/the lake", BATCH)
+        return f"{type(found).__name__} {found}"
+
+    assert told("/the lake/shop/public/orders") == (
+        "TargetChanged shop.public.orders: a file of the copy at /the lake/shop/public/orders is missing, and its rows with it; "
+        "restore it, or read everything again with `incremental-assets sync --select shop.public.orders --full-refresh --yes`"
+    )
+    assert told("/the lake/shop/public/orders__history") == (
+        "TargetChanged shop.public.orders: a file of the history at /the lake/shop/public/orders__history is missing, and its versions with it; "
+        "restore it, or move the history away: a new one begins with the copy as it is"
+    )
+    assert told("/the lake/shop/public/customers") == "NoneType None"
+
+
 def test_a_full_disk_of_the_source_is_not_the_lakes() -> None:
     words = "Caused by: org.postgresql.util.PSQLException: ERROR: could not write block 7: No space left on device"
     assert explain(words, ORDERS, "/lake", BATCH) is None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import unquote
 
 from incremental_assets.adapters.databases.registry import java_packages
 from incremental_assets.adapters.spark.error_text import words
 from incremental_assets.adapters.spark.jvm import lost
 from incremental_assets.core.errors import IncrementalAssetsError, LakeRefused, LeaseLost, TargetChanged
+from incremental_assets.core.model.cures import full_refresh_of
 from incremental_assets.core.model.paths import table_path
 from incremental_assets.core.model.table import TableId
 
@@ -27,7 +29,7 @@ _FORBIDDEN = {
     "CONSTRAINT": "given it a rule for its rows (CHECK or NOT NULL), which a row of the source breaks: drop that rule, and write it as a `contract`",
 }
 """What another writer may have set. Spark's own words can hold the values of a row."""
-_GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException")
+_GONE = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException", "No such file or directory")
 
 
 @contextmanager
@@ -61,5 +63,21 @@ def explain(text: str, table: TableId, lake: str, staged: str) -> IncrementalAss
             return TargetChanged(
                 f"{table}: nothing was written to the copy at {table_path(lake, table)}, as another writer has {done}"
             )
+    if not any(gone in text for gone in _GONE):
+        return None
     # A batch is removed by its own run, or by the one that takes over from it.
-    return LeaseLost(table) if staged and staged in text and any(gone in text for gone in _GONE) else None
+    return LeaseLost(table) if staged and staged in text else _missing(unquote(text), table, lake)
+
+
+def _missing(text: str, table: TableId, lake: str) -> IncrementalAssetsError | None:
+    """A file that the log of the copy, or of its history, names and that somebody has removed."""
+    copy, history = table_path(lake, table), table_path(lake, table.history)
+    if f"{copy}/" in text:
+        return TargetChanged(
+            f"{table}: a file of the copy at {copy} is missing, and its rows with it; restore it, or read everything again with {full_refresh_of(table)}"
+        )
+    if f"{history}/" in text:
+        return TargetChanged(
+            f"{table}: a file of the history at {history} is missing, and its versions with it; restore it, or move the history away: a new one begins with the copy as it is"
+        )
+    return None
