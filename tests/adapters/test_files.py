@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from incremental_assets.adapters.delta.held import held_rows
+from incremental_assets.adapters.delta.log.transaction_log import open_log
 from incremental_assets.adapters.delta.storage import commit_lock, names_in, remove_folder
-from incremental_assets.core.errors import Busy
+from incremental_assets.core.errors import Busy, LakeRefused, TargetChanged
+from incremental_assets.core.model.paths import lock_path, quarantine_path
 from incremental_assets.core.model.table import TableId
+from tests.scenario import orders
 
 ORDERS = TableId("shop", "public", "orders")
 
@@ -56,6 +63,48 @@ def test_one_process_at_a_time_commits_to_a_table_and_death_lets_go(tmp_path: Pa
         holder.wait()
     with commit_lock(str(tmp_path), ORDERS, timedelta()):
         pass
+
+
+PLANTED: dict[str, Callable[[Path, Path], object]] = {
+    "a link": lambda lock, file: lock.symlink_to(file),
+    "a link to nothing": lambda lock, file: lock.symlink_to(file.with_name("none")),
+    "another name of a file": lambda lock, file: lock.hardlink_to(file),
+    "a folder": lambda lock, file: lock.mkdir(),
+    "a pipe": lambda lock, file: os.mkfifo(lock),
+    "a socket": lambda lock, file: os.mknod(lock, stat.S_IFSOCK | 0o600),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_what_somebody_has_put_in_the_place_of_a_lock_is_not_written_to(tmp_path: Path, planted: str) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("of this user alone")
+    lock = Path(lock_path(str(tmp_path), ORDERS))
+    lock.parent.mkdir(parents=True)
+    PLANTED[planted](lock, precious)
+
+    with pytest.raises(LakeRefused, match="is no lock file of this program's"), commit_lock(str(tmp_path), ORDERS):
+        pass
+
+    assert precious.read_text() == "of this user alone"
+    assert not precious.with_name("none").exists()
+
+
+@pytest.mark.parametrize("place", ["_last_checkpoint", "00000000000000000000.json", ""])
+def test_a_pipe_in_a_log_is_told_and_not_waited_for(tmp_path: Path, place: str) -> None:
+    log = tmp_path / "orders" / "_delta_log"
+    (log if place else log.parent).mkdir(parents=True)
+    os.mkfifo(log / place)
+
+    with pytest.raises(TargetChanged, match=r"is no file, but a pipe|is no folder, as the log of a Delta table is"):
+        open_log(str(tmp_path / "orders"))
+
+
+def test_a_quarantine_that_is_no_folder_is_left_to_the_sync_of_its_table(tmp_path: Path) -> None:
+    there = Path(quarantine_path(str(tmp_path), ORDERS))
+    there.parent.mkdir(parents=True)
+    os.mkfifo(there)
+    assert held_rows(str(tmp_path), orders()) is None
 
 
 def test_a_store_with_conditional_writes_needs_no_lock() -> None:

@@ -17,6 +17,7 @@ from incremental_assets.adapters.delta.log import log_cache
 from incremental_assets.adapters.delta.log.not_direct import NotDirect
 from incremental_assets.adapters.spark.arrow_types import required_type
 from incremental_assets.adapters.spark.own_names import AT, HELD, REJECT_REASON, RESOLVED_AT, SEQ, STALE
+from incremental_assets.core.errors import TargetChanged
 from incremental_assets.core.model.paths import is_local, quarantine_path
 from incremental_assets.core.model.quarantine import NOTHING_HELD, HeldRows, held_in_store
 from incremental_assets.core.model.table import TableSpec
@@ -29,13 +30,15 @@ _PLAIN = ("tinyint", "smallint", "int", "bigint", "string")
 
 
 def held_rows(lake: str, spec: TableSpec) -> HeldRows | None:
-    """Rows that are held now, also by a contract that the table no longer has; None where only a session could tell, as of a lake in a store."""
+    """Rows that are held now, also by a contract that the table no longer has; None where only a session could tell, as of a lake in a store,
+    or where its own sync says what is wrong with that table.
+    """
     path = quarantine_path(lake, spec.id)
     if not is_local(lake):
         return held_in_store(spec)
     try:
         return _summed(_open(path, _SHOWN))
-    except NotDirect:
+    except (NotDirect, TargetChanged):
         return None
 
 

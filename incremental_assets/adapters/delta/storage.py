@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from incremental_assets.adapters.permissions import own_file, own_folder
-from incremental_assets.core.errors import Busy
+from incremental_assets.adapters.permissions import own_folder
+from incremental_assets.core.errors import Busy, LakeRefused
 from incremental_assets.core.interruption import this_process
 from incremental_assets.core.model.paths import is_local, lock_path
 from incremental_assets.core.model.table import TableId
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 PATIENCE = timedelta(seconds=60)
 """How long to wait for another process's commit; one that takes longer is asleep or in trouble."""
+_SOMETHING_ELSE = (errno.ELOOP, errno.EISDIR, errno.ENXIO)
+"""What opening a link, a folder and a socket says."""
+_LONGEST = 20
+"""A lock holds the number of its process."""
 
 
 def remove_folder(path: str, session: Callable[[], SparkSession]) -> None:
@@ -60,14 +66,36 @@ def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> It
         return
     path = Path(lock_path(lake, table))
     own_folder(path.parent)
-    # Whoever may read a file can lock it.
-    own_file(path)
-    with path.open("a+", encoding="utf-8") as file:
+    with _lock_file(path, table) as file:
         _acquire(file.fileno(), table, path, patience)
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def _lock_file(path: Path, table: TableId) -> TextIO:
+    """For this user alone, as whoever may read a file can lock it. Raises LakeRefused for what is no lock of ours.
+
+    Where others may write to the lake, somebody can have put there a link to a file that only this user may write.
+    """
+    refused = LakeRefused(f"{table}: {path} is no lock file of this program's, and was left as it is; remove it")
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in _SOMETHING_ELSE:
+            raise refused from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise refused
+    file = os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace")
+    held = file.read(_LONGEST)
+    if held and not held.isdigit():
+        file.close()
+        raise refused
+    file.seek(0)
+    return file
 
 
 def _acquire(descriptor: int, table: TableId, path: Path, patience: timedelta) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.plain_file import plain_text
 from incremental_assets.adapters.delta.new_file import as_ours
 
 Action = Mapping[str, Any]
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 def checkpointed(log: Path, version: int) -> tuple[int, Iterable[Action]]:
     """The version of the last checkpoint, and its actions; nothing where there is none. Raises NotDirect for one that is above a version."""
     try:
-        last = json.loads((log / _LAST).read_text(encoding="utf-8"))
+        last = json.loads(plain_text(log / _LAST))
         number, parts = int(last["version"]), last.get("parts") or last.get("v2Checkpoint")
     except FileNotFoundError:
         return NO_CHECKPOINT, ()

@@ -13,6 +13,7 @@ from typing import Any
 from incremental_assets.adapters.delta.log.checkpoint import LOG, checkpointed, checkpointed_before
 from incremental_assets.adapters.delta.log.log_state import LogState, commit_path
 from incremental_assets.adapters.delta.log.not_direct import NotDirect, readable
+from incremental_assets.adapters.delta.log.plain_file import plain_text
 
 _TABLES = 1024
 """Kept at the most; the one that was looked at longest ago goes first."""
@@ -126,7 +127,7 @@ def _actions(path: str, version: int) -> list[Mapping[str, Any]] | None:
     if not file.exists():
         return None
     with readable(f"version {version} of the log"):
-        text = file.read_text(encoding="utf-8")
+        text = plain_text(file)
     try:
         # By line feeds alone: a text may hold other signs that end a line.
         return [json.loads(line) for line in text.split("\n") if line.strip()]

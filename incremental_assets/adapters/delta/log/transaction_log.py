@@ -172,7 +172,10 @@ def open_log(path: str) -> TableLog | None:
     The stores' credentials are read from the environment by delta-rs itself, as its documentation names them (AWS_*, AZURE_*, GOOGLE_*).
     """
     if is_local(path):
-        if not os.path.isdir(os.path.join(path, "_delta_log")):  # noqa: PTH112, PTH118 - spares an import
+        log = os.path.join(path, "_delta_log")  # noqa: PTH118 - spares an import
+        if not os.path.isdir(log):  # noqa: PTH112 - likewise
+            if os.path.lexists(log):
+                raise TargetChanged(f"{log} is no folder, as the log of a Delta table is; move it away")
             return None
         with suppress(NotDirect):
             seen = log_cache.latest(path)
