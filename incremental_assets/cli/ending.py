@@ -61,10 +61,10 @@ class _Ending:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """A thread hears every signal that Python has a handler for."""
-        ears, mouth = os.pipe()
-        os.set_blocking(mouth, False)
-        before = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
-        thread = threading.Thread(target=self._listen, args=(ears,), name="signals", daemon=True)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        thread = threading.Thread(target=self._listen, args=(reader,), name="signals", daemon=True)
         thread.start()
         try:
             yield
@@ -73,10 +73,10 @@ class _Ending:
             raise
         finally:
             signal.set_wakeup_fd(before)
-            os.write(mouth, b"\0")
+            os.write(writer, b"\0")
             thread.join()
-            os.close(mouth)
-            os.close(ears)
+            os.close(writer)
+            os.close(reader)
 
     def raise_if_signalled(self) -> None:
         """Raises the meaning of the signal, if there was one: a handler of Dagster's, or cancelled work, may have raised anything."""
@@ -92,8 +92,8 @@ class _Ending:
             _end_jvm()
         this_process.reset()
 
-    def _listen(self, ears: int) -> None:
-        while number := os.read(ears, 1)[0]:
+    def _listen(self, reader: int) -> None:
+        while number := os.read(reader, 1)[0]:
             code = _CODES.get(signal.Signals(number), 0)
             if code and self._code:
                 self._now()

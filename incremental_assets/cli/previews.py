@@ -1,4 +1,4 @@
-"""What syncs are about to do, as `plan --json` tells it, and as a table for eyes."""
+"""What syncs are about to do, as `plan --json` writes it, and as a table to read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from incremental_assets.core.syncing.preview import FileStep, Preview, SchemaSte
 from incremental_assets.core.words import counted
 
 _NAMED = 2
-"""Indexes of a table for eyes: each partition has its own."""
+"""Index names that the printed table shows: each partition has its own."""
 _SPELT_OUT = 5
-"""Tables whose SQL is printed for eyes; `--json` has it of all."""
+"""Tables whose SQL is printed; `--json` has the SQL of all."""
 
 
 def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:

@@ -24,20 +24,20 @@ def end_runs_with_server() -> None:
     if parent_process() is not None or threading.current_thread() is not threading.main_thread():
         return
     # Not a handler: Dagster puts its own in the place of every other as soon as the definitions are loaded.
-    ears, mouth = os.pipe()
-    os.set_blocking(mouth, False)
-    before = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     if before != _NOBODY:
         # A handler is installed already: ours, if the definitions are loaded a second time.
         signal.set_wakeup_fd(before)
-        os.close(mouth)
-        os.close(ears)
+        os.close(writer)
+        os.close(reader)
         return
-    threading.Thread(target=_listen, args=(ears,), name="signals", daemon=True).start()
+    threading.Thread(target=_listen, args=(reader,), name="signals", daemon=True).start()
 
 
-def _listen(ears: int) -> None:
-    while os.read(ears, 1)[0] != signal.SIGTERM:
+def _listen(reader: int) -> None:
+    while os.read(reader, 1)[0] != signal.SIGTERM:
         pass
     _end_runs()
 

@@ -107,6 +107,7 @@ def test_a_quarantine_that_is_no_folder_is_left_to_the_sync_of_its_table(tmp_pat
     assert held_rows(str(tmp_path), orders()) is None
 
 
-def test_a_store_with_conditional_writes_needs_no_lock() -> None:
+def test_a_store_with_conditional_writes_needs_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with commit_lock("s3a://bucket/lake", ORDERS):
-        pass
+        assert list(tmp_path.iterdir()) == []

@@ -236,7 +236,7 @@ def test_drift_that_is_gone_again_needs_no_commit_and_is_forgotten() -> None:
     assert (world.lake.tables[ORDERS].version, verified(world)) == (version, (SETTLED, 0))
 
 
-def test_a_copy_that_moved_since_a_repair_has_looked_at_it_is_looked_at_full_refresh_of() -> None:
+def test_a_copy_that_moved_since_a_repair_has_looked_at_it_is_looked_at_whole_again() -> None:
     spec = orders()
     world = settled(spec)
     drift(world)

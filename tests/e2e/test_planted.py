@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from incremental_assets.cli.commands.dev import running_dagster
+from tests.shop import wait_for
 
 NAMES = ("contextlib", "incremental_assets", "pyspark", "resources", "types")
 ROWS = """
@@ -48,6 +49,13 @@ def asked(url: str, query: str) -> str:
         return answer.read().decode()
 
 
+def shows_orders(port: int) -> bool:
+    time.sleep(1)
+    with suppress(OSError):
+        return "orders" in asked(f"http://127.0.0.1:{port}/graphql", "{assetNodes{assetKey{path}}}")
+    return False
+
+
 @pytest.fixture
 def planted(tmp_path: Path) -> Path:
     for name in NAMES:
@@ -76,9 +84,4 @@ def test_dagster_s_processes_take_neither_modules_nor_variables_from_there(
     monkeypatch.setenv("INCREMENTAL_ASSETS_CONFIG", str(ours / "sources.yaml"))
     port = free_port()
     with running_dagster(port, ours / "dev.log", ours) as process:
-        seen = ""
-        while "orders" not in seen and process.poll() is None:
-            with suppress(OSError):
-                seen = asked(f"http://127.0.0.1:{port}/graphql", "{assetNodes{assetKey{path}}}")
-            time.sleep(1)
-    assert "orders" in seen, (ours / "dev.log").read_text()
+        assert wait_for(lambda: shows_orders(port), process), (ours / "dev.log").read_text()

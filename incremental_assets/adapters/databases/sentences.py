@@ -12,7 +12,7 @@ NO_COLUMN = "a column went away while the table was asked ({}); run the sync aga
 
 
 def place_of(address: Address) -> str:
-    """Who asks where."""
+    """The user, host, port and database of an address, as text."""
     return f"{address.user}@{address.host}:{address.port}/{address.database}"
 
 
@@ -27,5 +27,5 @@ def unreachable(words: str, address: Address) -> str:
 
 
 def busy(address: Address) -> str:
-    """Another one holds it."""
+    """What to say where another session holds a lock."""
     return f"another session holds a lock on it for longer than {address.socket_timeout}"

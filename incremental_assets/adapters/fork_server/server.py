@@ -36,24 +36,24 @@ class Accepted:
 
 def serve(folder: Path, mine: Collection[str]) -> Accepted | None:
     """Fork for each request of one of these fingerprints. In a fork, returns what it is to run; in the server, None at its end. Raises OSError for a folder that is not private."""
-    ears, mouth = socket.socketpair()
-    mouth.settimeout(0)
-    signal.set_wakeup_fd(mouth.fileno())
+    reader, writer = socket.socketpair()
+    writer.settimeout(0)
+    signal.set_wakeup_fd(writer.fileno())
     server = _Server(private(folder), mine)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: server.leave())
     while server.listener or server.clients:
-        heard = [ears, server.listener] if server.listener else [ears]
+        heard = [reader, server.listener] if server.listener else [reader]
         ready, _, _ = select.select(heard, [], [], _LOOKS_EVERY)
-        if ears in ready:
-            ears.recv(4096)
+        if reader in ready:
+            reader.recv(4096)
         server.reap()
         if server.listener in ready:
             accepted = server.accept()
             if accepted is not None:
                 signal.set_wakeup_fd(-1)
-                ears.close()
-                mouth.close()
+                reader.close()
+                writer.close()
                 return accepted
         if server.left or not server.is_there:
             server.close()

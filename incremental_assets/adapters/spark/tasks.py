@@ -56,7 +56,7 @@ _DIED = ("Python worker exited unexpectedly", "Python worker failed to connect b
 
 
 class Tasks:
-    """One job at a time, of all tables that are on their way to it: whatever comes while it runs goes into the next one."""
+    """Units that come while a job runs go together into the next one, of whatever table; from `_ALONE_BYTES` on they are a job of their own at once."""
 
     def __init__(self, session: Callable[[], SparkSession]) -> None:
         self.session = session

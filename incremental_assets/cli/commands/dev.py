@@ -155,7 +155,7 @@ def _workspace() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The whole group: SIGTERM, then SIGKILL."""
+    """End the whole group: by SIGINT, then SIGTERM, then SIGKILL."""
     for number, patience in ((signal.SIGINT, _END_WITHIN), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, number)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from incremental_assets.core.config import defaults as config_resolve
-from incremental_assets.core.config import validate as config_check
-from incremental_assets.core.config import yaml_source as config_yaml
+from incremental_assets.core.config import defaults, validate, yaml_source
 from incremental_assets.core.config.settings import Configuration
 from incremental_assets.core.errors import ConfigurationError, Problem
 
@@ -21,13 +19,13 @@ def load(path: Path, *, number: int = 0, now: datetime | None = None) -> Configu
     References are kept as references: the file loads on a machine that has none of the secrets. In a `defs.yaml` of Dagster the
     configuration is the `attributes` of a component, the `number`-th of the file.
     """
-    document, problems = config_yaml.read(_text(path), str(path), number)
+    document, problems = yaml_source.read(_text(path), str(path), number)
     folder = path.resolve().parent
     broken = document.root is None and problems
-    checked = None if broken else config_check.check(document, folder, now or datetime.now(UTC), problems)
+    checked = None if broken else validate.check(document, folder, now or datetime.now(UTC), problems)
     if checked is None or problems:
         raise ConfigurationError(tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.line)))
-    return config_resolve.configuration(checked, path.resolve())
+    return defaults.configuration(checked, path.resolve())
 
 
 def _text(path: Path) -> str:

@@ -22,8 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from incremental_assets.core.config import addresses as config_places
-from incremental_assets.core.config import shorthand
+from incremental_assets.core.config import addresses, shorthand
 from incremental_assets.core.model import duration
 from incremental_assets.core.model.cursor import Span
 from incremental_assets.core.model.identifiers import parse_table
@@ -185,7 +184,7 @@ Located = Annotated[
     Annotated[Text, Tag("in place")] | Annotated[ReferenceDocument, Tag("by reference")], Discriminator(_where)
 ]
 Host = Annotated[
-    Annotated[Text, AfterValidator(config_places.checked_host), Tag("in place")]
+    Annotated[Text, AfterValidator(addresses.checked_host), Tag("in place")]
     | Annotated[ReferenceDocument, Tag("by reference")],
     Discriminator(_where),
 ]
@@ -194,10 +193,10 @@ Port = Annotated[
     Discriminator(_where),
 ]
 Secret = Annotated[ReferenceDocument, BeforeValidator(_no_literal)]
-Lake = Annotated[Text, AfterValidator(config_places.checked_lake)]
-CheckpointsUrl = Annotated[Text, AfterValidator(config_places.checked_checkpoints)]
-SparkRemote = Annotated[Text, AfterValidator(config_places.checked_remote)]
-SparkMaster = Annotated[Text, AfterValidator(config_places.checked_master)]
+Lake = Annotated[Text, AfterValidator(addresses.checked_lake)]
+CheckpointsUrl = Annotated[Text, AfterValidator(addresses.checked_checkpoints)]
+SparkRemote = Annotated[Text, AfterValidator(addresses.checked_remote)]
+SparkMaster = Annotated[Text, AfterValidator(addresses.checked_master)]
 
 SOURCE_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 """A source names a folder of the lake, an asset group and a pool; all of them can hold this."""

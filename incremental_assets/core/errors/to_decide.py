@@ -14,7 +14,7 @@ class ContractBroken(IncrementalAssetsError):
 
 
 class LakeRefused(IncrementalAssetsError):
-    """The lake's file system or store takes no more, or not from us."""
+    """The lake's file system or store is full, or does not let us write."""
 
 
 class CommitMissing(IncrementalAssetsError):
@@ -26,7 +26,7 @@ class Overtaken(CommitMissing):
 
 
 class Refused(IncrementalAssetsError):
-    """Destructive, and not asked for in so many words."""
+    """The command is destructive and was not confirmed."""
 
     exit_code = 3
 

@@ -26,7 +26,7 @@ def snapshot_of(plan: SyncPlan, ports: Ports) -> AbstractContextManager[Snapshot
 
 
 def narrowed(plan: SyncPlan, snapshot: Snapshot) -> SyncPlan:
-    """The plan, of the rows that a comparison has asked for."""
+    """The plan, restricted to the rows that a comparison has asked for."""
     return plan if snapshot.sought is None else plan.at(snapshot.sought.places)
 
 

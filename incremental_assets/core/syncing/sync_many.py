@@ -27,7 +27,7 @@ Told = TypeVar("Told")
 
 _SMALL = 16 * 2**20
 _SMALL_FOR_ONE = 16
-"""Tables of less bytes wait for jobs more than they work, and share snapshot, job and transaction: so many of them count as one."""
+"""Tables of fewer bytes wait for jobs more than they work, and share snapshot, job and transaction: so many of them count as one."""
 _WORTH_A_LOOK = 2
 """Tables, from which on one look at all of them is less work."""
 

@@ -1,4 +1,4 @@
-"""Runs the scripts on the connection that `checkpoint_schema` hands over, within its transaction."""
+"""Runs the scripts on the connection that `schema.py` hands over, within its transaction."""
 
 from alembic import context
 

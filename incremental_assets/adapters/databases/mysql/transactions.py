@@ -80,7 +80,7 @@ def _read(connection: Connection) -> tuple[Open, str]:
     """The open transactions, and why they could not be seen."""
     for pause in PATIENCE:
         # Not in step with other processes that look.
-        time.sleep(pause * random.uniform(1, 1.5))  # noqa: S311 - dice
+        time.sleep(pause * random.uniform(1, 1.5))  # noqa: S311 - a pause, no secret
         nonce = secrets.token_hex(8)
         try:
             with connection.snapshot():

@@ -32,9 +32,9 @@ _CLOCK = f"SELECT clock_timestamp(), pg_is_in_recovery(), {WRITTEN}"
 
 # A stamp may be older than the transaction that writes it: a procedure that commits and continues keeps the statement_timestamp() of its CALL,
 # and the transactions of one message share its now(), with nothing open between two of them. So a session that runs a statement counts from
-# the statement's start. A parallel worker is shown by its leader; a stream of changes runs one statement for ever and writes nothing.
+# the statement's start. A parallel worker is shown by its leader; a stream of changes runs one statement forever and writes nothing.
 # A session of another database cannot write our tables, nor can a walsender without one. An idle session shows an older start than that only
-# while it processes notifications and the like; see `_UNSHOWN`. Our own readers have written nothing, so they have no transaction id.
+# while it processes notifications and the like; see `unshown.py`. Our own readers have written nothing, so they have no transaction id.
 #
 # Of a session of another user nothing is shown without pg_read_all_stats, and of one with track_activities=off only what it waits for: a
 # session that waits for its client, with no virtual transaction id, does nothing. A transaction that began while it was off has no start.

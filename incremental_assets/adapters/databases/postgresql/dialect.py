@@ -21,7 +21,7 @@ class PostgreSQL:
         return Pool(address)
 
     def reader(self, address: Address) -> Reader:
-        """Through Spark's JDBC reader."""
+        """A reader by COPY in Spark's tasks, or by Spark's JDBC reader where there are none."""
         from incremental_assets.adapters.databases.postgresql.reader import JdbcReader
 
         return JdbcReader(address)

@@ -1,4 +1,4 @@
-"""The rows of a snapshot, read in parallel by Spark's JDBC reader: each of its connections imports the snapshot."""
+"""The rows of a snapshot, read in parallel on connections that import it: by COPY in Spark's tasks, or by Spark's JDBC reader."""
 
 from __future__ import annotations
 

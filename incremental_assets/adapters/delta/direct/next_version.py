@@ -1,4 +1,4 @@
-"""The version of a table after the one that was read: committed by us, or by nobody of us."""
+"""Commits the version of a table after the one that was read, unless another writer has committed it first."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _kept: list[DuckDBPyConnection] = []
 
 def asked(sql: str, **tables: pa.Table) -> dict[str, np.ndarray[Any, Any]]:
     """A query's columns. One connection per worker. Raises NotDirect where memory does not do: Spark spills to disk."""
-    # Only a task joins: the process that hands tasks out does not load it, whose end would be noisy.
+    # Only a task joins: the process that hands tasks out does not load it, as DuckDB would make noise when that process ends.
     import duckdb
 
     if not _kept:

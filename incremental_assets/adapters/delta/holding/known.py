@@ -1,4 +1,4 @@
-"""Columns of a table as they are taken for."""
+"""The columns of a table, looked up by name and by the type that they are expected to have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incremental_assets.adapters.delta.log.not_direct import NotDirect
 
 
 class Known:
-    """Columns of a table, which have to be of the types that they are taken for."""
+    """The columns of a table, each of which has to be of the type that is expected of it."""
 
     def __init__(self, state: LogState) -> None:
         self.table = Columns.of(state)
