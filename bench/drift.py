@@ -1,7 +1,7 @@
-"""What it costs to mend ten rows of a large table, and to find a hundred that were deleted: `make bench ARGS="--only drift"`.
+"""What it costs to repair ten rows of a large table, and to find a hundred that were deleted: `make bench ARGS="--only drift"`.
 
 A table by number, spread over a year, is synced. Ten rows change under their old stamp, in one month or all over the year; a check finds
-them and a repair mends them. Then a hundred rows are deleted, and a sync that follows deletes finds them. Counted are seconds on the clock and
+them and a repair repairs them. Then a hundred rows are deleted, and a sync that follows deletes finds them. Counted are seconds on the clock and
 of a processor, of our processes and the source's, and the lines that the source sends to be compared.
 """
 
@@ -62,7 +62,7 @@ def _drifts(table: BigTable) -> Iterator[dict[str, Any]]:
             with table.watched() as watch:
                 done = repair_table(spec, grid, str(uuid.uuid4()), wire.on(ports))
             if done.left is None or done.left.rows or done.report.rows.updated != drift.rows:
-                raise Failed(f"{drift.rows} rows had drifted, and {done.report.rows} were mended")
+                raise Failed(f"{drift.rows} rows had drifted, and {done.report.rows} were repaired")
             yield step("`repair` of them", watch.cost(), wire, done.report)
 
 

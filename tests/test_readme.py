@@ -171,7 +171,7 @@ def test_what_the_readme_says_of_speed_is_what_was_measured() -> None:
     assert f"spread keys take {grown:.1f} times as long in 24 million rows as in 1.5 million" in told
     checked, mended, checked_too, mended_too, removed = (step["seconds"] for step in results.drift["steps"])
     assert f"ten that drifted are found in {max(checked, checked_too):.0f} s" in told
-    assert f"mended in {mended:.0f} to {mended_too:.0f} s" in told
+    assert f"repaired in {mended:.0f} to {mended_too:.0f} s" in told
     assert f"a hundred that the source has deleted are found and removed in {removed:.0f} s" in told
     loaded, tenth, few = (step["seconds"] for step in results.large["steps"])
     assert (

@@ -14,7 +14,7 @@ from incremental_assets.defs.verdicts import evaluation
 
 
 class DagsterChecks(Observer):
-    """Reports each verdict as it is reached. That Dagster cannot keep them is said once and fails no check."""
+    """Reports each verdict as it is reached. That Dagster cannot keep them is reported once and fails no check."""
 
     def __init__(self, instance: DagsterInstance | None, say: Callable[[str], None]) -> None:
         self._instance, self._say = instance, say

@@ -99,7 +99,7 @@ class DagsterRuns:
         return self._report(spec, request, error)
 
     def repair(self, specs: Sequence[TableSpec], request: Request) -> list[SyncReport]:
-        """One run of the job that mends drift; a report for each table whatever happens."""
+        """One run of the job that repairs drift; a report for each table whatever happens."""
         names = [f"{spec.id.schema}.{spec.id.name}" for spec in specs]
         settings = {"ops": {repair_op(self.view.name): {"config": {TABLES: names}}}}
         keys = tuple(asset_key(spec.id) for spec in specs)

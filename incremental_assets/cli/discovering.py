@@ -1,4 +1,4 @@
-"""Tables of a source, proposed: asked lightly, judged by the rules of a sync, and told for eyes and programs."""
+"""Tables of a source, proposed: asked lightly, judged by the rules of a sync, and shown to people and programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def proposals(probe: SqlProbe, shapes: Sequence[TableShape]) -> tuple[Proposal, 
 
 
 def shown(found: Sequence[Proposal]) -> list[Shown]:
-    """A line per table, then what to mend."""
+    """A line per table, then what to fix."""
     rows = tuple(
         (
             str(each.shape.id),

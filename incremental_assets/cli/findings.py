@@ -16,7 +16,7 @@ from incremental_assets.core.strategies import traits_of
 from incremental_assets.core.words import counted, with_article
 
 _SQL = "`incremental-assets doctor --sql` prints the statement"
-_PLAY = "play the tests against a server of yours, `make dialect-check URL=…`, and compare each copy with its source, `incremental-assets check`"
+_PLAY = "run the tests against a server of yours, `make dialect-check URL=…`, and compare each copy with its source, `incremental-assets check`"
 
 
 class Health(StrEnum):

@@ -102,7 +102,7 @@ def init(config: Path | None, url: str, **_: Any) -> Answer:
 def discover(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """Propose entries for tables that are not listed yet.
 
-    Key, cursor candidates by fitness, strategy and what to mend, per table of each configured source; the file stays as it is.
+    Key, cursor candidates by fitness, strategy and what to fix, per table of each configured source; the file stays as it is.
     """
     from incremental_assets.cli.commands import discover as command
 

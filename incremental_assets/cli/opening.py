@@ -28,7 +28,7 @@ def config_path(config: Path | None) -> Path:
 
 
 def config_option(path: Path, default: Path) -> str:
-    """What a command that is told to the user has at its end, so that it reads this file: nothing where it does so anyway."""
+    """The end of a command that a message shows, so that it reads this file: nothing where it does so anyway."""
     return "" if path == default else f" --config {shlex.quote(str(path))}"
 
 

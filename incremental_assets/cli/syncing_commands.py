@@ -53,7 +53,7 @@ def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
     """Read rows again that a contract holds in quarantine.
 
     They are read from the source as they are now. Those that pass land and are marked as replayed; those that are gone from the source are
-    marked so; the others stay held. Of use after a contract was corrected, or rows were mended without moving their cursor.
+    marked so; the others stay held. Of use after a contract was corrected, or rows were fixed without moving their cursor.
     """
     from incremental_assets.cli.commands import replay as command
 
@@ -64,7 +64,7 @@ def replay(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
 @everywhere
 @select
 def repair(config: Path | None, select: tuple[str, ...], **_: Any) -> Answer:
-    """Mend the drift that `check` has found.
+    """Repair the drift that `check` has found.
 
     Compares the drifted windows by key, reads the rows that differ again, deletes what is gone where deletes are followed, and checks
     these windows again; exit 1 if drift is left. The watermark stays.

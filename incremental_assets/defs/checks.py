@@ -111,7 +111,7 @@ def _spec(known: Known, check: Check) -> AssetCheckSpec:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The checks of a run, its tags, and whether drift is mended."""
+    """The checks of a run, its tags, and whether drift is repaired."""
 
     keys: Collection[AssetCheckKey]
     tags: Mapping[str, str]

@@ -15,7 +15,7 @@ Job = UnresolvedAssetJobDefinition
 Jobs = Mapping[Scheme, Job]
 
 REPAIR_TAG = "incremental_assets/repair"
-"""`auto`: the checks of a run mend drift where `reconciliation` says so."""
+"""`auto`: the checks of a run repair drift where `reconciliation` says so."""
 ONE_SESSION = in_process_executor
 """One Spark session per run: a process per step would start a JVM for each of them."""
 
@@ -58,7 +58,7 @@ def check_job(view: View) -> Job:
         name=plain("check", view.name, "job"),
         selection=AssetSelection.checks_for_assets(*keys),
         tags={REPAIR_TAG: "auto"},
-        description=f"Asks whether the copies of {view.name} are fresh, unique, and equal to their source; mends drift where `repair: auto` says so.",
+        description=f"Asks whether the copies of {view.name} are fresh, unique, and equal to their source; repairs drift where `repair: auto` says so.",
         metadata=view.place,
         executor_def=ONE_SESSION,
     )

@@ -1,4 +1,4 @@
-"""Repairs: the job that mends drift, and what a repair says on its asset."""
+"""The job that repairs drift, and what a repair says on its asset."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ _MOST = 100
 
 
 def repair_job(view: View) -> JobDefinition:
-    """Mends the drift that checks have found in the tables of a source."""
+    """Repairs the drift that checks have found in the tables of a source."""
     tables = Field(
         Array(String),
         default_value=[],
@@ -110,7 +110,7 @@ def _repair(context: OpExecutionContext, view: View, spec: TableSpec, ports: Por
 
 
 def _chosen(view: View, runtime: Opened, names: list[str]) -> tuple[list[TableSpec], list[str]]:
-    """The tables to be mended, and a sentence for each name that has none."""
+    """The tables to be repaired, and a sentence for each name that has none."""
     resolved, drifted = runtime.specs(view.name), runtime.checkpoints.verified()
     by_name = {f"{spec.id.schema}.{spec.id.name}": spec for spec in resolved.specs}
     if not names:

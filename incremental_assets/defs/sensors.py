@@ -124,7 +124,7 @@ def run_requests(
         RunRequest(
             job_name=jobs[scheme].name,
             asset_selection=view.asset_keys(sorted(tables)),
-            # Said, not left out: Dagster adds the checks of selected assets even to a job that was defined without them.
+            # Written, not left out: Dagster adds the checks of selected assets even to a job that was defined without them.
             asset_check_keys=[],
             tags={**sync_tags(view), **dict(zip(RANGE_TAGS, (first, last), strict=True))},
         )

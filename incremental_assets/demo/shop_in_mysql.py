@@ -13,5 +13,5 @@ class Shop(shop_in_mariadb.Shop):
 
     database = "MySQL"
     server = EmbeddedMySQL
-    # It takes no rows from a client's file unless it is told to.
+    # It takes no rows from a client's file unless it is configured to.
     settings = MappingProxyType({**shop_in_mariadb.Shop.settings, "local-infile": "ON"})

@@ -1,4 +1,4 @@
-"""What doctor learns of a source, and the SQL that mends it: run as printed, it leaves nothing to complain about."""
+"""What doctor learns of a source, and the SQL that fixes it: run as printed, it leaves nothing to complain about."""
 
 from __future__ import annotations
 

@@ -132,10 +132,10 @@ def test_a_row_that_can_no_longer_land_leaves_the_copy_in_the_commit_of_its_batc
     assert len(list((Path(desk.path(ORDERS)) / "_delta_log").glob("*.json"))) == versions + 1
     assert any("1 row was taken out of the copy" in text for text in second.warnings)
     assert desk.lake.find(ORDERS, "batch2") == replace(second, rows=replace(second.rows, late=0), warnings=())
-    # Read again, it has nothing left to take away; mended, it lands.
+    # Read again, it has nothing left to take away; fixed, it lands.
     assert desk.land(ORDERS, [(2, "bad", 21)], bad=[2]).rows == RowCounts(read=1, quarantined=1)
-    assert desk.land(ORDERS, [(2, "mended", 22)]).rows == RowCounts(read=1, inserted=1)
-    assert desk.rows(ORDERS) == [(1, "A", 11), (2, "mended", 22), (3, "c", 30), (4, "d", 40), (5, "e", 50)]
+    assert desk.land(ORDERS, [(2, "fixed", 22)]).rows == RowCounts(read=1, inserted=1)
+    assert desk.rows(ORDERS) == [(1, "A", 11), (2, "fixed", 22), (3, "c", 30), (4, "d", 40), (5, "e", 50)]
 
 
 def test_a_row_that_can_no_longer_land_leaves_a_copy_that_gets_a_new_column(desk: Desk) -> None:

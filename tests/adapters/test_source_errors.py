@@ -160,7 +160,7 @@ def test_after_a_lost_connection_the_pool_takes_a_new_one(source: Source) -> Non
 
 
 def test_a_connection_that_stays_open_and_says_nothing_is_given_up(source: Source) -> None:
-    """As behind a router that has forgotten it: the driver itself would wait for ever."""
+    """As behind a router that has forgotten it: the driver itself would wait forever."""
     source.execute(ORDERS)
     spec = source.spec("orders", UPDATED)
     with proxy(source.postgres.port) as between:

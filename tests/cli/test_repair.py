@@ -46,7 +46,7 @@ def test_for_eyes_it_is_one_line_and_what_the_check_found_after_it(call: Call, s
     drift(synced)
     call("check")
     said = call("repair", "--select", "public.orders")
-    assert "1 row mended, 1 added, 0 deleted" in said.out
+    assert "1 row repaired, 1 added, 0 deleted" in said.out
     assert "shop.public.orders: checked again: " in said.out
 
 

@@ -194,7 +194,7 @@ def test_more_than_a_fraction_is_refused_with_the_number_and_what_to_type_and_no
     with pytest.raises(Refused) as refused:
         world.sync(EACH)
     assert str(refused.value) == (
-        "shop.public.orders: 3 rows of the 10 in the copy are gone from the source, more than `max_fraction: 0.2` lets go, so the copy was left "
+        "shop.public.orders: 3 rows of the 10 in the copy are gone from the source, more than `max_fraction: 0.2` allows, so the copy was left "
         "as it is; if that is right, run `incremental-assets sync --select shop.public.orders --allow-shrink --yes`"
     )
     assert (world.rows(ORDERS), world.checkpoints.position(ORDERS).state) == (before, position)

@@ -58,7 +58,7 @@ def check(world: World, spec: TableSpec) -> int:
 
 
 def check_and_repair(world: World, spec: TableSpec, process: Process | None = None) -> Repaired:
-    """What a check does that mends by itself."""
+    """What a check does that repairs by itself."""
     ports = world.ports(process)
     drift = reconcile(spec, DAYS, ports)
     remember(spec, drift, world.checkpoints)
@@ -277,7 +277,7 @@ def test_a_check_that_mends_hands_on_what_it_has_seen() -> None:
     seen = process.moments.count("before placed_rows")
     verdict = mended(spec, TERMS, found, Mending("the-repair", lambda *_: None), ports)
     assert verdict.passed
-    # Of each side what was mended, and nothing before it.
+    # Of each side what was repaired, and nothing before it.
     assert process.moments.count("before placed_rows") - seen == 2
 
 
@@ -319,7 +319,7 @@ def test_drift_that_stays_keeps_the_verified_end_below_it() -> None:
         world.database.update(ORDERS, {"id": number}, status="other")
     assert check(world, spec) == 2
     known = world.checkpoints.verified()[ORDERS]
-    # A backfill of the first window: mended, and not looked at since.
+    # A backfill of the first window: repaired, and not looked at since.
     world.backfill(spec, known.drifted[0].window)
     repair(world, spec)
     assert verified(world) == ("2024-01-03T00:00:00Z", 0)

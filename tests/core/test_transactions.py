@@ -94,7 +94,7 @@ def test_a_crash_takes_back_what_was_not_on_the_disk_and_its_numbers_may_come_ag
     [
         (at(700), "the source's transactions are at 700, below the watermark 800"),
         (at(900, identity=SourceIdentity.of(2, 2000, system="7001", database="shop")), "from timeline 1 to 2"),
-        (at(900, experimental="not played against a server"), "not played against a server"),
+        (at(900, experimental="not tested against a server"), "not tested against a server"),
     ],
 )
 def test_numbers_that_may_come_again_are_a_doubt(observation: Observation, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Drift is mended by a job of its own, and by the daily check where the configuration says so; both say it on the asset."""
+"""Drift is repaired by a job of its own, and by the daily check where the configuration says so; both say it on the asset."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_daily_check_mends_by_itself_where_the_configuration_says_so(
     tmp_path: Path, instance: DagsterInstance
 ) -> None:
     studio = drifted(opened(tmp_path, instance, AUTO))
-    # A check that somebody asks for mends nothing.
+    # A check that somebody asks for repairs nothing.
     assert not studio.check("reconciliation")["reconciliation"].passed
     result = execute(studio, "check__shop__job")
     found = {(each.asset_key.path[-1], each.check_name): each for each in result.get_asset_check_evaluations()}
@@ -100,7 +100,7 @@ def test_the_daily_check_mends_by_itself_where_the_configuration_says_so(
     assert verdict.passed
     assert verdict.description is not None
     assert "1 row had drifted" in verdict.description
-    assert "1 row mended, 0 added, 0 deleted; checked again: " in verdict.description
+    assert "1 row repaired, 0 added, 0 deleted; checked again: " in verdict.description
     assert equal(studio)
     assert last(studio)["mode"] == "repair"
     modes = [event.report.mode for event in studio.world.memory.events if event.report is not None]

@@ -223,7 +223,7 @@ def test_status_and_check_agree_that_all_is_well(checkout: Checkout) -> None:
 
 
 @pytest.mark.usefixtures("demo")
-def test_doctor_finds_nothing_to_mend(checkout: Checkout) -> None:
+def test_doctor_finds_nothing_to_fix(checkout: Checkout) -> None:
     done, sql = checkout.run("doctor", "--json"), checkout.run("doctor", "--sql", "--json")
 
     assert done.code == 0, done.out

@@ -210,7 +210,7 @@ class SimulatedDatabase:
         return CursorValue.of(kind, moment).text
 
     def nextval(self, sequence: str = "ids", step: int = 1) -> int:
-        """The next number, drawn for ever, whatever becomes of the transaction; `step` numbers at once give the first of them."""
+        """The next number, drawn forever, whatever becomes of the transaction; `step` numbers at once give the first of them."""
         first = self.sequences.get(sequence, 0) + 1
         self.sequences[sequence] = first + step - 1
         return first

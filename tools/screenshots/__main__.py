@@ -1,4 +1,4 @@
-"""`make screenshots`: three syncs, a row that breaks its contract, a drift that the check finds, and what mends it."""
+"""`make screenshots`: three syncs, a row that breaks its contract, a drift that the check finds, and what repairs it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main() -> None:
         failed_check(shop, ui)
         backfill(shop, ui, weeks)
         if not checked(shop, ui):
-            raise SystemExit("the backfill did not mend what the check had found")
+            raise SystemExit("the backfill did not repair what the check had found")
         repair(shop, ui)
 
 
@@ -131,7 +131,7 @@ def backfill(shop: Stage, ui: Camera, weeks: list[date]) -> None:
 
 
 def repair(shop: Stage, ui: Camera) -> None:
-    """The same drift once more, mended by the job."""
+    """The same drift once more, repaired by the job."""
     drift(shop)
     if checked(shop, ui):
         raise SystemExit("the check did not find that orders were changed again")

@@ -42,7 +42,7 @@ WAIT = 30
 MIGRATION_LOCK = 0x1AC8EC4B01
 """PostgreSQL's advisory lock under which one process at a time migrates: a number of our own, and no more than that."""
 
-_PATIENCE: dict[str, Any] = {  # libpq's defaults wait for ever on a dead socket
+_PATIENCE: dict[str, Any] = {  # libpq's defaults wait forever on a dead socket
     "connect_timeout": 10,
     "tcp_user_timeout": WAIT * 1000,
     "keepalives_idle": 30,
@@ -204,7 +204,7 @@ def _is_no_database(error: Exception) -> bool:
 
 
 def _code(error: Exception) -> int:
-    """SQLite's, without what is further said in its upper bytes; 0 of any other database."""
+    """SQLite's code, without what its upper bytes add; 0 for any other database."""
     code: int = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
     return code & 0xFF
 

@@ -140,7 +140,7 @@ class Leases:
 
 
 def _holder(row: Any) -> Busy | None:
-    """What is told to others of a lease that is in force."""
+    """The Busy error that others get while a lease is in force; None where it is not."""
     if row.token is None or row.expired:
         return None
     holder = ProcessIdentity(row.host, row.machine, row.pid, row.process_started)

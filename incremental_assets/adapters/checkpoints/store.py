@@ -2,7 +2,7 @@
 
 Progress is appended and never edited. One thing is thinned out: an `idle` event says that the watermark moved while nothing was read,
 and the state after it says more. Idle events older than `keep_idle` that a later state has followed are removed when the next one is
-recorded; syncs, failures and resets stay for ever.
+recorded; syncs, failures and resets stay forever.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Contracts as pandera models, played on rows in Arrow. It knows nothing of where rows come from and go to."""
+"""Contracts as pandera models, applied to rows in Arrow. It knows nothing of where rows come from and go to."""

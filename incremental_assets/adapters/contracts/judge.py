@@ -131,11 +131,11 @@ def _passed(judge: Judge, check: pandera.Check, values: Any, rule: str) -> NDArr
         fine = bool(answer)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's check raises, whose words may quote a value
         raise ContractBroken(
-            f"{judge.table}: the check `{rule}` of its contract could not be played on the rows: it raised {type(error).__name__}; nothing landed, mend the check"
+            f"{judge.table}: the check `{rule}` of its contract could not be run on the rows: it raised {type(error).__name__}; nothing landed, fix the check"
         ) from None
     if not fine:
         raise ContractBroken(
-            f"{judge.table}: the rows as a whole break `{rule}` of its contract, which names no row; nothing landed: mend the source, or the contract"
+            f"{judge.table}: the rows as a whole break `{rule}` of its contract, which names no row; nothing landed: fix the source, or the contract"
         )
     return np.ones(len(values), dtype=bool)
 

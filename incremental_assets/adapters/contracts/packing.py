@@ -22,7 +22,7 @@ def judge_of(spec: TableSpec) -> Judge | None:
         return None
     if found := "; ".join(misfits(schema_of(contract), spec.columns)):
         raise ContractBroken(
-            f"{spec.id}: the table is not what its contract says: {found}; nothing landed: mend the source, or the contract ({contract.file}:{contract.line})"
+            f"{spec.id}: the table is not what its contract says: {found}; nothing landed: fix the source, or the contract ({contract.file}:{contract.line})"
         )
     return Judge(str(spec.id), _packed(contract), spec.shape.names)
 

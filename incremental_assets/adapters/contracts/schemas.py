@@ -63,7 +63,7 @@ def _from_the_beginning(pattern: str) -> str:
 
 
 def _column(rules: ColumnRules) -> pandera.Column:
-    """A row that breaks a rule is told it as it stands in the configuration."""
+    """The rule as it stands in the configuration, which is how a row that breaks it names it."""
     checks = [_CHECKS[name](value, error=rule(name, value)) for name, value in rules.given.items() if name in _CHECKS]
     return pandera.Column(None, checks, nullable=rules.nullable, unique=rules.unique)
 
@@ -102,7 +102,7 @@ def _module(contract: Contract, name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
-            raise mistake(contract, f"{_raised_at(error)}: {error.msg}; install it, or mend the import") from None
+            raise mistake(contract, f"{_raised_at(error)}: {error.msg}; install it, or fix the import") from None
         raise mistake(
             contract,
             f"there is no module {error.name!r} in {folder}, nor among the installed ones: move it there, or install it",
@@ -112,7 +112,7 @@ def _module(contract: Contract, name: str) -> ModuleType:
 
 
 def _raised_at(error: BaseException) -> str:
-    """The line of the user's file: what Python could not read, or the last one that was played outside of libraries."""
+    """The line of the user's file: what Python could not read, or the last one that ran outside of libraries."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [

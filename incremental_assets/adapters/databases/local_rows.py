@@ -1,4 +1,4 @@
-"""A snapshot whose rows are read by Python: what is checked, sought and counted on their way to a file, whichever database they come from."""
+"""A snapshot whose rows are read by Python: what is checked, looked up and counted on their way to a file, whichever database they come from."""
 
 from __future__ import annotations
 

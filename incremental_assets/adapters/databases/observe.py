@@ -33,7 +33,7 @@ def observe(session: Session, looks: Sequence[ObserveRequest]) -> tuple[Observat
     # Without fingerprints first: they are asked over what a sync would read now, which the bound decides.
     plain = [Observation(bound, highest) for highest in maxima]
     plain = _held_back(session, looks, plain)
-    # The narrower ones before the kept ones: an equal kept one then vouches for what they have seen.
+    # The narrower ones before the kept ones: an equal kept one then confirms what they have seen.
     narrowed = _fingerprints(session, looks, bound, _windows(_narrowed_window, looks, plain))
     marks = _fingerprints(session, looks, bound, _windows(_kept_window, looks, plain))
     made_of = parts(session, looks, before)

@@ -72,7 +72,7 @@ class SharedSnapshots:
 
 
 def _each(ask: Ask, plans: Sequence[SyncPlan]) -> Sequence[Numbers | BaseException]:
-    """All at once; where something is met, one by one, so that it is told of its own table and stops no other."""
+    """All at once; where one fails, one by one, so that the error is that of its own table and stops no other."""
     try:
         return ask(plans)
     except BaseException as error:  # noqa: BLE001 - raised in the threads that asked

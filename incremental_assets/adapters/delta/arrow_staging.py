@@ -67,7 +67,7 @@ def write_parts(tasks: Tasks, plan: SyncPlan, parts: Sequence[ReadPart], path: s
 
         parts = (Joined(tuple(parts)),)
     files = [folder / f"part-{place:05d}-{uuid.uuid4().hex}.parquet" for place in range(len(parts))]
-    # A task that a cluster plays twice leaves a file of its own, which nobody reads.
+    # A task that a cluster runs twice leaves a file of its own, which nobody reads.
     units = [
         StageUnit(part, types, counting, str(file.with_name(f".{file.name}")), contract)
         for part, file in zip(parts, files, strict=True)

@@ -1,4 +1,4 @@
-"""What a batch comes to some of whose rows break its table's contract, and what is said of it: pure."""
+"""What a batch comes to some of whose rows break its table's contract, and the messages about it: pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def answered(plan: SyncPlan, found: Breaches, rows: int) -> None:
         return
     if contract.on_breach is OnBreach.FAIL:
         raise ContractBroken(
-            f"{table}: {_broken(found)}, and `on_breach: fail` lets nothing land then; mend the rows in the source, or the contract "
+            f"{table}: {_broken(found)}, and `on_breach: fail` lets nothing land then; fix the rows in the source, or the contract "
             f"({contract.file}:{contract.line})"
         )
     most = contract.max_fraction
@@ -30,7 +30,7 @@ def answered(plan: SyncPlan, found: Breaches, rows: int) -> None:
     if most is None or plan.request.allow_shrink or replays or found.rows <= rows * most:
         return
     raise Refused(
-        f"{table}: {_broken(found)}, of {rows:,} that were read, more than `max_fraction: {most:g}` lets go to quarantine, so nothing landed; mend the rows "
+        f"{table}: {_broken(found)}, of {rows:,} that were read, more than `max_fraction: {most:g}` allows in quarantine, so nothing landed; fix the rows "
         f"or the contract ({contract.file}:{contract.line}), or if that is right, run `incremental-assets sync --select {shlex.quote(str(table))} "
         "--allow-shrink --yes`"
     )
@@ -44,7 +44,7 @@ def told(plan: SyncPlan, found: Breaches) -> tuple[str, ...]:
     if contract.on_breach is OnBreach.WARN:
         return (f"{_broken(found)}, and landed as `on_breach: warn` has it",)
     went = agreeing(found.rows, "it went", "they went")
-    return (f"{_broken(found)}: {went} to quarantine, and `incremental-assets replay` lands what has been mended",)
+    return (f"{_broken(found)}: {went} to quarantine, and `incremental-assets replay` lands what has been fixed",)
 
 
 def _broken(found: Breaches) -> str:

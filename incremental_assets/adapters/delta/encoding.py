@@ -19,7 +19,7 @@ def encoding(schema: pa.Schema) -> dict[str, Any]:
         "use_dictionary": [field.name for field in schema if not _is_whole(field.type)],
         "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
         "dictionary_pagesize_limit": _DICTIONARY_BYTES,
-        # As Spark writes decimals: of one that fits, as a whole number, whose ends are told of each row group.
+        # As Spark writes decimals: of one that fits, as a whole number, whose ends are kept for each row group.
         "store_decimal_as_integer": True,
     }
 

@@ -73,7 +73,7 @@ class DeltaLake(LakeAudit, LakeHistory, LakeQuarantine):
         self._seen[spec.id] = log.version
         newest = next(log.ours(), None)
         states = (commit.note.state for commit in log.ours() if commit.note and commit.note.state)
-        # Upkeep that was overtaken by a sync carries an older one than the commit before it.
+        # Maintenance that was overtaken by a sync carries an older one than the commit before it.
         state = max(islice(states, 2), key=lambda found: found.seq, default=None)
         return Target(
             log.table_id,
@@ -236,6 +236,6 @@ def _foreign(log: TableLog, newest: Committed | None, since: int | None) -> str:
 
 
 def _floor(newest: Committed) -> int:
-    """The version up to which our newest commit vouches for the table: one that replaces everything vouches for all that it left."""
+    """The version up to which our newest commit has verified the table: one that replaces everything has verified all that it left."""
     note = newest.note
     return newest.version if note is None or note.kind in (Kind.OVERWRITE, Kind.LOAD, Kind.ROLLBACK) else note.seen

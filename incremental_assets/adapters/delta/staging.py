@@ -151,7 +151,7 @@ def count_future(plan: SyncPlan, among: Column | None = None) -> Column:
 
 
 def _flag_null_keys(spec: TableSpec, frame: DataFrame) -> DataFrame:
-    """A row whose key is not whole can be told apart from no other, so it does not land under `upsert`."""
+    """A row whose key is not whole cannot be told apart from any other, so it does not land under `upsert`."""
     if not spec.traits.one_row_per_key:
         return frame
     first_null = sf.coalesce(*(sf.when(column(name).isNull(), sf.lit(name)) for name in spec.key))

@@ -57,7 +57,7 @@ class Mark:
 class Counting:
     """What is counted of a batch, by the places of its columns.
 
-    `key`: with the names, of a batch in which a row without a whole key cannot land. `ends`: of these the smallest and the largest are told.
+    `key`: with the names, of a batch in which a row without a whole key cannot land. `ends`: of these the smallest and the largest are reported.
     `cursor`: its value, or the fallback's; `future`: counted from here on, in the cursor's own unit (days, microseconds, or as it is).
     `mark`: of a batch in which a marked row leaves the copy.
     """
@@ -192,7 +192,7 @@ def grouped(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _flag_null_keys(rows: pa.Table, counting: Counting) -> pa.Table:
-    """A row whose key is not whole can be told apart from no other, so it does not land."""
+    """A row whose key is not whole cannot be told apart from any other, so it does not land."""
     if not any(rows.column(place).null_count for place, _ in counting.key):
         return rows
     columns, reasons, raws = (rows.column(name).to_pylist() for name in (REJECT_COLUMN, REJECT_REASON, RAW))

@@ -112,7 +112,7 @@ def _passing_on(pid: int) -> Iterator[None]:
         pass_on(signal.SIGCONT, None)
 
     handlers = {**dict.fromkeys(_PASSED_ON, pass_on), signal.SIGTSTP: pause}
-    # What the caller has told this process to ignore, as `nohup` does, stays ignored.
+    # What the caller has made this process ignore, as `nohup` does, stays ignored.
     heard = {number: how for number, how in handlers.items() if signal.getsignal(number) != signal.SIG_IGN}
     before = {number: signal.signal(number, how) for number, how in heard.items()}
     try:

@@ -49,7 +49,7 @@ def end() -> None:
         for process in ours:
             with suppress(psutil.Error):
                 process.send_signal(number)
-        # Not by `psutil.wait_procs`, which takes a child's exit code away: PySpark, which waits for it, would wait for ever.
+        # Not by `psutil.wait_procs`, which takes a child's exit code away: PySpark, which waits for it, would wait forever.
         deadline = time.monotonic() + _ASKED_FOR
         while (ours := [process for process in ours if not _has_ended(process)]) and time.monotonic() < deadline:
             time.sleep(_LOOKS_EVERY)

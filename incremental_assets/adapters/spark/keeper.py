@@ -39,7 +39,7 @@ def main(folder: Path, idle: timedelta) -> None:
         _say(READY)
         return
     with ExitStack() as at_end:
-        # Also where it has ended by itself, or this process is told to end: nothing of it stays.
+        # Also where it has ended by itself, or this process is asked to end: nothing of it stays.
         at_end.callback(_reap)
         at_end.callback(server.end_kept, folder, engine)
         touch(folder)

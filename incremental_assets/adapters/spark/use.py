@@ -49,7 +49,7 @@ def unused(folder: Path) -> Iterator[datetime | None]:
 
 
 def last_use(folder: Path) -> datetime:
-    """When its last use ended; waits for that. A run that was killed has told nothing, so that its use ends when that is noticed."""
+    """When its last use ended; waits for that. A run that was killed has reported nothing, so its use ends when that is noticed."""
     with _opened(folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -49,7 +49,7 @@ def _consequences(tables: Sequence[TableId], positions: dict[TableId, Checkpoint
         mark = (state.position.watermark if state else None) or "nothing"
         lines.append(
             f"{table}: the next sync would go on from {mark} with whichever database answers, in place of {was}; "
-            f"that the rows below are the same must be known to you, and {check(table)} proves it"
+            f"make sure that the rows below the watermark are the same: {check(table)} compares them"
         )
     return "\n".join([*lines, "nothing was changed; add --yes to confirm"])
 

@@ -128,7 +128,7 @@ def _live(runtime: Runtime, site: Site, shop: Shop, steps: Steps, begun: float) 
     held, mended = _held(runtime, specs), tuple[SyncReport, ...]()
     if held:
         shop.mend(day)
-        mended = _sync(runtime, site, steps, "what broke its contract was mended", [str(table) for table in held])
+        mended = _sync(runtime, site, steps, "what broke its contract was fixed", [str(table) for table in held])
     steps.begin("counting on both sides")
     landed = [spec for spec in specs if all(_of(spec.id, part).error is None for part in (first, second))]
     proven = demo_proof.prove(runtime, site.source.name, landed)

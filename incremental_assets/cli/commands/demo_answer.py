@@ -30,7 +30,7 @@ class Story:
     held: Mapping[TableId, HeldRows]
     """What contracts held after the second sync."""
     mended: tuple[SyncReport, ...]
-    """The sync of these tables, after their rows had been mended in the source."""
+    """The sync of these tables, after their rows had been fixed in the source."""
     left: int
     """Rows that contracts hold after that."""
     day: DayReport
@@ -100,7 +100,7 @@ def _second_sync_notes(story: Story, shop: Shop) -> list[Shown]:
             )
         )
     notes += [
-        Note(f"{table}: {rows.sentence}. Mended in the source, it landed with the next sync: {story.left} held now.")
+        Note(f"{table}: {rows.sentence}. Fixed in the source, it landed with the next sync: {story.left} held now.")
         for table, rows in story.held.items()
     ]
     notes += [

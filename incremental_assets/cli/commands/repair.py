@@ -65,7 +65,7 @@ def _repaired(runtime: Runtime, found: Selection, run_id: str, display: Progress
         moving = [spec for spec in specs if spec.id in drifted]
         if moving:
             runtime.begin_session()
-            # Dagster costs a second to import: only once there is something to be mended.
+            # Dagster costs a second to import: only once there is something to be repaired.
             from incremental_assets.cli.dagster_runs import DagsterRuns
 
             done += DagsterRuns(runtime, source.name).repair(moving, Request(run_id, Mode.REPAIR))
@@ -80,7 +80,7 @@ def _answer(run_id: str, done: Sequence[SyncReport], seen: dict[TableId, Verdict
         updated=sum(rows.updated for rows in landed),
         deleted=sum(rows.deleted for rows in landed),
     )
-    whole = reports.answer(run_id, done, told(total) if landed else "nothing to mend", seconds)
+    whole = reports.answer(run_id, done, told(total) if landed else "nothing to repair", seconds)
     checked = [verdict for verdict in seen.values() if verdict.table in {report.table for report in done}]
     notes = [
         Note(f"{verdict.table}: checked again: {verdict.detail}", "good" if verdict.passed else "bad")

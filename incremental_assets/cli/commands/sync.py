@@ -87,7 +87,7 @@ def refuse_unless_meant(found: Selection, options: Options) -> None:
         )
     if options.allow_shrink:
         raise Refused(
-            "--allow-shrink replaces copies by sources that have lost most of their rows; add --yes to confirm"
+            "--allow-shrink lets a source that has lost most of its rows replace its copy; add --yes to confirm"
         )
 
 

@@ -20,11 +20,11 @@ class Look:
     windows: tuple[Window, ...] = ()
     """Those among which all that differs lies; none where both sides are equal."""
     found: Differing | None = None
-    """None where its rows are not to be told by their keys."""
+    """None where its rows cannot be told apart by their keys."""
     over: tuple[Window, ...] = ()
     """What was looked at."""
     version: int | None = None
-    """Of the copy, where it is told without a session: no older than this one was looked at."""
+    """The version of the copy, where it is known without a session: no older than this one was looked at."""
 
     def is_of(self, version: int | None) -> bool:
         """Whether it is a look at this very version, by keys."""

@@ -1,4 +1,4 @@
-"""Drift that a check mends by itself, where the configuration says so."""
+"""Drift that a check repairs by itself, where the configuration says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from incremental_assets.core.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """Under which run drift is mended, and who hears of each repair, in any thread."""
+    """Under which run drift is repaired, and who hears of each repair, in any thread."""
 
     run_id: str
     announce: Callable[[TableSpec, Repaired], None]
@@ -27,13 +27,13 @@ class Mending:
 def mended(spec: TableSpec, terms: TableConfig, drift: Drift, mending: Mending, ports: Ports) -> Verdict:
     """The verdict after a repair; the one before it where there was none."""
     found = reconciliation(spec, terms, drift)
-    # What a sync is known to mend is left to that.
+    # What a sync is known to repair is left to that.
     if not 0 < drift.rows <= terms.mended_at_most or not spec.is_incremental or drift.is_expected:
         return found
     try:
         done = repair_table(spec, terms.partitions, mending.run_id, ports, drift.seen)
     except IncrementalAssetsError as error:
-        return replace(found, detail=f"{found.detail}; it could not be mended: {error}")
+        return replace(found, detail=f"{found.detail}; it could not be repaired: {error}")
     mending.announce(spec, done)
     if done.left is None:
         return found

@@ -44,14 +44,14 @@ class Drift:
     through: str | None = None
     """Every settled row below it is in the lake as it is: a cursor value, or the moment at which the table was read whole."""
     reached: str | None = None
-    """What `through` is once the drift is mended, if the table has a cursor."""
+    """What `through` is once the drift is repaired, if the table has a cursor."""
     looked_at: tuple[Window, ...] = ()
     """The windows of an incremental table that were compared, touching ones as one."""
     drifted: tuple[Drifted, ...] = ()
     """All of the rows, by window; those of the windows that are not named lie in the last piece."""
     samples: tuple[str, ...] = ()
     is_expected: bool = False
-    """Whether a sync that is not due yet is known to mend all of it."""
+    """Whether a sync that is not due yet is known to repair all of it."""
     seen: Look | None = field(default=None, repr=False)
     """What it was found by, so that a repair which follows at once need not look again."""
 
@@ -165,7 +165,7 @@ def _lower(one: CursorValue | None, other: CursorValue | None) -> CursorValue | 
 
 
 def _whole(spec: TableSpec, state: State, target: tuple[str, int] | None, ports: Ports) -> Drift:
-    """A table that is read whole may differ from a source that has changed since; what another hand wrote into the copy is drift."""
+    """A table that is read whole may differ from a source that has changed since; what another writer wrote into the copy is drift."""
     whole = Window(None, None)
     found = ports.reader.inspect(spec, target[1] if target else None)
     if found is None:

@@ -1,4 +1,4 @@
-"""Mend the drift that a check has found: compare its windows by key, read what differs again in one sync, and check these windows again."""
+"""Repair the drift that a check has found: compare its windows by key, read what differs again in one sync, and check these windows again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from incremental_assets.core.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What a repair did, and the drift of its windows after it; None where nothing was known to be mended."""
+    """What a repair did, and the drift of its windows after it; None where nothing was known to be repaired."""
 
     report: SyncReport
     left: Drift | None = None
@@ -35,7 +35,7 @@ class Repaired:
 def repair_table(
     spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports, just_seen: Look | None = None
 ) -> Repaired:
-    """Mend what the last checks of a table have found. Raises SelectionError, and the errors of a sync.
+    """Repair what the last checks of a table have found. Raises SelectionError, and the errors of a sync.
 
     `just_seen`: by the check that this one follows at once; where the copy is still at that version, no row is looked for that it has not found.
     """
@@ -72,7 +72,7 @@ def attempt_repair(spec: TableSpec, grid: Grid | None, run_id: str, ports: Ports
 
 def told(rows: RowCounts) -> str:
     """What was changed, in words."""
-    return f"{counted(rows.updated, 'row')} mended, {rows.inserted:,} added, {rows.deleted:,} deleted"
+    return f"{counted(rows.updated, 'row')} repaired, {rows.inserted:,} added, {rows.deleted:,} deleted"
 
 
 def _settled(spec: TableSpec, grid: Grid | None, drifted: Sequence[Window], ports: Ports) -> tuple[Window, ...]:

@@ -45,7 +45,7 @@ def _holds(spec: TableSpec, ports: Ports) -> bool:
 def _by_key(
     spec: TableSpec, windows: Sequence[Window], found: Differing, ports: Ports
 ) -> tuple[Comparison, tuple[Drifted, ...]]:
-    """By light queries alone. Keys that only the copy has are named where nothing else is to be told."""
+    """Compare by light queries alone. Keys that only the copy has are named where nothing else is to be reported."""
     rows = Comparison(found.missing, found.extra)
     if found.missing:
         with ports.probe.keys(spec) as source:

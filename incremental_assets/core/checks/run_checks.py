@@ -70,7 +70,7 @@ class Scope:
     """What is asked, `parallel` checks at a time, which is work for the source as well.
 
     `checks_of` names the checks of each table; `windows_of` restricts the reconciliation of an incremental table. With `mending`, drift is
-    mended where the configuration says so.
+    repaired where the configuration says so.
     """
 
     parallel: int

@@ -25,7 +25,7 @@ def chosen_columns(config: TableConfig, shape: TableShape) -> TableShape:
 
 
 def _needed(config: TableConfig, shape: TableShape) -> Iterator[tuple[str, str]]:
-    """Without which rows cannot be read, told apart or judged."""
+    """The columns without which rows cannot be read, told apart or judged, each with the reason."""
     if config.cursor is not None:
         yield "the cursor", config.cursor.column
         if config.cursor.fallback is not None:

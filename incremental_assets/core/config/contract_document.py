@@ -21,7 +21,7 @@ _FOREIGN = re.compile(
 
 
 def _pattern(text: str) -> str:
-    """What both read: pandera by Python, and Arrow, whose engine plays it."""
+    """What both read: pandera by Python, and Arrow, whose engine applies it."""
     try:
         re.compile(text)
     except re.error as error:
@@ -29,7 +29,7 @@ def _pattern(text: str) -> str:
     for found in _FOREIGN.finditer(text):
         if found["other"] is None and found["class"] is None:
             raise ValueError(
-                f"Arrow's RE2 plays it, which has no `{found[0]}`: no look-around, no back-references and nothing else that "
+                f"Arrow's RE2 applies it, which has no `{found[0]}`: no look-around, no back-references and nothing else that "
                 "looks back; write it without, or a pandera model with a check of your own"
             )
     return text

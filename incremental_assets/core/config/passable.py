@@ -14,7 +14,7 @@ Slip = tuple[str, str]
 
 
 def impassable(rules: ColumnRules) -> Slip | None:
-    """Of rules whose constants have one type; None where some value may keep them: `matches` is not played, and nobody counts what `notin` takes from a range."""
+    """Why no value can keep these rules, whose constants have one type; None where one may: `matches` is not evaluated, nor what `notin` takes from a range."""
     for name in BOUNDS:
         if (bound := getattr(rules, name)) is not None and bound != bound:
             return name, f"nothing is more or less than NaN, so that no value keeps `{name}`; write a number"

@@ -229,7 +229,7 @@ def _check_key(shape: TableShape, config: TableConfig, cursor: Cursor | None, ke
     """What tells rows, or versions of them, by a key needs one that cannot repeat."""
     if cursor is not None and cursor.by_transaction and not cursor.is_own and not _is_enforced(shape, key):
         raise SourceRefused(
-            f"{shape.id}: by `{cursor.column.lower()}` the later of two rows cannot be told, and the source enforces no key on ({', '.join(key)}); "
+            f"{shape.id}: by `{cursor.column.lower()}` the later of two rows cannot be known, and the source enforces no key on ({', '.join(key)}); "
             "add a primary key or a unique index on columns that are NOT NULL, or choose another cursor"
         )
     if config.compares and not _is_enforced(shape, key):

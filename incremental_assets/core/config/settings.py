@@ -60,7 +60,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """Deadlines of one connection; a driver's own defaults wait for ever on a dead socket."""
+    """Deadlines of one connection; a driver's own defaults wait forever on a dead socket."""
 
     connect_timeout: timedelta = timedelta(seconds=10)
     socket_timeout: timedelta = timedelta(seconds=60)
@@ -127,7 +127,7 @@ class TableConfig:
     pii: tuple[str, ...] = ()
     reconciliation: Severity = Severity.ERROR
     mended_at_most: int = 0
-    """Drifted rows that the daily check mends by itself; of more of them it mends none."""
+    """Drifted rows that the daily check repairs by itself; of more of them it repairs none."""
     compact: Compact = Compact.AUTO
     deletes: Deletes = IGNORED
     contract: Contract | None = None

@@ -120,12 +120,12 @@ class FreshnessDocument(Strict):
 
 
 class ReconciliationDocument(Strict):
-    """What it is when source and lake differ, and whether the daily check mends it."""
+    """What it is when source and lake differ, and whether the daily check repairs it."""
 
     severity: Severity = Severity.ERROR
     repair: Annotated[
         Literal["never", "auto"],
-        Field(description="Whether the daily check mends what it finds (auto), or you do, by `repair` (never)."),
+        Field(description="Whether the daily check repairs what it finds (auto), or you do, by `repair` (never)."),
     ] = "never"
     max_rows: Annotated[
         int,

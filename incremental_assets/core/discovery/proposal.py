@@ -23,7 +23,7 @@ _APPLICATION_LAG = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One table: its terms, the candidates behind them, why, and what to mend. Without terms it is left out, and `why` says so."""
+    """One table: its terms, the candidates behind them, why, and what to fix. Without terms it is left out, and `why` says so."""
 
     shape: TableShape
     terms: TableConfig | None

@@ -1,4 +1,4 @@
-"""Proposals as the text of sources.yaml: comments say why, and what a person may mend. Pure."""
+"""Proposals as the text of sources.yaml: comments say why, and what a person may fix. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """What YAML takes for something else than a text."""
 _NAMED = 4
-"""Candidates of a table that are told; the others are worse."""
+"""Candidates of a table that are shown; the others are worse."""
 _PARTITIONS = 100
 """About so many ranges of a whole number, so that one can still be looked at by itself."""
 _WIDTH = 130
@@ -59,7 +59,7 @@ def _entry(each: Proposal) -> Iterator[str]:
         reasons = "; ".join(found.reasons)
         yield from _wrapped(f"{number}. {found.name} ({found.traits.type}{chosen}): {reasons}", "  ")
     for fix in each.fixes:
-        yield from _wrapped(f"to mend: {fix}", "  ")
+        yield from _wrapped(f"to fix: {fix}", "  ")
     yield f"- table: {scalar(table)}"
     yield from (f"  {line}" for line in _terms(each, each.terms))
 

@@ -16,7 +16,7 @@ class OnBreach(StrEnum):
     FAIL = "fail"
     """Nothing lands."""
     WARN = "warn"
-    """It lands, and is told of."""
+    """It lands, and is reported."""
 
 
 Constant = bool | int | float | Decimal | date | datetime | str

@@ -60,7 +60,7 @@ class State:
     absent: tuple[str, ...] = ()
     """Those of them that the source did not show when something landed last: renamed, dropped, or not granted."""
     discarded: tuple[str, ...] = ()
-    """New columns of the source that are not read, and of which a run has told."""
+    """New columns of the source that are not read, and that a run has reported."""
     changed: tuple[SchemaChange, ...] = ()
     """What the landing that left this state changed of the columns."""
     last_read: LastRead | None = None

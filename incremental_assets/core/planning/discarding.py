@@ -23,13 +23,13 @@ def discarding(spec: TableSpec, state: State | None) -> TableSpec:
 
 
 def newly_discarded(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """Those of which no run has told yet."""
+    """Those that no run has reported yet."""
     known = state.discarded if state else ()
     return tuple(name for name in spec.discarded if name not in known)
 
 
 def discarded_warning(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """Told once, by the run that lands something while they are there."""
+    """A warning, given once, by the run that lands something while they are there."""
     names = ", ".join(newly_discarded(spec, state))
     sentence = (
         f"new columns of the source ({names}) are not read, as `schema_changes: discard` says; to take them in, set `schema_changes: evolve`, "

@@ -1,4 +1,4 @@
-"""What a source says beforehand of a read, without reading."""
+"""What a source estimates of a read, without reading."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class Estimate:
 
 
 CANNOT_TELL = Estimate(unknown="this database is not asked how it would read the rows")
-"""Of a database whose sessions do not foresee."""
+"""The estimate for a database whose sessions give none."""

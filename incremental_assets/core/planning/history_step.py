@@ -25,7 +25,7 @@ class Effect(StrEnum):
     TAKING = "taking"
     """The same, and other rows went."""
     MORE = "more"
-    """It cannot be told from one commit."""
+    """It cannot be known from one commit."""
     FOREIGN = "foreign"
     """Rows may have been changed by another writer."""
 

@@ -108,7 +108,7 @@ class Observation:
     parts: Parts | None = None
     """Members both before all other queries and after them; None if they were not queried."""
     uncommitted: CursorValue | None = None
-    """The smallest cursor of a row that is written and not committed, below what would else settle; `-infinity` if that cannot be told."""
+    """The smallest cursor of a row that is written and not committed, below what would else settle; `-infinity` if that cannot be known."""
     hides: bool = False
     """Whether rows are now hidden from this user; queried last."""
 

@@ -29,7 +29,7 @@ def _changes(plan: SyncPlan, copy: Sequence[TargetColumn]) -> Iterator[SchemaCha
     for column in found.added:
         yield SchemaChange(column.name, Change.ADDED, None, column.spark_type, rule)
     for gone in found.dropped:
-        # In a copy that is not written anew it stays, and is told of once.
+        # In a copy that is not written anew it stays, and is reported once.
         if plan.overwrites or gone.name.lower() not in absent:
             excluded = gone.name in spec.shape.left_out and gone.name not in spec.discarded
             change, by = (Change.EXCLUDED, BY_COLUMNS) if excluded else (Change.REMOVED, rule)

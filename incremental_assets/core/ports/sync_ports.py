@@ -64,5 +64,5 @@ class Ports:
 
     @property
     def compactor(self) -> LakeCompactor:
-        """The lake, for upkeep."""
+        """The lake, for maintenance."""
         return self.lake

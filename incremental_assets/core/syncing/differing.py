@@ -61,7 +61,7 @@ def differing_now(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> D
 
 
 def bounds_of(spec: TableSpec, copy: PlacedRows, ports: Ports) -> KeySpread | None:
-    """How many rows a large copy has at most, and between which places they and those of the source lie, where that is told without a look at any."""
+    """How many rows a large copy has at most, and between which places they and those of the source lie, where that is known without a look at any."""
     here = copy.bounds() if spec.key_enforced and isinstance(copy, Bounded) else None
     there = ports.probe.key_ends(spec) if here is not None and here.rows > FEW else None
     if here is None or there is None:
@@ -99,7 +99,7 @@ def _hashed_alike(copy: PlacedRows, source: PlacedRows, ask: Callable[[PlacedRow
 
 def _differing(spec: TableSpec, copy: PlacedRows, source: PlacedRows, bounds: KeySpread | None) -> Differing | None:
     spread = bounds or _hull(*side_by_side(copy.spread, source.spread))
-    # What has come since the bounds were told may lie beyond them.
+    # What has come since the bounds were read may lie beyond them.
     parts = whole = ANYWHERE if bounds else everywhere(spread)
     rows, shift, all_rows = spread.rows, coarse(spread), None
     while rows > FEW:

@@ -64,7 +64,7 @@ def _windows(spec: TableSpec, state: State, ports: Ports) -> tuple[Window, ...]:
 
 
 def _together(synced: SyncReport, done: Sequence[SyncReport]) -> SyncReport:
-    """One report: what the sync itself said, and what was filled."""
+    """One report of both: what the sync itself reported, and what was filled."""
     if not done:
         return synced
     whole, last = summed((synced, *done)), done[-1]

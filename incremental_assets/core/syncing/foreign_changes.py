@@ -95,8 +95,8 @@ def look_for(
 ) -> Iterator[tuple[TableSpec, int, str]]:
     """Tables whose log grew without a sync: its version, and what another writer did there, if anything.
 
-    Upkeep moves a version as well, and a log takes a while to read: one that was found in order up to a version (`vouched`) is not read
-    again, and what does not fit into so many seconds is left to the next look.
+    Maintenance moves a version as well, and a log takes a while to read: one that was found in order up to a version (`vouched`) is not read
+        again, and what does not fit into so many seconds is left to the next look.
     """
     ends = time.monotonic() + seconds
     for spec in specs:

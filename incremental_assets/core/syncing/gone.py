@@ -50,7 +50,7 @@ def find_gone(plan: SyncPlan, snapshot: Snapshot, lake: LakeKeys) -> Gone | None
         return None
     compared = KeysCompared(plan.bound.clock, source.storage)
     places = snapshot.sought.vanished if snapshot.sought else None
-    # Where a comparison of rows has told that none is gone, no key is looked at.
+    # Where a comparison of rows has shown that none is gone, no key is looked at.
     copy = None if places is not None and not places.numbers else lake.keys(plan.spec)
     if copy is None:
         return Gone(compared)
@@ -117,7 +117,7 @@ def check_fraction(plan: SyncPlan, gone: int, rows: int) -> None:
     most = plan.spec.deletes.max_fraction
     if not gone or plan.request.allow_shrink or (gone <= rows * most and gone < rows):
         return
-    allowed = "which would leave none" if gone == rows else f"more than `max_fraction: {most:g}` lets go"
+    allowed = "which would leave none" if gone == rows else f"more than `max_fraction: {most:g}` allows"
     raise Refused(
         f"{plan.spec.id}: {counted(gone, 'row')} of the {rows:,} in the copy {agreeing(gone, 'is', 'are')} gone from the source, {allowed}, "
         f"so the copy was left as it is; {_cure(plan)}"

@@ -1,4 +1,4 @@
-"""What the next sync of a table is about to do, told before it: pure but for the lake's log, and decided by the sync's own planner."""
+"""What the next sync of a table is about to do, shown before it does: pure but for the lake's log, and decided by the sync's own planner."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Preview:
 
 
 def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lake: LakeReader) -> Preview:
-    """What a plain sync would do now. What it would stop at is told, not raised."""
+    """What a plain sync would do now. What it would stop at is reported, not raised."""
     try:
         decision, target = foresee(spec, _REQUEST, position, observation, lake)
     except IncrementalAssetsError as error:
@@ -105,11 +105,11 @@ def preview(spec: TableSpec, position: Checkpoint, observation: Observation, lak
 
 
 def _left_open(position: Checkpoint) -> tuple[str, ...]:
-    """Who is at it is not asked: that would be to take its lease."""
+    """Says that the last run has not ended. Whether it still runs is not asked: that would take its lease."""
     if position.open is None:
         return ()
     return (
-        "a run is at it, or was killed: the next one first looks in the lake whether that batch landed, and plans again",
+        "a run is in progress, or was killed: the next one first looks in the lake whether that batch landed, and plans again",
     )
 
 

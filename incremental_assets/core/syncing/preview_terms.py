@@ -1,4 +1,4 @@
-"""What a table's own terms make of a sync, told before it: its deletes, its contract, its history."""
+"""What a table's own terms make of a sync, shown before it: its deletes, its contract, its history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from incremental_assets.core.model.table import TableSpec
 _BREACHES = {
     OnBreach.QUARANTINE: "rows that break it are held in quarantine, the others land",
     OnBreach.FAIL: "if a row breaks it, nothing lands",
-    OnBreach.WARN: "rows that break it land, and are told of",
+    OnBreach.WARN: "rows that break it land, and are reported",
 }
 
 

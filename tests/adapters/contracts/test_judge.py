@@ -122,7 +122,7 @@ def test_the_loader_refuses_what_the_engine_refuses(pattern: str, plays: bool) -
         assert adapter.validate_python({"matches": pattern}).matches == pattern
         assert told(judge(ColumnRules("x", matches=pattern), x="string"), rows("string", None)) == [None]
         return
-    with pytest.raises(ValidationError, match="Arrow's RE2 plays it"):
+    with pytest.raises(ValidationError, match="Arrow's RE2 applies it"):
         adapter.validate_python({"matches": pattern})
     with pytest.raises(ConfigurationError, match="no regular expression that Arrow's RE2 takes"):
         judge(ColumnRules("x", matches=pattern), x="string")
@@ -219,7 +219,7 @@ def test_a_check_that_raises_is_named_without_a_value(kind: type[BaseException])
     schema = pandera.DataFrameSchema({"x": pandera.Column(None, pandera.Check(quotes))})
     with pytest.raises(ContractBroken) as caught:
         told(by_hand(schema, "x"), rows("string", "secret"))
-    assert f"the check `x: quotes` of its contract could not be played on the rows: it raised {kind.__name__}" in str(
+    assert f"the check `x: quotes` of its contract could not be run on the rows: it raised {kind.__name__}" in str(
         caught.value
     )
     assert "secret" not in str(caught.value)

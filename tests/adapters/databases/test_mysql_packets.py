@@ -40,7 +40,7 @@ def row(*values: Sent) -> bytes:
 
 
 def arriving(wire: bytes, *sizes: int) -> Callable[[memoryview], int]:
-    """In pieces of these sizes, again and again; whoever asks beyond the end would wait for ever."""
+    """In pieces of these sizes, again and again; whoever asks beyond the end would wait forever."""
     place, chosen = [0], random.Random(7)
 
     def fill(room: memoryview) -> int:

@@ -61,7 +61,7 @@ def order(number: int, at: int, note: str | None = None) -> Row:
 
 
 def story(desk: Desk, spec: TableSpec) -> None:
-    """Rows are held, held again just as they are, in another version and mended; one is rejected, one goes, one comes back as it was."""
+    """Rows are held, held again just as they are, in another version and fixed; one is rejected, one goes, one comes back as it was."""
     desk.land(spec, [order(1, 10), order(2, -2), order(3, -3), order(4, 4, "bad"), order(5, -5)], bad=["bad"])
     desk.land(spec, [order(1, -11), order(2, -2), order(3, -33), order(4, 4, "bad"), order(6, -6)], bad=["bad"])
     desk.land(spec, [order(1, 12), order(2, -2), order(5, -5), order(6, 60), order(7, -7)], gone=[5])

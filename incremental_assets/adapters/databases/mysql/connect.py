@@ -77,7 +77,7 @@ class Connection:
         return int(self._driver.thread_id())
 
     def limit(self, duration: timedelta | None) -> None:
-        """How long a statement may take; None: for ever."""
+        """How long a statement may take; None: forever."""
         allowed = 0 if duration is None else _seconds(duration) * 1000 // self.flavour.limit_unit
         self.execute(f"SET SESSION {self.flavour.limit} = {allowed}")
 

@@ -1,4 +1,4 @@
-"""What `doctor` asks the server, and the SQL that an administrator runs to mend what is missing."""
+"""What `doctor` asks the server, and the SQL that an administrator runs to fix what is missing."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _batch(schema: pa.Schema, spec: TableSpec, sent: Sequence[pa.BinaryArray], t
 
 
 def _said(flags: pa.BinaryArray) -> pa.BooleanArray:
-    """Whether it was said of a row; of one without a cursor the server says neither."""
+    """Whether the server has answered it for a row; for one without a cursor it answers neither."""
     return pc.fill_null(pc.equal(flags, b"1"), fill_value=False)
 
 

@@ -101,7 +101,7 @@ def _text(value: str) -> Travel:
 
 
 def _moment(own: str, kind: str) -> Travel:
-    # No month and no day of a zero date is one, and a server may be told to take the 31st of February.
+    # No month and no day of a zero date is one, and a server may be configured to take the 31st of February.
     unfit = f"({own} IS NOT NULL AND (YEAR({own}) = 0 OR LAST_DAY({own}) IS NULL OR DAYOFMONTH({own}) = 0 OR DAYOFMONTH({own}) > DAYOFMONTH(LAST_DAY({own}))))"
     canonical = (
         f"CAST(TO_DAYS({own}) - {_EPOCH_DAY} AS CHAR)"

@@ -2,7 +2,7 @@
 
 The order carries the proof. A row that is stamped before the clock was read and is committed after the snapshot was taken was, at the second
 question, either still to be written, and its call is running; or written, and its transaction is open at the third question, which comes later.
-The answers are interpreted by `bound_of`, a pure function, as no server has played them.
+The answers are interpreted by `bound_of`, a pure function, as they were not tested against a server.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FROM V$TRANSACTION t LEFT JOIN V$SESSION s ON s.SADDR = t.SES_ADDR WHERE t.SPACE
 PENDING = "SELECT LOCAL_TRAN_ID FROM SYS.DBA_2PC_PENDING WHERE STATE = 'prepared'"
 IDENTITY = "SELECT DBID, CON_DBID, RESETLOGS_CHANGE#, CURRENT_SCN FROM V$DATABASE"
 VIEWS = ("SYS.V_$SESSION", "SYS.V_$TRANSACTION", "SYS.V_$ACTIVE_INSTANCES", "SYS.DBA_2PC_PENDING", "SYS.V_$DATABASE")
-"""That a user must be granted to be told all of it."""
+"""What a user must be granted to see all of it."""
 _COUNTED = timedelta(seconds=4)
 """By so much the counter of a call may be behind."""
 _WHOLE = timedelta(seconds=1)
@@ -50,7 +50,7 @@ _Rows = Sequence[Row] | None
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the server has said, in the order in which it was asked."""
+    """The server's answers, in the order of the questions."""
 
     clock: Row
     role: str

@@ -102,7 +102,7 @@ class Connection:
 
 
 def terms(address: Address) -> dict[str, Any]:
-    """What the driver is told."""
+    """The arguments of the driver's connection."""
     return {
         "user": address.user,
         "password": address.password,
@@ -130,7 +130,7 @@ def tls(address: Address) -> dict[str, Any]:
 
 
 def _in_time(connect: Callable[[], Any], address: Address) -> Any:
-    """The driver waits for ever for the greeting of a server that has taken the line and says nothing: it is left to wait alone then."""
+    """The driver waits forever for the greeting of a server that has taken the line and says nothing: it is left to wait alone then."""
     found: Future[Any] = Future()
 
     def work() -> None:

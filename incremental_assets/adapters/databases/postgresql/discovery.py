@@ -66,7 +66,7 @@ class _Trigger:
     on_update: bool
 
     def writes(self, name: str) -> bool:
-        """Whether its text assigns to the column, or it is told of it by name, as `moddatetime` is."""
+        """Whether the text of a trigger assigns to the column, or the trigger gets its name, as `moddatetime` does."""
         new = rf"NEW\s*\.\s*\"?{re.escape(name)}\"?"
         # Where a statement begins: within one, `=` compares.
         assigned = rf"(;|\b(BEGIN|THEN|ELSE|LOOP)\b)(\s|--[^\n]*\n)*{new}\s*:?=|\bINTO\s+(STRICT\s+)?{new}(?!\w)"

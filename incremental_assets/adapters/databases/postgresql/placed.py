@@ -29,7 +29,7 @@ def placed(spec: TableSpec, hashed: Hashed = row_hash) -> str:
 
 
 def holdable(columns: Sequence[Column], words: str) -> str:
-    """What is said of a key, NULL where Spark cannot hold it: of an infinite moment there are no microseconds."""
+    """What is selected for a key, NULL where Spark cannot hold it: of an infinite moment there are no microseconds."""
     conditions = [bad.condition for bad in map(unholdable, columns) if bad is not None]
     return f"CASE WHEN ({' OR '.join(conditions)}) IS NOT TRUE THEN {words} END" if conditions else words
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 
 def earliest(wall: str, offset: int, clock: datetime) -> datetime:
-    """A reading of the server's local clock in UTC. Its zone is not told: of all that have its offset (minutes) now, the one that makes it the earliest."""
+    """A reading of the server's local clock in UTC. Its zone is not known: of all that have its offset (minutes) now, the one that makes it the earliest."""
     local = datetime.fromisoformat(wall)
     found = [local.replace(tzinfo=zone, fold=0).astimezone(UTC) for zone in _zones() if _offset(zone, clock) == offset]
     return min([local.replace(tzinfo=UTC) - timedelta(minutes=offset), *found])

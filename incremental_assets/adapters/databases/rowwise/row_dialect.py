@@ -16,8 +16,8 @@ from incremental_assets.core.planning.bound import Bound
 
 Row = tuple[Any, ...]
 
-UNPLAYED = "experimental, not played against a server"
-"""Of a database whose code has met recorded answers alone: what every run, plan and finding says of it."""
+UNPLAYED = "experimental, not tested against a server"
+"""What every run, plan and finding says of a database whose code was tested with recorded answers alone."""
 
 
 def _untold(_: Column) -> str:

@@ -137,7 +137,7 @@ def tls(address: Address) -> dict[str, Any]:
         )
     if address.tls == "require":
         raise SourceRefused(
-            f"{address.host}: with SQL Server `tls: require` cannot be had, as the driver encrypts only where it checks the certificate; "
+            f"{address.host}: with SQL Server `tls: require` is not supported, as the driver encrypts only where it checks the certificate; "
             "write `tls: verify-ca`, and name the server's authority in SSL_CERT_FILE"
         )
     return {"cafile": known, "validate_host": address.tls == "verify-full"}

@@ -36,7 +36,7 @@ def statistics_columns(properties: Mapping[str, str], columns: Sequence[str]) ->
 
 
 def statistics(rows: pa.Table, names: Iterable[str]) -> str:
-    """The JSON text of a file that holds these rows. A column with an end that JSON cannot hold is told without both."""
+    """The JSON text of a file that holds these rows. A column with an end that JSON cannot hold has neither."""
     told = Told(tuple(names))
     told.add(rows)
     return told.text()

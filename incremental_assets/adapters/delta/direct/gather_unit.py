@@ -1,4 +1,4 @@
-"""What a task is told of files that are gathered: plain values, which whoever plans a compaction has without Spark."""
+"""What a task gets to know of files that are gathered: plain values, which whoever plans a compaction has without Spark."""
 
 from __future__ import annotations
 

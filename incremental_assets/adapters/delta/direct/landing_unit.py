@@ -25,7 +25,7 @@ def unit_of(landing: Landing, way: Way, state: LogState) -> ApplyUnit:
     marks = table.marks(plan.request.run_id, plan.commit_ids.seq)
     how, within = _how(landing, way, columns)
     if way is Way.REWRITE and len(table.fields) > len(columns) + len(marks.stored):
-        raise NotDirect("rows that stay have columns of another hand")
+        raise NotDirect("rows that stay have columns of another writer")
     files = tuple(add for add in state.files.values() if file_may_hold(add.get("stats"), within))
     if isinstance(how, Adding) and not how.compares:
         files = ()
@@ -65,7 +65,7 @@ def _how(
     flagged_at = ordinal(plan.bound.clock) if leaves and plan.spec.deletes.marks else None
     how = Replacing(key, overlap is not None, leaves, whole=way is Way.REWRITE, cursor=cursor, flagged_at=flagged_at)
     if way is not Way.REPLACE:
-        # Of keys that leave nothing is told beforehand, and rows that stay are anywhere.
+        # Nothing is known beforehand of keys that leave, and rows that stay are anywhere.
         return how, ()
     ranges = {each.column: each for each in landing.delivery.batch.keys}
     stored = [(columns[place], ranges.get(name)) for place, name in zip(key, plan.spec.key, strict=True)]
@@ -74,7 +74,7 @@ def _how(
 
 
 def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, ...]) -> tuple[Reach, ...]:
-    """From where on the target's rows are compared, where their cursor is told by files as it is ordered by a sync; else nothing."""
+    """From where on the target's rows are compared, where the files' statistics order their cursor as a sync does; else nothing."""
     cursor = spec.cursor
     if cursor is None or lower is None or cursor.fallback is not None:
         return ()

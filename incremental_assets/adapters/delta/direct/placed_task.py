@@ -130,7 +130,7 @@ def _places(unit: PlacedUnit, group: RowGroup, rows: Numbers) -> Numbers:
     if unit.by_value:
         (values,) = group.columns([unit.measured.columns[unit.key[0]]])
         return values.take(pa.array(rows)).cast(pa.int64()).to_numpy()
-    # How many there are is told without their hashes.
+    # How many there are is known without their hashes.
     if unit.asked is Asked.SPREAD:
         return np.zeros_like(rows)
     if unit.placed_by is RowHash.BYTES:

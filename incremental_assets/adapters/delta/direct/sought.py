@@ -17,7 +17,7 @@ from incremental_assets.adapters.delta.direct.whole_numbers import Numbers, whol
 _RUN_ROWS = 1024
 """Of a stretch that ascends, on average: to look through many shorter ones takes longer than to hash them all."""
 _CLOSE = 8
-"""Numbers from the least to the most, for each that is sought: as many entries of four bytes take a table as much as the order of all values does."""
+"""Numbers from the least to the most, for each that is looked up: as many entries of four bytes take a table as much as the order of all values does."""
 _NOWHERE = -1
 
 
@@ -106,7 +106,7 @@ def hashed(column: pa.ChunkedArray | pa.Array, values: pa.Array) -> tuple[Number
 
 
 def _met(run: Numbers, sought: Numbers) -> tuple[Numbers, Numbers]:
-    """Rows of a run whose number is sought, and its place: both ascend, and the fewer ones are looked up in the others."""
+    """Rows of a run whose number is looked up, and its place: both ascend, and the fewer ones are looked up in the others."""
     if not len(run):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     low, high = np.searchsorted(sought, run[0]), np.searchsorted(sought, run[-1], side="right")

@@ -77,9 +77,9 @@ def _object(text: str | None) -> dict[str, str | None]:
     try:
         found = {} if text is None else json.loads(text)
     except ValueError as error:
-        raise NotDirect("a row that was rejected is not told as it should be") from error
+        raise NotDirect("a row that was rejected is not described as it should be") from error
     if not isinstance(found, dict) or not all(value is None or isinstance(value, str) for value in found.values()):
-        raise NotDirect("a row that was rejected is told by more than texts")
+        raise NotDirect("a row that was rejected is described by more than texts")
     return found
 
 
