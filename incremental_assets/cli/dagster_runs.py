@@ -110,7 +110,7 @@ class DagsterRuns:
         return [self._report(spec, request, error) for spec in specs]
 
     def landed(self, backfill: str, keys: Sequence[str]) -> frozenset[str]:
-        """Of the partitions, those that runs of the same backfill have read to the end."""
+        """The partitions that runs of the same backfill have read to the end."""
         with dagster_instance() as instance:
             records = instance.get_run_records(
                 RunsFilter(tags={BACKFILL_TAG: backfill}, statuses=[DagsterRunStatus.SUCCESS])

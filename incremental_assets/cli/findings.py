@@ -251,7 +251,7 @@ def _warn(subject: str, topic: str, detail: str, cure: str) -> Finding:
 
 
 def _first_load(facts: TableFacts) -> str:
-    """Of a view the catalogue knows neither."""
+    """How much a first load reads, by rows and bytes. The catalogue knows neither of a view."""
     known = [f"about {counted(facts.rows, 'row')}"] if facts.rows else []
     known += [_size(facts.bytes)] if facts.bytes else []
     return (

@@ -1,4 +1,4 @@
-"""From the command line to an open runtime: which file, which Dagster home."""
+"""Leads from the command line to an open runtime: which file, which Dagster home."""
 
 from __future__ import annotations
 

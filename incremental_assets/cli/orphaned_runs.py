@@ -14,7 +14,7 @@ _UNDER_WAY = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunSta
 
 
 def process_tag() -> dict[str, str]:
-    """For a run that a command line executes itself: this process, so that a later one can tell whether it is still there."""
+    """The tag for a run that a command line executes itself: this process, so that a later one can tell whether it is still there."""
     return {PROCESS_TAG: ProcessIdentity.here().text}
 
 

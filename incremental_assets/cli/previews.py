@@ -55,7 +55,7 @@ def answer(previews: Sequence[Preview], troubles: Sequence[Trouble]) -> Answer:
 
 
 def _terms(previews: Sequence[Preview]) -> list[Note]:
-    """Of a few tables; of many, a list as long as theirs would be read by nobody."""
+    """The terms of a few tables; for many, the list would be as long as theirs and nobody would read it."""
     own = [each for each in previews if _has_terms(each.spec)]
     if len(own) > _SPELT_OUT:
         return []

@@ -52,7 +52,7 @@ class Standing:
 
 
 def standings(runtime: Runtime, found: Selection, *, offline: bool) -> list[Standing]:
-    """Of the selected tables, and of those that their source does not show. `offline` asks no source."""
+    """The standings of the selected tables, and of those that their source does not show. `offline` asks no source."""
     positions, beats = runtime.checkpoints.positions(), runtime.checkpoints.heartbeats()
     verified = runtime.checkpoints.verified()
     lags, bounds, errors = ({}, {}, {}) if offline else _look(runtime, found, positions)
@@ -101,7 +101,7 @@ def _look(
 
 
 def _held(runtime: Runtime, found: Selection) -> dict[TableId, HeldRows | None]:
-    """Of tables with a contract, and of those of which one that they no longer have holds rows."""
+    """The held rows of tables with a contract, and of those of which one that they no longer have holds rows."""
     held = {spec: runtime.held(spec) for spec in found.specs}
     return {spec.id: rows for spec, rows in held.items() if spec.contract is not None or (rows and rows.rows)}
 
@@ -124,7 +124,7 @@ def _other_hands(
 
 
 def _lag(position: Checkpoint | None, lag: float | None) -> float | None:
-    """Of a table that never landed it is known only where a row waits: 0 would say that every row has landed."""
+    """How far a table lags. Of one that never landed it is known only where a row waits: 0 would say that every row has landed."""
     return lag or None if position is None or position.state is None else lag
 
 

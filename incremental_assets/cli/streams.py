@@ -1,4 +1,4 @@
-"""Only the progress display may write to the terminal during a run."""
+"""Keeps the terminal to the progress display during a run."""
 
 from __future__ import annotations
 

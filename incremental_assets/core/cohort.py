@@ -16,7 +16,7 @@ LOCK = threading.Lock()
 
 
 class Rank(IntEnum):
-    """Of what the works of a sync meet in: the lowest goes first, as whoever waits for it has the others still before it."""
+    """The places where the works of a sync meet: the lowest goes first, as whoever waits for it has the others still before it."""
 
     SNAPSHOT = 0
     JOB = 1
@@ -28,7 +28,7 @@ class Meeting(Protocol):
     rank: Rank
 
     def look(self) -> None:
-        """Somebody who was on the way has come elsewhere, or comes no more."""
+        """Look again, as somebody who was on the way has gone elsewhere, or does not come."""
 
 
 class Cohort:

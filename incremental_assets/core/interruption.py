@@ -66,12 +66,12 @@ class Interruption:
             self.remove(cancel)
 
     def add(self, cancel: Cancel) -> None:
-        """From now on this ends something that is at work."""
+        """Let an interruption end something that is at work by `cancel`."""
         with self._lock:
             self._cancels.append(cancel)
 
     def remove(self, cancel: Cancel) -> None:
-        """It has come to its end."""
+        """Forget something that has come to its end."""
         with self._lock, suppress(ValueError):
             self._cancels.remove(cancel)
 

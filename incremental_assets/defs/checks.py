@@ -119,7 +119,7 @@ class Asked:
 
 
 def _announce(context: AssetCheckExecutionContext, view: View, spec: TableSpec, done: Repaired) -> None:
-    """Of a repair of the check: its rows are in the copy, which others are to hear of."""
+    """Reports a repair of the check: its rows are in the copy, which others are to hear of."""
     for event in materializations(spec, terms_of(view.config, spec.id).partitions, done):
         context.op_execution_context.log_event(event)
 

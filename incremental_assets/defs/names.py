@@ -22,7 +22,7 @@ def source_key(table: TableId) -> AssetKey:
 
 
 def checked_key(table: TableId, check: Check) -> AssetKey:
-    """Of what a check is asked: the copy, or the history beside it."""
+    """The asset that a check is about: the copy, or the history beside it."""
     return asset_key(table.history if check.is_of_history else table)
 
 

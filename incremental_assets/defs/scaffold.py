@@ -47,7 +47,7 @@ def source(context: dg.ComponentLoadContext) -> IncrementalSource:
 
 
 class ConfigurationScaffolder(Scaffolder[Any]):
-    """For `dg scaffold defs incremental_assets.IncrementalSource NAME`: one source, called as the folder is."""
+    """Scaffolds `dg scaffold defs incremental_assets.IncrementalSource NAME`: one source, called as the folder is."""
 
     def scaffold(self, request: ScaffoldRequest[Any]) -> None:
         """Write, or append to, `defs.yaml`; with `--format python` a `component.py` and the `sources.yaml` that it loads."""

@@ -43,7 +43,7 @@ def _listen(reader: int) -> None:
 
 
 def _end_runs() -> None:
-    """For as long as the process lives: one may be starting just now."""
+    """Ends runs for as long as the process lives: one may be starting just now."""
     warned, deadline = set[int | None](), time.monotonic() + _PATIENCE
     while True:
         for run in active_children():

@@ -136,7 +136,7 @@ class View:
         )
 
     def asset_keys(self, tables: Iterable[TableId]) -> list[AssetKey]:
-        """Of copies, and of the histories beside them."""
+        """The keys of copies, and of the histories beside them."""
         kept = {known.id for known in self.tables if known.keeps_history}
         return [
             key
@@ -145,7 +145,7 @@ class View:
         ]
 
     def table_of(self, key: AssetKey) -> TableId:
-        """Of which table an asset is the copy or the history."""
+        """The table of which an asset is the copy or the history."""
         found = table_of(key)
         if not found.name.endswith(SUFFIX):
             return found

@@ -50,7 +50,7 @@ class Memory:
 
     @classmethod
     def read(cls, text: str | None) -> Memory:
-        """Of this version and whole, or empty."""
+        """The memory in a text of this version that is whole, or an empty one."""
         try:
             document = json.loads(text or "")
             if document.pop("v") != VERSION:

@@ -25,5 +25,5 @@ def load_shapes(text: str) -> tuple[TableShape, ...] | None:
 
 @cache
 def _shapes() -> TypeAdapter[tuple[TableShape, ...]]:
-    """By the dataclasses themselves, so that no field of theirs is forgotten here."""
+    """The adapter for JSON, made from the dataclasses themselves, so that no field of theirs is forgotten here."""
     return TypeAdapter(tuple[TableShape, ...])

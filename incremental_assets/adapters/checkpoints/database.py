@@ -271,7 +271,7 @@ def _sqlite(url: URL) -> Any:
 
 
 def _write_ahead(connection: SqliteConnection) -> None:
-    """With WAL, readers do not wait for the writer. It is a property of the file, and its first change does not wait for others."""
+    """Set the journal mode WAL, in which readers do not wait for the writer. It is a property of the file, and its first change does not wait for others."""
     deadline = time.monotonic() + WAIT
     while True:
         try:

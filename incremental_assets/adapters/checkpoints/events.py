@@ -41,7 +41,7 @@ def append(connection: Connection, database: Database, *events: Event) -> None:
 
 
 def _seconds(event: Event) -> float | None:
-    """Of a sync that ended with it."""
+    """The duration of the sync that ended with this event."""
     return event.report.seconds if event.report is not None and event.kind in FINISHED_KINDS else None
 
 

@@ -142,7 +142,7 @@ def _rows(connection: Connection, ids: Iterable[int]) -> dict[int, Any]:
 
 @cache
 def _marks_of_one() -> Select[Any]:
-    """Of the table that it is executed with."""
+    """The select of the marks of the table that it is executed with."""
     text = (bindparam(name, type_=Text) for name in named(TableId("", "", "")))
     labels = ("source", "schema_name", "table_name")
     asked = select(*(value.label(label) for value, label in zip(text, labels, strict=True)))

@@ -163,7 +163,7 @@ def _json(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without NUL, which PostgreSQL's text cannot hold, and without lone surrogates, which UTF-8 cannot."""
+    """The text without NUL, which PostgreSQL's text cannot hold, and without lone surrogates, which UTF-8 cannot."""
     return text.replace("\x00", "").encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -51,7 +51,7 @@ def misfits(schema: DataFrameSchema, columns: tuple[Column, ...]) -> Iterator[st
 
 
 def _is(wanted: Any, spark_type: str) -> bool:
-    """By kind, and wide enough. A column that is coerced is not compared: what pandas could convert it to lands nowhere."""
+    """Whether the types are of one kind, and the column wide enough. A column that is coerced is not compared: what pandas could convert it to lands nowhere."""
     if wanted.dtype is None or wanted.coerce or str(wanted.dtype) == "object":
         return True
     kind = spark_type.partition("(")[0]

@@ -56,7 +56,7 @@ class Breach:
 
     @property
     def reason(self) -> str:
-        """In words, without any value of a row."""
+        """The reason in words, without any value of a row."""
         return f"{self.column}: {self.rule}" if self.column else self.rule
 
 

@@ -29,7 +29,7 @@ def judge_of(spec: TableSpec) -> Judge | None:
 
 @lru_cache(maxsize=256)
 def _packed(contract: Contract) -> bytes:
-    """With the user's own code in it: a worker need not have it, and one that is used again has no older one."""
+    """The contract pickled with the user's own code in it: a worker need not have it, and one that is used again has no older one."""
     schema, module = schema_of(contract), module_of(contract)
     if module is not None:
         cloudpickle.register_pickle_by_value(module)

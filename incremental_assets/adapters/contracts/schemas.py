@@ -58,7 +58,7 @@ _CHECKS: dict[str, Callable[..., pandera.Check]] = {
 
 
 def _from_the_beginning(pattern: str) -> str:
-    """In every branch: pandas sees to it by brackets of its own, but not around a pattern that begins with `^`, such as `^a|b`."""
+    """Anchors every branch of a pattern: pandas does so by brackets of its own, but not around a pattern that begins with `^`, such as `^a|b`."""
     return f"^(?:{pattern})" if pattern.startswith("^") else pattern
 
 

@@ -79,7 +79,7 @@ class CommitMetadata:
     def of_batch(
         cls, plan: SyncPlan, batch: Batch, state: State, seen: int, rows_before: int | None = None
     ) -> CommitMetadata:
-        """For the commit that lands a batch."""
+        """The metadata of the commit that lands a batch."""
         strategy = Kind.OVERWRITE if plan.overwrites else Kind(plan.spec.strategy.value)
         kind, commit_ids = Kind.LOADED if batch.in_target else strategy, plan.commit_ids
         facts = (batch.rows, batch.rejected, batch.duplicates)
@@ -88,7 +88,7 @@ class CommitMetadata:
 
     @classmethod
     def of_load(cls, plan: SyncPlan, rows: int, seen: int) -> CommitMetadata:
-        """For the commit of a first load's rows."""
+        """The metadata of the commit that lands the rows of a first load."""
         commit_ids, sequence = plan.commit_ids, plan.commit_ids.load_seq
         if sequence is None:
             raise ValueError("only a first load has a sequence for its rows")
@@ -96,30 +96,30 @@ class CommitMetadata:
 
     @classmethod
     def of_fence(cls, commit_ids: CommitIds, state: State | None, seen: int) -> CommitMetadata:
-        """For a commit without rows."""
+        """The metadata of a commit without rows."""
         return cls(Kind.FENCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, "", seen, state=state)
 
     @classmethod
     def of_rollback(cls, back: RollBack, state: State | None, seen: int) -> CommitMetadata:
-        """For the commit that takes a table back."""
+        """The metadata of the commit that takes a table back."""
         commit_ids = back.commit_ids
         names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, back.run_id)
         return cls(Kind.ROLLBACK, *names, seen, state=state, rolled_back_to=back.seq)
 
     @classmethod
     def of_rename(cls, renaming: Renaming, state: State | None, seen: int) -> CommitMetadata:
-        """For the commit that gives a column another name."""
+        """The metadata of the commit that gives a column another name."""
         commit_ids = renaming.commit_ids
         names = (commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, renaming.run_id)
         return cls(Kind.RENAME, *names, seen, state=state)
 
     @classmethod
     def of_maintenance(cls, commit_ids: CommitIds, run_id: str, state: State | None, seen: int) -> CommitMetadata:
-        """For a commit that puts files together; `commit_ids` names the last sequence, since it has none of its own."""
+        """The metadata of a commit that puts files together; `commit_ids` names the last sequence, since it has none of its own."""
         return cls(Kind.MAINTENANCE, commit_ids.app_id, commit_ids.seq, commit_ids.batch_id, run_id, seen, state=state)
 
     def as_setting(self) -> dict[str, str]:
-        """By which a session gives its commits this metadata. `${env:NAME}` in a setting is replaced by what that variable holds, and a column may be called anything."""
+        """The settings by which a session gives its commits this metadata. `${env:NAME}` in a setting is replaced by what that variable holds, and a column may be called anything."""
         return {"spark.databricks.delta.commitInfo.userMetadata": self.to_json().replace("$", "\\u0024")}
 
     def to_json(self) -> str:

@@ -47,7 +47,7 @@ def _rows_kept(commit: Committed, note: CommitMetadata) -> int:
 
 
 def rows_written(commit: Committed) -> int:
-    """By one commit; Delta counts all rows of a file that got a deletion vector as copied and as output."""
+    """The rows that one commit wrote; Delta counts all rows of a file that got a deletion vector as copied and as output."""
     if _IS_MERGE in commit.metrics:
         return commit.metrics[_IS_MERGE]
     return commit.metrics.get("numOutputRows", 0) - commit.metrics.get("numCopiedRows", 0)

@@ -57,7 +57,7 @@ def landable(session: SparkSession, path: str, spec: TableSpec, *, repeated: boo
 
 
 def new_versions(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
-    """Of rows to be added, those that the target does not hold yet: the newest era first, as its rows are compared by the most columns.
+    """The rows to be added that the target does not hold yet: the newest era first, as its rows are compared by the most columns.
 
     What they match, older ones need not.
     """
@@ -73,7 +73,7 @@ def new_versions(session: SparkSession, plan: SyncPlan, rows: DataFrame, present
 
 
 def changed_rows(session: SparkSession, plan: SyncPlan, rows: DataFrame, present: Present) -> DataFrame:
-    """Of rows that take the place of those with their keys, the ones that the target does not hold as they are.
+    """The rows, of those that take the place of others with their keys, that the target does not hold as they are.
 
     Less those of a declared key for which it may hold a newer row of the source.
     """
@@ -209,7 +209,7 @@ def _tells_versions(spec: TableSpec, era: Era) -> bool:
 
 
 def _newest(spec: TableSpec, target: DataFrame) -> DataFrame:
-    """Of each key the version that landed last: a row that goes back to what it was earlier is a new version, though an equal one is there."""
+    """The version of each key that landed last: a row that goes back to what it was earlier is a new version, though an equal one is there."""
     types = {found.name: found.spark_type for found in spec.columns}
     by_key = Window.partitionBy(*(comparable(column(name), types[name]) for name in spec.key)).orderBy(
         sf.col(SEQ).desc()

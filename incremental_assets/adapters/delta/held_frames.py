@@ -80,7 +80,7 @@ def cursors(session: SparkSession, path: str, spec: TableSpec) -> tuple[CursorVa
 
 
 def keys(session: SparkSession, path: str, spec: TableSpec) -> dict[str, list[str]]:
-    """Per key's canonical text the CONTENT of the rows that are held."""
+    """The CONTENT of the rows that are held, by the canonical text of their keys."""
     held = open_rows(session, path, spec)
     if held is None:
         return {}

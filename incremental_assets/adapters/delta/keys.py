@@ -33,15 +33,15 @@ class HeldKeys:
         return spread_of(self._spec, self._rows)
 
     def spread(self) -> KeySpread:
-        """In one scan of the key."""
+        """Finds the spread in one scan of the key."""
         return self._found
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """In one scan of the files that may hold them."""
+        """Finds the sums in one scan of the files that may hold them."""
         return sums_of(hashed(self._spec, self._rows, within, self._columns), shift)
 
     def texts(self, within: KeyParts) -> frozenset[str]:
-        """Of each row."""
+        """The text of each row's key."""
         rows = rows_within(self._spec, self._rows, within).select(self._text)
         return frozenset(row[KEY] for row in rows.collect())
 

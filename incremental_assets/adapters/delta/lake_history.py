@@ -82,7 +82,7 @@ class LakeHistory(LakePart):
             return compaction.compact(session, self._tasks, work)
 
     def _logs(self, spec: TableSpec) -> tuple[TableLog | None, TableLog | None]:
-        """Of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""
+        """The logs of the copy and of its history. Raises TargetChanged where another table, or a history of another kind, is there."""
         paths = self._paths(spec)
         copy, history = (open_log(path) for path in paths)
         if history is not None:

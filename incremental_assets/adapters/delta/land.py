@@ -64,7 +64,7 @@ def land(session: SparkSession, tasks: Tasks, lake: str, log: TableLog, delivery
 
 
 def _written(landing: Landing, tasks: Tasks) -> Written:
-    """By tasks where they can, else by the writer that the batch and the table ask for."""
+    """Writes by tasks where they can, else by the writer that the batch and the table ask for."""
     plan, batch, found = landing.plan, landing.delivery.batch, landing.found
     session, staged, landed = landing.session, landing.staged, found.landed
     may_leave, may_mark = takes_away(plan, batch, landed=landed), marks(plan, batch, landed=landed)

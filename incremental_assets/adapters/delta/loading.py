@@ -51,7 +51,7 @@ def load(tasks: Tasks, plan: SyncPlan, snapshot: Snapshot, log: TableLog, path: 
 
 
 def _written(tasks: Tasks, of: direct.Load, present: Present, changes: Difference) -> Callable[[], int]:
-    """By tasks, else by Spark's writer. Gives the rows past the source's clock: of a write that Delta has skipped, Spark would never tell."""
+    """Writes by tasks, else by Spark's writer. Gives the rows past the source's clock: of a write that Delta has skipped, Spark would never tell."""
     plan, spec = of.plan, of.plan.spec
     if not changes and can_stage(spec):
         try:

@@ -40,7 +40,7 @@ def rows_within(spec: TableSpec, rows: DataFrame, within: KeyParts) -> DataFrame
 
 
 def spread_of(spec: TableSpec, rows: DataFrame) -> KeySpread:
-    """In one scan of their keys."""
+    """Finds the spread in one scan of the rows' keys."""
     counted = sf.count(sf.lit(1)).alias(own("rows"))
     if not placed_by_value(spec):
         found = rows.agg(counted).first()
@@ -56,7 +56,7 @@ def hashed(spec: TableSpec, rows: DataFrame, within: KeyParts, columns: Sequence
 
 
 def sums_of(rows: DataFrame, shift: int) -> dict[int, KeySum]:
-    """By part, of what `hashed` gives."""
+    """The sum of each part of what `hashed` gives."""
     by_part = rows.withColumn(PLACE, sf.shiftright(PLACE, shift)).groupBy(PLACE)
     summed = by_part.agg(sf.count(sf.lit(1)), *sum_of_hashes()).collect()
     return {part: KeySum(count, whole_sum(parts)) for part, count, *parts in summed}

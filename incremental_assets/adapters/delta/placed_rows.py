@@ -36,17 +36,17 @@ class HeldRows:
         return spread_of(self._spec, self._latest)
 
     def spread(self) -> KeySpread:
-        """In one scan of the windows."""
+        """Finds the spread in one scan of the windows."""
         with self._explained():
             return self._found
 
     def sums(self, within: KeyParts, shift: int) -> dict[int, KeySum]:
-        """In one scan of the files that may hold them."""
+        """Finds the sums in one scan of the files that may hold them."""
         with self._explained():
             return sums_of(hashed(self._spec, self._latest, within, self._spec.columns), shift)
 
     def hashes(self, within: KeyParts) -> list[tuple[int, int]]:
-        """Of every version."""
+        """The place and hash of every version."""
         with self._explained():
             found = hashed(self._spec, self._every, within, self._spec.columns).collect()
             return [(row[PLACE], row[HASH]) for row in found]

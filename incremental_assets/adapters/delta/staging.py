@@ -176,7 +176,7 @@ def _with_operation(spec: TableSpec, frame: DataFrame) -> DataFrame:
 
 
 def _judged(frame: DataFrame, trial: Trial) -> DataFrame:
-    """With BREACH and BREACH_COLUMN, and where the contract holds rows those that break it as rejected ones. Where a value may come once, in one task."""
+    """Adds BREACH and BREACH_COLUMN, and where the contract holds rows makes those that break it rejected ones. Where a value may come once, in one task."""
     names, judge = frame.columns, trial.judge
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""In a task: some rows of a snapshot, read as Arrow, counted and written as a part of a staged batch."""
+"""Runs in a task: reads some rows of a snapshot as Arrow, counts them and writes them as a part of a staged batch."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class StageUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units begin."""
+        """The size of the unit, which decides the order in which units begin."""
         return self.part.size
 
 
@@ -166,7 +166,7 @@ def _held(rows: pa.Table, counted: StagedPart, *, holds: bool) -> pa.Table:
 
 
 def staged_schema(types: Sequence[str]) -> pa.Schema:
-    """Of the files of a batch."""
+    """The schema of the files of a batch."""
     columns = [(f"c{place}", required_type(kind)) for place, kind in enumerate(types)]
     return pa.schema(
         [
@@ -272,6 +272,6 @@ def _wider(ends: tuple[int, int] | None, column: pa.ChunkedArray) -> tuple[int, 
 
 
 def digest(path: Path) -> str:
-    """Of a file's content."""
+    """The digest of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

@@ -57,7 +57,7 @@ def names_in(path: str, session: Callable[[], SparkSession]) -> tuple[str, ...]:
 
 @contextmanager
 def commit_lock(lake: str, table: TableId, patience: timedelta = PATIENCE) -> Iterator[None]:
-    """Only one process commits to a table of a local lake at a time: Delta's log store for local disks is safe within one JVM only.
+    """Lets only one process at a time commit to a table of a local lake: Delta's log store for local disks is safe within one JVM only.
 
     The lock ends with its process, however that ends. Raises Busy.
     """

@@ -36,7 +36,7 @@ def handed_over(program: str, arguments: Sequence[str], folder: Path) -> int | N
 
 
 def connect(folder: Path) -> socket.socket | None:
-    """To the server of this user, if there is one."""
+    """Connect to the server of this user, if there is one."""
     if not sys.platform.startswith("linux"):
         return None
     try:

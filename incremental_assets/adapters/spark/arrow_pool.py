@@ -13,7 +13,7 @@ _POOL = "jemalloc"
 
 @contextmanager
 def gives_memory_back() -> Iterator[None]:
-    """For a pyarrow that is imported in this block, unless the environment names a pool. The variable itself is not passed on."""
+    """Sets the memory pool for a pyarrow that is imported in this block, unless the environment names one. The variable itself is not passed on."""
     if _VARIABLE in os.environ:
         yield
         return

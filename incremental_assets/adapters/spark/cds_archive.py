@@ -64,7 +64,7 @@ def archive_folder(java: Java) -> Path:
 
 
 def fingerprint(java: Java) -> str:
-    """Of this Java, this Spark and these jars: another one of any of them has another."""
+    """A fingerprint of this Java, this Spark and these jars: another one of any of them has another."""
     return _hash(_made_from(java))
 
 
@@ -133,7 +133,7 @@ def _hash(texts: Iterable[str]) -> str:
 
 
 def _train(folder: Path) -> None:
-    """In a process of its own: a JVM writes its archive when it ends."""
+    """Trains in a process of its own: a JVM writes its archive when it ends."""
     command = [sys.executable, "-m", "incremental_assets.adapters.training", str(_dumped(folder, DRIVER))]
     launcher = f"{QUIET} -XX:ArchiveClassesAtExit={_dumped(folder, LAUNCHER)}" if _is_one_word(folder) else ""
     environment = os.environ | {LAUNCHER_VARIABLE: launcher}

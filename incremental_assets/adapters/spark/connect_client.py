@@ -90,7 +90,7 @@ def close(session: SparkSession) -> None:
 
 
 class _Channel(ChannelBuilder):
-    """To this machine, with the token: pyspark's own builder would ask for TLS, or for a host that is called `localhost`."""
+    """A channel to this machine, with the token: pyspark's own builder would ask for TLS, or for a host that is called `localhost`."""
 
     def __init__(self, engine: Announced, is_there: Callable[[], bool]) -> None:
         # The same for every holder of the token: the session keeps runs apart.

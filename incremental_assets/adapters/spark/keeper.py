@@ -92,7 +92,7 @@ def _reap() -> None:
 
 
 def _say(sentence: str) -> None:
-    """To the run that asked, which waits for the line and may have been killed."""
+    """Write a line to the run that asked, which waits for it and may have been killed."""
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as waiting:
         waiting.write(f"{sentence}\n")
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -39,7 +39,7 @@ class LazySession:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """By name, as they are now."""
+        """The session's settings by name, as they are now."""
         with self._lock:
             begun: Any = self._whole
             return begun.conf.getAll if begun else dict(self.sparkContext.getConf().getAll())

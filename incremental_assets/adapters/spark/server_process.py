@@ -48,7 +48,7 @@ _SERVED = {
 
 
 def spawn(folder: Path, machine: Machine, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """In a session of its own, so that a Ctrl-C is not for it. The token is in its environment, which only its user can read."""
+    """Start the server in a session of its own, so that a Ctrl-C is not for it. The token is in its environment, which only its user can read."""
     scratch(folder).mkdir(mode=0o700)
     conf = {**machine.conf, **_SERVED, "spark.local.dir": str(scratch(folder))}
     # Out of memory is logged once and ends it; a run that used it then continues in its own session.

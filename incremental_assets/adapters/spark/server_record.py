@@ -95,7 +95,7 @@ def write(folder: Path, engine: Announced) -> None:
 
 
 def withdraw(folder: Path) -> None:
-    """From now on no run finds it, and runs that use it know why they fail."""
+    """Withdraw the record: no run finds the server any more, and runs that use it know why they fail."""
     (folder / _FILE).unlink(missing_ok=True)
 
 

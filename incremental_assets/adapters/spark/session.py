@@ -59,7 +59,7 @@ class Work(StrEnum):
 
     @classmethod
     def ahead(cls, size: int) -> Work:
-        """By the bytes that are to be read: up to 150 MB both were seen to take as long."""
+        """The work that lies ahead, by the bytes that are to be read: up to 150 MB both were seen to take as long."""
         return cls.LOAD if size > LOAD_BYTES else cls.TICK
 
 
@@ -110,7 +110,7 @@ class Machine:
 
 
 def this_machine(settings: SparkSettings) -> Machine:
-    """With our jars, our archive and as many cores as this process may use. Raises SetupError where Java or a jar is missing."""
+    """This machine with our jars, our archive and as many cores as this process may use. Raises SetupError where Java or a jar is missing."""
     java, theirs = require_java(), dict(settings.conf)
     archive = find_archive(java)
     cores = len(os.sched_getaffinity(0))
@@ -229,7 +229,7 @@ def _delta() -> dict[str, str]:
 
 
 def _shipped() -> dict[str, str]:
-    """For a cluster, whose machines have no jars of ours and clocks of their own."""
+    """Settings for a cluster, whose machines have no jars of ours and clocks of their own."""
     return {
         "spark.jars": ",".join(str(jar) for jar in verified_jars()),
         # In front of options that the cluster has: a stamp without a zone is read by the clock of the machine that reads it.
@@ -246,7 +246,7 @@ def _no_warehouse() -> str:
 
 
 def _on_class_path(theirs: dict[str, str]) -> dict[str, str]:
-    """On this machine: `spark.jars` would copy 15 MB at every start, and only what the JVM itself finds can be in its archive.
+    """Settings for this machine: `spark.jars` would copy 15 MB at every start, and only what the JVM itself finds can be in its archive.
 
     Ours come first and alone decide the beginning of the path, which an archive is tied to.
     """

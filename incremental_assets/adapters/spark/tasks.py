@@ -36,7 +36,7 @@ class Unit(Protocol):
 
     @property
     def size(self) -> int:
-        """For the order in which units are begun, the largest first."""
+        """The unit's size, by which the order of units is decided, the largest first."""
 
 
 class TaskFailed(Exception):
@@ -118,7 +118,7 @@ def begin_workers(session: SparkSession) -> None:
 
 
 def _nothing(_: Iterable[int]) -> None:
-    """By its name, which a worker knows."""
+    """Do nothing; a worker knows this function by its name."""
 
 
 def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple[bool, Any]]:
@@ -140,7 +140,7 @@ def _job(session: SparkSession, units: Sequence[tuple[str, Unit]]) -> list[tuple
 
 
 def _in_this_process(session: SparkSession, tasks: int, answers: _Answers) -> Iterable[tuple[int, bytes]]:
-    """Without Spark's SQL, which takes a JVM a CPU second or two to load and a tick needs for nothing else."""
+    """Run tasks without Spark's SQL, which takes a JVM a CPU second or two to load and a tick needs for nothing else."""
     return session.sparkContext.parallelize(range(tasks), tasks).mapPartitions(answers).collect()
 
 
@@ -171,7 +171,7 @@ def packed(sizes: Sequence[int]) -> list[list[int]]:
 
 
 def played(payload: bytes) -> bytes:
-    """In a task: the answer of one unit, or what it raised, so that no unit ends another."""
+    """Runs in a task: gives the answer of one unit, or what it raised, so that no unit ends another."""
     module, unit = pickle.loads(payload)  # noqa: S301 - the driver wrote it
     try:
         return pickle.dumps((True, importlib.import_module(module).apply(unit)))

@@ -119,7 +119,7 @@ class Site:
             return 0
 
     def remember(self, days: int) -> None:
-        """For the next `--keep`."""
+        """Write down the days that were lived, for the next `--keep`."""
         _write(self.folder / _DAYS, json.dumps({"count": days}))
 
     def _refuse_foreign(self) -> None:

@@ -174,7 +174,7 @@ def _of_source(
 
 
 def _reports(runtime: Runtime, table: TableId) -> Iterator[SyncReport]:
-    """Of the last syncs that landed."""
+    """The reports of the last syncs that landed."""
     for kept in runtime.checkpoints.history(table, _RECENT):
         if kept.event.kind is EventKind.LANDED and kept.event.report is not None:
             yield kept.event.report

@@ -114,7 +114,7 @@ def end_of(found: Health) -> str:
 
 
 def _document(engine: Announced) -> dict[str, Any]:
-    """For scripts: everything except the token."""
+    """What scripts get of the engine: everything except the token."""
     return {
         "address": engine.address,
         "pid": engine.process.pid,

@@ -13,7 +13,7 @@ _STEPS = tuple(timedelta(seconds=each) for each in (10, 30, 60, 300, 900, 1800, 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Of the rows that were written last: seconds from a row's stamp to the commit that showed it."""
+    """How late the rows that were written last came: seconds from a row's stamp to the commit that showed it."""
 
     rows: int
     median: float
@@ -32,7 +32,7 @@ class LateRows:
 
 
 def late_rows(reports: Iterable[SyncReport]) -> LateRows:
-    """Of syncs that landed."""
+    """The late rows of syncs that landed."""
     landed = [report.rows for report in reports]
     changed = sum(rows.inserted + rows.updated for rows in landed)
     return LateRows(len(landed), changed, sum(rows.late for rows in landed))

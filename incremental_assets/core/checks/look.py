@@ -52,7 +52,7 @@ def _look(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Look:
 
 
 def look_again(spec: TableSpec, windows: Sequence[Window], before: Look, ports: Ports) -> Look:
-    """At what differed before, as the copy has changed nowhere else: all that was equal then is known to be so."""
+    """Looks again at what differed before, as the copy has changed nowhere else: all that was equal then is known to be so."""
     found = before.found
     if before.over != tuple(windows) or (before.windows and found is None):
         return look(spec, windows, ports)

@@ -18,7 +18,7 @@ from incremental_assets.core.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """Under which run drift is repaired, and who hears of each repair, in any thread."""
+    """The run under which drift is repaired, and who hears of each repair, in any thread."""
 
     run_id: str
     announce: Callable[[TableSpec, Repaired], None]

@@ -57,7 +57,7 @@ class Drift:
 
     @property
     def checked(self) -> Window | None:
-        """From the first to the last window that was compared."""
+        """The range from the first to the last window that was compared."""
         return Window(self.looked_at[0].lower, self.looked_at[-1].upper) if self.looked_at else None
 
     @property
@@ -208,9 +208,9 @@ def _text(value: CursorValue | None) -> str | None:
 def _outdated(
     spec: TableSpec, windows: Sequence[Window], found: Comparison, by_key: Differing | None, ports: Ports
 ) -> Outdated:
-    """Only where something is in the lake alone: such a row is in it as it was, and in no window of the source as one that can be compared.
+    """The rows that the copy holds in an older version, asked only where something is in the lake alone.
 
-    `by_key`: of all windows. Where each key has one row at most, none is outdated unless there is a key that the lake alone has.
+    Such a row is in the lake as it was, and in no window of the source as one that can be compared. `by_key`: of all windows. Where each key has one row at most, none is outdated unless there is a key that the lake alone has.
     """
     if not found.extra or not spec.traits.one_row_per_key:
         return Outdated(0)

@@ -1,4 +1,4 @@
-"""From measures to a verdict: fresh, free of duplicates, equal to the source, with its columns. Pure; `run_checks.py` runs the queries."""
+"""Makes a verdict of measures: fresh, free of duplicates, equal to the source, with its columns. Pure; `run_checks.py` runs the queries."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _FOR_CURSORS = ("lookback", "holdback", "future", "start", "partitions")
 
 
 def mistakes(table: TableDocument, strategy: Strategy) -> Iterator[Mistake]:
-    """Of a table that has the key."""
+    """The mistakes of a table that has the key `compare`."""
     if table.compare is None:
         return
     if not traits_of(strategy).one_row_per_key:

@@ -38,7 +38,7 @@ def contract_of(document: TableDocument, file: Path, line: int) -> Contract | No
 
 
 def typed_contract(contract: Contract, shape: TableShape) -> Contract:
-    """With constants in the types of the columns. Raises ColumnMissing, and ConfigurationError where a rule does not fit its column."""
+    """The contract with constants in the types of the columns. Raises ColumnMissing, and ConfigurationError where a rule does not fit its column."""
     return replace(contract, rules=tuple(_typed(contract, each, shape) for each in contract.rules))
 
 

@@ -55,7 +55,7 @@ def inlined() -> dict[str, Any]:
 
 
 def _tidy(node: Any) -> Any:
-    """Without what only Python means: a key is left out rather than null, titles that repeat the key, defaults of whole mappings."""
+    """The node without what only Python means: a key is left out rather than null, titles that repeat the key, defaults of whole mappings."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):

@@ -55,7 +55,7 @@ def _is_empty(lower: tuple[str, Any], upper: tuple[str, Any]) -> bool:
 
 
 def _step(value: Any) -> Any:
-    """From one value to the next, where there is nothing between them; None elsewhere."""
+    """The distance from one value to the next, where there is nothing between them; None elsewhere."""
     if isinstance(value, int):
         return 1
     is_day = isinstance(value, date) and not isinstance(value, datetime)

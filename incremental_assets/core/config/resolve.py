@@ -55,7 +55,7 @@ class Resolved:
     problems: tuple[Unresolved, ...]
 
     def as_landed(self, positions: Mapping[TableId, Checkpoint]) -> Resolved:
-        """Without the new columns of tables that discard them."""
+        """The same without the new columns of tables that discard them."""
         specs = (discarding(spec, positions.get(spec.id, Checkpoint()).state) for spec in self.specs)
         return replace(self, specs=tuple(specs))
 
@@ -214,7 +214,7 @@ def _check_renamed(shape: TableShape, renamed: Sequence[tuple[str, str]]) -> Non
 
 
 def _by_transaction(shape: TableShape, cursor: Cursor) -> tuple[TableShape, Cursor]:
-    """With the number of each row's transaction as a column: it lands, so that both sides tell the windows of rows by it."""
+    """The table with the number of each row's transaction as a column: it lands, so that both sides tell the windows of rows by it."""
     if shape.numbering is None:
         raise SourceRefused(
             f"{shape.id}: a cursor of the type xmin, rowversion or ora_rowscn needs a table that shows the transaction of each of its rows, and this one does "

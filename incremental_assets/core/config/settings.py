@@ -76,7 +76,7 @@ class Parallel:
 
     @property
     def checks(self) -> int:
-        """At once: where a count differs, rows are read by a second connection."""
+        """How many checks run at once: where a count differs, rows are read by a second connection."""
         return max(1, min(self.tables, self.connections // 2))
 
 

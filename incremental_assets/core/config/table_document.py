@@ -147,7 +147,7 @@ class MaintenanceDocument(Strict):
 
 
 class CompareDocument(Strict):
-    """Of an upsert without a cursor: its rows are compared with the copy, and those that differ are read."""
+    """When the rows of an upsert without a cursor are compared with the copy; those that differ are read."""
 
     every: Annotated[Duration, Field(description="How often; 0s is with each sync.", examples=["1h"])]
 

@@ -40,7 +40,7 @@ class Proposal:
         return next((each for each in self.candidates if cursor and each.name == cursor.column), None)
 
     def keyed(self, key: tuple[str, ...]) -> Proposal:
-        """By a key that the file names."""
+        """The proposal with a key that the file names."""
         return self if self.terms is None else replace(self, terms=replace(self.terms, primary_key=key))
 
     def left_out(self, why: str) -> Proposal:
@@ -128,7 +128,7 @@ def _whole(
 def _by_transaction(
     shape: TableShape, candidates: tuple[Candidate, ...], births: Candidate | None, traits: TableTraits
 ) -> Proposal | None:
-    """By what the source itself keeps of each row, for which it has no index: of a table that is read in a moment, and yet too large to be copied whole each day."""
+    """A proposal by what the source itself keeps of each row, for which it has no index: for a table that is read in a moment, and yet too large to be copied whole each day."""
     numbering, key = _numbering(shape), _enforced_key(shape)
     if not numbering or not key or shape.bytes >= _LARGE:
         return None

@@ -57,7 +57,7 @@ def cursor_columns(shape: TableShape) -> tuple[tuple[Column, CursorType], ...]:
 
 
 def untold(shape: TableShape) -> TableTraits:
-    """Of a database whose sessions do not describe: what the catalogue shows anyway."""
+    """The traits for a database whose sessions do not describe: what the catalogue shows anyway."""
     firsts = {key[0] for key in (shape.primary_key, *shape.unique_keys) if key}
     return TableTraits(
         tuple(

@@ -88,7 +88,7 @@ def _cursor(cursor: Cursor) -> str:
 
 
 def _grid(cursor: Cursor, each: Proposal) -> str:
-    """From the range of the cursor: months from the first one, or days where there are few; whole numbers in a hundred ranges or so."""
+    """A grid for the range of the cursor: months from the first one, or days where there are few; whole numbers in a hundred ranges or so."""
     if cursor.type is CursorType.INTEGER:
         span = int(each.highest.text) - int(each.lowest.text) if each.highest and each.lowest else 0
         size = 10 ** max(5, len(str(max(1, span // _PARTITIONS))))

@@ -43,7 +43,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class LastRead:
-    """From where on a sync has read all rows of a snapshot, up to the end."""
+    """The rows that a sync has read: all of a snapshot, from `lower` up to the end."""
 
     lower: CursorValue | None
     visible: str

@@ -127,7 +127,7 @@ def unlike(within: KeyParts, shift: int, one: Mapping[int, KeySum], other: Mappi
 
 
 def told_by_sums(parts: KeyParts, copy: Mapping[int, KeySum], source: Mapping[int, KeySum]) -> dict[int, int]:
-    """Of parts that lack one key, where places are hashes: the place of that key, which is what the sum lacks.
+    """The place of the one key that a part of the source lacks, for each such part, where places are hashes: it is what the sum lacks.
 
     Where others came and went as well, what it lacks is some number, which lies in the part by chance alone.
     """

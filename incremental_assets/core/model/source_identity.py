@@ -26,7 +26,7 @@ class SourceIdentity:
 
     @classmethod
     def of(cls, timeline: int, position: int, **names: str) -> SourceIdentity:
-        """With the names in their order: `system="7001", database="shop"`."""
+        """An identity with the names in their order: `system="7001", database="shop"`."""
         return cls(tuple(names.items()), timeline, position)
 
     def is_of(self, other: SourceIdentity) -> bool:
@@ -48,7 +48,7 @@ class SourceIdentity:
         return ", ".join(f"{kind} {name}" for kind, name in self.names)
 
     def to_json(self) -> dict[str, Any]:
-        """For a document."""
+        """The identity as part of a document."""
         return {"names": dict(self.names), "timeline": self.timeline, "position": self.position}
 
     @classmethod

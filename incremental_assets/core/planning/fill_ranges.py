@@ -1,4 +1,4 @@
-"""In which ranges of the cursor new columns are read, so that none is much larger than it need be. Pure."""
+"""Decides in which ranges of the cursor new columns are read, so that none is much larger than it need be. Pure."""
 
 from __future__ import annotations
 

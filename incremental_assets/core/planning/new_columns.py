@@ -41,13 +41,13 @@ def unfilled_after(plan: SyncPlan, changed: tuple[SchemaChange, ...]) -> Unfille
 
 
 def _lowest(spec: TableSpec, state: State) -> CursorValue | None:
-    """Below it the copy has no row, and the source's are not read; None where it may have any."""
+    """The bound below which the copy has no row, and the source's are not read; None where it may have any."""
     lowers = [window.lower for window in state.coverage]
     return None if spec.start is None or None in lowers else min([spec.start, *filter(None, lowers)])
 
 
 def filled_changes(plan: SyncPlan, rule: str) -> tuple[SchemaChange, ...]:
-    """For the ledger, of the range that was the last one."""
+    """The changes that the ledger gets once the last range has landed."""
     left = plan.previous.unfilled if plan.previous else None
     if left is None or left.after(plan.window) is not None:
         return ()

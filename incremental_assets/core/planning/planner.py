@@ -160,7 +160,7 @@ def _planned(
 def _plan_whole(
     spec: TableSpec, request: Request, state: State | None, commit_ids: CommitIds, observation: Observation
 ) -> SyncPlan | NothingToDo:
-    """Of a table without a cursor: all of its rows are read, or all are compared, when that is due."""
+    """The plan of a table without a cursor: all of its rows are read, or all are compared, when that is due."""
     bound = observation.bound
     compares_keys = _compares_keys(spec, request, state, bound)
     # To read it again is to compare it: a whole read would leave what is gone, and have the next comparison wait.

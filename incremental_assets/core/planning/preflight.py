@@ -183,7 +183,7 @@ def latest_fell(spec: TableSpec, state: State | None, seen: Fingerprint | None) 
 
 
 def identity_hidden(bound: Bound) -> tuple[str, ...]:
-    """Without an identity, a restored or exchanged database looks like the one that was synced."""
+    """A warning where the source has no identity: a restored or exchanged database looks like the one that was synced."""
     if bound.identity is not None:
         return ()
     sentence = (

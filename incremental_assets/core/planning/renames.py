@@ -30,7 +30,7 @@ def renames_of(spec: TableSpec, state: State | None) -> tuple[Rename, ...]:
 
 
 def _possible(renames: tuple[Rename, ...], landed: set[str]) -> tuple[Rename, ...]:
-    """Without those that would take a name which another column keeps."""
+    """The renames without those that would take a name which another column keeps."""
     free = {each.before.lower() for each in renames}
     kept = tuple(each for each in renames if each.after.lower() not in landed - free)
     return kept if kept == renames else _possible(kept, landed)
@@ -76,7 +76,7 @@ def _landed(spec: TableSpec, state: State | None) -> dict[str, str]:
 
 
 def told_too_late(spec: TableSpec, state: State | None) -> tuple[str, ...]:
-    """Of entries of the configuration with which nothing is left to do, since the new name has landed as a column of its own."""
+    """Warnings of entries of the configuration with which nothing is left to do, since the new name has landed as a column of its own."""
     landed = _landed(spec, state).keys()
     return tuple(
         f"`rename` says that {before!r} is now {after!r}, and an earlier sync has taken {after!r} for a new column: {_left_so(spec, before, after)}"

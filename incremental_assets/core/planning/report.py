@@ -89,7 +89,7 @@ class SyncReport:
 
     @classmethod
     def of(cls, spec: TableSpec, request: Request, status: Status) -> Self:
-        """Only the request and the status."""
+        """A report with the request and the status alone."""
         return cls(spec.id, request.run_id, spec.strategy, request.mode, status)
 
     @classmethod
@@ -101,7 +101,7 @@ class SyncReport:
         version: int | None,
         warnings: tuple[str, ...],
     ) -> Self:
-        """For an executed plan; `warnings` are those in addition to the plan's own."""
+        """The report of an executed plan; `warnings` are those in addition to the plan's own."""
         return replace(
             cls.of(plan.spec, plan.request, Status.LANDED),
             guarantee=plan.settled.guarantee,
@@ -120,7 +120,7 @@ class SyncReport:
 
     @classmethod
     def idle(cls, spec: TableSpec, request: Request, nothing: NothingToDo) -> Self:
-        """For a sync that found nothing to read."""
+        """The report of a sync that found nothing to read."""
         return replace(
             cls.of(spec, request, Status.IDLE),
             guarantee=nothing.guarantee,
@@ -134,7 +134,7 @@ class SyncReport:
 
     @classmethod
     def failed(cls, spec: TableSpec, request: Request, error: BaseException, seconds: float = 0.0) -> Self:
-        """For a sync that failed."""
+        """The report of a sync that failed."""
         return replace(cls.of(spec, request, Status.of(error)), seconds=seconds, error=sentence_of(spec.id, error))
 
     def instead_of(self, idle: Self) -> Self:

@@ -16,7 +16,7 @@ BY_COLUMNS = "columns"
 
 
 def schema_changes(plan: SyncPlan, copy: Sequence[TargetColumn]) -> tuple[SchemaChange, ...]:
-    """Of a copy that holds rows; a new one has no other columns than it is made with."""
+    """The changes of a copy that holds rows; a new one has no other columns than it is made with."""
     if plan.request.mode is Mode.FILL:
         return filled_changes(plan, _rule(plan))
     return tuple(_changes(plan, copy)) if copy else ()

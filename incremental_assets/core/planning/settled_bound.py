@@ -47,7 +47,7 @@ def settle(spec: TableSpec, cursor: Cursor, bound: Bound, highest: CursorValue |
 
 
 def settle_whole(bound: Bound, done: str = "read") -> Settled:
-    """Of a table that is read whole, or compared, and has no cursor to settle."""
+    """The settled bound of a table that is read whole, or compared, and has no cursor to settle."""
     reason = f"the whole table is {done} in one snapshot"
     if bound.experimental:
         return Settled(None, Guarantee.BEST_EFFORT, f"{reason}; {bound.experimental}")
@@ -135,7 +135,7 @@ def _settle_integer(spec: TableSpec, bound: Bound, highest: CursorValue | None, 
 
 
 def _settle_transactions(spec: TableSpec, bound: Bound, over: CursorValue | None, state: State | None) -> Settled:
-    """Below `over` no transaction can write any more, prepared ones and those that nobody shows us included: the source's own snapshot says so.
+    """The settled bound of transactions: below `over` none can write any more, prepared ones and those that nobody shows us included, as the source's own snapshot says.
 
     Unless a crash takes back what is not on its disk yet, and the numbers are given out again.
     """

@@ -20,7 +20,7 @@ class Keys(Protocol):
 
 
 class SourceKeys(Keys, Protocol):
-    """Of a snapshot of the source: of every row that it shows, whether a sync reads it or not."""
+    """The keys of a snapshot of the source: of every row that it shows, whether a sync reads it or not."""
 
     @property
     def storage(self) -> tuple[tuple[int, int], ...]:
@@ -34,7 +34,7 @@ class SourceKeys(Keys, Protocol):
 
 
 class CopyKeys(Keys, Protocol):
-    """Of one version of the copy: of the rows in it that are not marked as gone."""
+    """The keys of one version of the copy: of the rows in it that are not marked as gone."""
 
     def spread(self) -> KeySpread:
         """How many there are, and between which places."""
@@ -75,7 +75,7 @@ class Bounded(Protocol):
     """What a copy may offer beside: where its rows lie, without a look at any of them."""
 
     def bounds(self) -> KeySpread | None:
-        """At most so many rows, and ends that none of them lies beyond; None where only a look tells."""
+        """The most rows that there are, and ends that none of them lies beyond; None where only a look tells."""
 
 
 @runtime_checkable

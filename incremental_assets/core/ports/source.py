@@ -34,7 +34,7 @@ class Probe(Protocol):
         """One observation per look, all under one bound and one connection; see `Observation` for the order of the queries."""
 
     def lag(self, looks: Sequence[ObserveRequest]) -> tuple[float, ...]:
-        """Per look, the age of the oldest row that has not landed, in seconds on the source's clock; 0.0 if all have."""
+        """The age of the oldest row that has not landed, for each look, in seconds on the source's clock; 0.0 if all have."""
 
     def lowest(self, specs: Sequence[TableSpec]) -> tuple[CursorValue | None, ...]:
         """The smallest cursor of each incremental table; None if it has none, or if finding it takes too long."""
@@ -110,7 +110,7 @@ class Source(Protocol):
         """Open one snapshot, after the plan's bound was taken."""
 
     def compared(self, plan: SyncPlan, seek: Seek) -> AbstractContextManager[Snapshot]:
-        """Likewise, of the rows alone that `seek` asks for, once it was shown all of them in that very snapshot. Raises SourceRefused.
+        """A snapshot of those rows alone that `seek` asks for, once it was shown all of them in that very snapshot. Raises SourceRefused.
 
         Rows that a copy cannot hold are not shown to it, and are read in any case.
         """

@@ -54,7 +54,7 @@ class Differing:
 
 
 def differing_now(spec: TableSpec, windows: Sequence[Window], ports: Ports) -> Differing | None:
-    """Of some windows; None where the rows are too many to be named, or the source cannot tell them by their keys."""
+    """What differs in some windows; None where the rows are too many to be named, or the source cannot tell them by their keys."""
     copy = ports.by_key.placed_rows(spec, windows)
     with ports.probe.placed_rows(spec, windows) as source:
         return None if source is None else differing(spec, copy, source)
@@ -80,7 +80,7 @@ def differing(
 
 
 def differing_at(spec: TableSpec, windows: Sequence[Window], places: KeyParts, ports: Ports) -> Differing | None:
-    """Of the rows of some windows at these places alone; None where the source cannot tell them by their keys."""
+    """What differs of the rows of some windows at these places alone; None where the source cannot tell them by their keys."""
     copy = ports.by_key.placed_rows(spec, windows)
     with ports.probe.placed_rows(spec, windows) as source:
         if source is None:
@@ -190,7 +190,7 @@ def _by_place(rows: Counter[tuple[int, int]]) -> Counter[int]:
 
 
 def _hull(one: KeySpread, other: KeySpread) -> KeySpread:
-    """Of both sides; the ends of one that holds nothing say nothing."""
+    """The spread of both sides; the ends of one that holds nothing say nothing."""
     if not (one.rows and other.rows):
         return one if one.rows else other
     return KeySpread(max(one.rows, other.rows), min(one.lowest, other.lowest), max(one.highest, other.highest))

@@ -34,11 +34,11 @@ class IdleTable:
     is_news: bool
 
     def report(self, request: Request) -> SyncReport:
-        """Of a sync that found this."""
+        """The report of a sync that found this."""
         return SyncReport.idle(self.spec, request, self.found)
 
     def unmoved(self, report: SyncReport) -> Unmoved:
-        """With the event of that sync, where the state moved."""
+        """The table as unmoved, with the event of that sync where the state moved."""
         table, state = self.spec.id, self.found.state
         event = None if state is None else Event(table, EventKind.IDLE, report.run_id, state=state, report=report)
         return Unmoved(table, self.position, event)

@@ -136,7 +136,7 @@ def _outcome(plan: SyncPlan, found: Difference, target: Target | None) -> str:
 
 
 def _columns(plan: SyncPlan, lake: LakeReader) -> tuple[TargetColumn, ...]:
-    """Of the copy, as they are when the batch lands."""
+    """The columns of the copy, as they are when the batch lands."""
     names = {each.before.lower(): each.after for each in plan.renames}
     return tuple(TargetColumn(names.get(name.lower(), name), kind) for name, kind in lake.columns(plan.spec))
 
@@ -156,7 +156,7 @@ def _of_older_rows(plan: SyncPlan) -> str:
 
 
 def _left_to_fill(state: State | None) -> tuple[str, ...]:
-    """Of ranges that an earlier sync has not read."""
+    """A note on ranges that an earlier sync has not read."""
     left = state.unfilled if state else None
     if left is None:
         return ()

@@ -35,7 +35,7 @@ NOTHING_TOLD = TermsTold()
 
 
 def told(spec: TableSpec, deletes: str = "") -> TermsTold:
-    """Of a table; what happens about deletes depends on the sync."""
+    """The terms of a table; what happens about deletes depends on the sync."""
     contract = "" if spec.contract is None else _contract(spec.contract)
     kept = {History.NONE: "", History.APPEND: "each version that lands", History.SCD2: "each version with its time"}
     history = kept[spec.history] and f"{kept[spec.history]} is kept in {spec.id.history}"
@@ -43,7 +43,7 @@ def told(spec: TableSpec, deletes: str = "") -> TermsTold:
 
 
 def compared_again(deletes: Deletes, last: KeysCompared | None) -> str:
-    """Of a sync whose turn to look for deletes it is not."""
+    """When a sync compares again, for one whose turn to look for deletes it is not."""
     if deletes.compares:
         return f"compared again from {last.clock + deletes.every:%Y-%m-%d %H:%M}Z on" if last else "not compared"
     if deletes.mode is DeleteMode.SOFT:

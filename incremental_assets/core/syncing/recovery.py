@@ -174,7 +174,7 @@ def _fenced(spec: TableSpec, position: Checkpoint, target: Target, ports: Ports)
 
 
 def _rebuild(spec: TableSpec, request: Request, position: Checkpoint, target: Target, lease: Lease) -> Checkpoint:
-    """Without a state in the lake's log (it was cleaned), the table is read again from the start, with sequences above all used ones."""
+    """Starts anew where the lake's log has no state (it was cleaned): the table is read again from the start, with sequences above all used ones."""
     known = as_the_lake_knows(position, target)
     lease.record(
         Event(

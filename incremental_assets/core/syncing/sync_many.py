@@ -63,7 +63,7 @@ def as_they_land(
 
 
 def _looked(specs: Sequence[TableSpec], ports: Ports) -> Ports:
-    """With one look at all of these tables, in place of one by each. What could not be asked so is asked by the table's own sync."""
+    """The ports with one look at all of these tables, in place of one by each. What could not be asked so is asked by the table's own sync."""
     if len(specs) < _WORTH_A_LOOK:
         return ports
     try:

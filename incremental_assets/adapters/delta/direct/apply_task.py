@@ -1,4 +1,4 @@
-"""In a task: a batch that one task lands as a whole."""
+"""Runs in a task: lands a batch that one task lands as a whole."""
 
 from __future__ import annotations
 

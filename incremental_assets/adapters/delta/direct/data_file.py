@@ -104,7 +104,7 @@ def _cut(held: list[pa.Table], count: int, rows: int) -> Iterator[pa.Table]:
 
 
 def file_name() -> str:
-    """Of a new data file."""
+    """A name for a new data file."""
     return f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
 
 
@@ -118,12 +118,12 @@ def shaped(unit: Writes, rows: pa.Table, gone_at: int | None = None) -> pa.Table
 
 
 def schema(unit: Writes) -> pa.Schema:
-    """Of the files that are written."""
+    """The schema of the files that are written."""
     return schema_of((*unit.columns, *unit.marks.stored))
 
 
 def schema_of(columns: Iterable[Stored]) -> pa.Schema:
-    """Of files with these columns."""
+    """The schema of files with these columns."""
     return pa.schema([_field(each) for each in columns], metadata=_OF_SPARK)
 
 

@@ -123,7 +123,7 @@ def _floats(values: pa.ChunkedArray) -> tuple[str, str] | None:
 
 
 def _moments(values: pa.ChunkedArray) -> tuple[str, str]:
-    """In milliseconds, which is all that the log keeps of them: the first cut down, the last one up."""
+    """The ends in milliseconds, which is all that the log keeps of them: the first cut down, the last one up."""
     ends = pc.min_max(values.cast(pa.int64())).as_py()
     suffix = "" if values.type.tz is None else "Z"
     first = _moment(ends["min"] // 1000)

@@ -1,4 +1,4 @@
-"""In a task: the rows of some files, but for those that are gone, in one new file. A task holds a run of them at a time, or a row group, however many there are."""
+"""Runs in a task: puts the rows of some files, but for those that are gone, in one new file. It holds a run of them at a time, or a row group, however many there are."""
 
 from __future__ import annotations
 

@@ -25,5 +25,5 @@ class GatherUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units are begun."""
+        """The size of the unit, which decides the order in which units begin."""
         return sum(int(each["size"]) for each in self.files)

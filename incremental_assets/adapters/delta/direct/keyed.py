@@ -39,7 +39,7 @@ class KeysByTasks:
             self._units = placed_units(replace(held, spec=_keys_alone(held.spec)), [Window(None, None)], by, by)
 
     def by_bytes(self) -> CopyKeys | None:
-        """By tasks alone: Spark has no such hash."""
+        """The keys by tasks alone: Spark has no such hash."""
         found = KeysByTasks(self._tasks, self._held, None)
         found._read = self._read
         return None if found._units is None else found
@@ -59,11 +59,11 @@ class KeysByTasks:
             return self._otherwise.spread()
 
     def spread(self) -> KeySpread:
-        """In one scan of the key."""
+        """Finds the spread in one scan of the key."""
         return self._found
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
-        """In one scan of the files that may hold them."""
+        """Finds the sums in one scan of the files that may hold them."""
         try:
             return sums_of(run_placed(self._tasks, self._units, Asked.SUMS, within, shift))
         except NotDirect:
@@ -79,7 +79,7 @@ class KeysByTasks:
         return frozenset(text for table in found for text in table[_TEXT].to_pylist())
 
     def rows(self, texts: AbstractSet[str]) -> pa.Table:
-        """Of what was read for their texts."""
+        """The rows among those that were read for their texts."""
         if self._units is None or not self._read:
             return self._otherwise.rows(texts)
         sought = pa.array(sorted(texts), pa.string())

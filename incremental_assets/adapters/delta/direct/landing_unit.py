@@ -87,7 +87,7 @@ def _lowest(spec: TableSpec, lower: CursorValue | None, columns: tuple[Stored, .
 
 
 def cursor_types(kind: CursorType) -> tuple[str, ...]:
-    """Of columns whose values are ordered as whole numbers, as a sync orders such a cursor."""
+    """The types of columns whose values are ordered as whole numbers, as a sync orders such a cursor."""
     return _CURSORS.get(kind, WHOLE)
 
 

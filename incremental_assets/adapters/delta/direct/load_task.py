@@ -1,4 +1,4 @@
-"""In a task: some rows of a snapshot, read as Arrow and written straight into files of the target, which no version names yet."""
+"""Runs in a task: reads some rows of a snapshot as Arrow and writes them straight into files of the target, which no version names yet."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LoadUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units begin."""
+        """The size of the unit, which decides the order in which units begin."""
         return self.part.size
 
 

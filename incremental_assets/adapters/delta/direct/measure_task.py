@@ -1,4 +1,4 @@
-"""In a task: rows and hashes of some files of a table, in the words of `adapters/databases/measure.py`."""
+"""Runs in a task: measures rows and hashes of some files of a table, in the words of `adapters/databases/measure.py`."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class MeasureUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units begin."""
+        """The size of the unit, which decides the order in which units begin."""
         return sum(int(each["size"]) for each in self.files)
 
 
 def apply(unit: MeasureUnit) -> list[tuple[int, int]]:
-    """Per window its rows, and the sum of their hashes."""
+    """The rows of each window, and the sum of their hashes."""
     found = [(0, 0)] * len(unit.windows)
     within = reaches_of(unit)
     for add in unit.files:
@@ -103,7 +103,7 @@ def _measured(unit: MeasureUnit, group: RowGroup) -> list[tuple[int, int, int]]:
 
 
 def summed(parts: Numbers, hashes: Numbers) -> Iterator[tuple[int, int, int]]:
-    """Per part its rows and the sum of their hashes, which 64 bits do not hold: its halves are summed, exactly, whatever the number of rows."""
+    """The rows of each part and the sum of their hashes, which 64 bits do not hold: its halves are summed, exactly, whatever the number of rows."""
     found, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
     high, low = np.zeros_like(counts), np.zeros_like(counts)
     np.add.at(high, where, hashes >> _HALF)
@@ -132,7 +132,7 @@ def row_text(unit: MeasureUnit, places: Iterable[int]) -> str:
 
 
 def windows_of(unit: MeasureUnit, cursors: Sequence[pa.ChunkedArray], rows: int) -> Numbers:
-    """Of each row the number of the window in which its cursor lies, or its fallback."""
+    """The number of the window in which the cursor, or its fallback, of each row lies."""
     if not cursors:
         return np.zeros(rows, dtype=np.int64)
     cursor = pc.coalesce(*(values.cast(pa.int64()) for values in cursors))

@@ -1,4 +1,4 @@
-"""In a task: the rows of some files of a table by the places of their keys, counted and hashed, see `core.model.key_parts`."""
+"""Runs in a task: counts and hashes the rows of some files of a table by the places of their keys, see `core.model.key_parts`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PlacedUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units begin."""
+        """The size of the unit, which decides the order in which units begin."""
         return self.measured.size
 
 
@@ -68,7 +68,7 @@ class _Placed:
 
 
 def apply(unit: PlacedUnit) -> tuple[int, int, int] | list[tuple[int, ...]] | list[pa.Table] | None:
-    """Of `spread` rows and ends, None without a row; of `sums` part, rows and sum of hashes; of `hashes` place and hash of each row.
+    """Answers `spread` with rows and ends (None without a row), `sums` with part, rows and sum of hashes, `hashes` with place and hash of each row.
 
     Of `texts` each row: its columns and, behind them, their canonical text.
     """

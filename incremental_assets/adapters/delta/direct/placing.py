@@ -34,7 +34,7 @@ class PlacedByTasks:
             self._units = placed_units(held, windows, RowHash.BYTES if otherwise is None else RowHash.TEXT)
 
     def by_bytes(self) -> PlacedRows | None:
-        """By tasks alone: Spark has no such hash."""
+        """The rows by tasks alone: Spark has no such hash."""
         found = PlacedByTasks(self._tasks, self._held, self._windows, None)
         return None if found._units is None else found
 
@@ -45,11 +45,11 @@ class PlacedByTasks:
         return self._given
 
     def bounds(self) -> KeySpread | None:
-        """By what the log says of its files."""
+        """The bounds by what the log says of the files."""
         return bounds_of(self._units) if self._units is not None and self._by_value else None
 
     def spread(self) -> KeySpread:
-        """From the keys and the cursor alone."""
+        """The spread, read from the keys and the cursor alone."""
         try:
             found = self._run(Asked.SPREAD)
         except NotDirect:
@@ -57,7 +57,7 @@ class PlacedByTasks:
         return spread_of(found, by_value=self._by_value)
 
     def sums(self, within: KeyParts, shift: int) -> Mapping[int, KeySum]:
-        """Of row groups that have a key there all columns are read, of the others its keys."""
+        """The sums: all columns are read of row groups that have a key there, and the keys alone of the others."""
         try:
             found = self._run(Asked.SUMS, within, shift)
         except NotDirect:
@@ -88,7 +88,7 @@ def run_placed(
 
 
 def bounds_of(units: Sequence[PlacedUnit]) -> KeySpread | None:
-    """Of all rows in their files, those that are marked as gone included; None where a file does not tell."""
+    """The bounds of all rows in the units' files, those that are marked as gone included; None where a file does not tell."""
     rows, ends = 0, list[int]()
     for unit in units:
         (column,) = (unit.measured.columns[place] for place in unit.key)
@@ -103,7 +103,7 @@ def bounds_of(units: Sequence[PlacedUnit]) -> KeySpread | None:
 
 
 def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -> KeySpread:
-    """Of all tasks together."""
+    """The spread of what all tasks found together."""
     ends = [each for each in found if each is not None]
     rows = sum(count for count, _, _ in ends)
     if not by_value:
@@ -112,7 +112,7 @@ def spread_of(found: Sequence[tuple[int, int, int] | None], *, by_value: bool) -
 
 
 def sums_of(found: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, KeySum]:
-    """Of all tasks together."""
+    """The sums of what all tasks found together."""
     rows, digests = Counter[int](), Counter[int]()
     for part, count, digest in (each for of_task in found for each in of_task):
         rows[part] += count

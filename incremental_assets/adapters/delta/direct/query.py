@@ -44,6 +44,6 @@ def asked(sql: str, **tables: pa.Table) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def numbered(columns: Sequence[pa.ChunkedArray]) -> pa.Table:
-    """Under names of our own (`k0`, `k1`, …), so that none of a source's can stand in the way, with the number `n` of each row."""
+    """The columns under names of our own (`k0`, `k1`, …), so that none of a source's can stand in the way, with the number `n` of each row."""
     names = [f"k{place}" for place in range(len(columns))]
     return pa.table([*columns, pa.array(np.arange(len(columns[0])))], names=[*names, "n"])

@@ -1,4 +1,4 @@
-"""In a task: whether a key of a table may be there twice, of the keys whose hashes are this task's share."""
+"""Runs in a task: finds whether a key of a table may be there twice, of the keys whose hashes are this task's share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RepeatUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units begin."""
+        """The size of the unit, which decides the order in which units begin."""
         return sum(int(each["size"]) for each in self.files) // self.shares
 
 

@@ -77,7 +77,7 @@ def changed(unit: ApplyUnit, how: Replacing, batch: StagedRows) -> Changed:
 def _standing(
     unit: ApplyUnit, found: Iterator[tuple[_Pairs, RowGroup]], flags: Flags
 ) -> Iterator[tuple[_Pairs, Flags, RowGroup]]:
-    """Without rows that are marked as gone where they would only be marked again; and which of the others are."""
+    """The rows that stand: without those that are marked as gone where they would only be marked again; and which of the others are."""
     for pairs, group in found:
         was_gone = np.zeros(len(pairs.rows), dtype=bool)
         if unit.marks.gone is not None:
@@ -178,7 +178,7 @@ def _joined(parts: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
 
 
 def _equal(unit: ApplyUnit, how: Replacing, group: RowGroup, pairs: _Pairs, batch: Callable[[int], pa.Array]) -> Flags:
-    """Per pair of rows of one key, whether all other columns are equal; floats as their texts, as -0.0 and 0.0 are two values for a source."""
+    """Whether all other columns are equal, for each pair of rows of one key; floats as their texts, as -0.0 and 0.0 are two values for a source."""
     same = np.ones(len(pairs.rows), dtype=bool)
     held, landing = pa.array(pairs.rows), pa.array(pairs.keys)
     # The cursor first: a row that has changed nearly always has another one, and then no other column is read.

@@ -1,4 +1,4 @@
-"""In a task: match one share of a batch, and write its rows to a file. Nobody sees a row of it before the log names it."""
+"""Runs in a task: matches one share of a batch, and writes its rows to a file. Nobody sees a row of it before the log names it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class StagedGroup:
             return rows if put and self.lands_whole else rows.filter(self.puts if put else pc.invert(self.puts))
 
     def chosen(self, schema: pa.Schema, flags: Flags | None) -> pa.Table:
-        """Of the rows to put those that are flagged, None: all, in these types."""
+        """The rows to put that are flagged (None: all), in these types."""
         rows = self.read(schema.names).cast(schema)
         return rows if flags is None or flags.all() else rows.filter(pa.array(flags))
 

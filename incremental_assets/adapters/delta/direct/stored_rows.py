@@ -56,7 +56,7 @@ class RowGroup:
 
     @property
     def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Per row, whether it is not gone."""
+        """Whether each row is not gone."""
         found = np.ones(self.rows, dtype=bool)
         found[self.dead] = False
         return found

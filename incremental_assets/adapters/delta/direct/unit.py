@@ -76,7 +76,7 @@ class Overwriting:
 
 @dataclass(frozen=True, slots=True)
 class Staying:
-    """Of an upsert that writes rows along: those of some of the target's files, by their places, that have none of the batch's keys."""
+    """The rows of some of the target's files, by their places, that have none of the batch's keys: an upsert that writes rows along keeps them."""
 
     key: tuple[int, ...]
     places: tuple[int, ...]
@@ -103,7 +103,7 @@ class ApplyUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units are begun: bytes of the files that are looked at."""
+        """The bytes of the files that are looked at, which decide the order in which units begin."""
         looked_at = [self.files[place] for place in self.how.places] if isinstance(self.how, Staying) else self.files
         return sum(int(each["size"]) for each in looked_at)
 

@@ -11,7 +11,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def whole_numbers(values: pa.Array) -> Numbers | None:
-    """In the order of the values, and equal where they are; None for a type that is not stored so, and where one is NULL."""
+    """The values as whole numbers, in the order of the values and equal where they are; None for a type that is not stored so, and where one is NULL."""
     kind = values.type
     if values.null_count or not (
         pa.types.is_signed_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)

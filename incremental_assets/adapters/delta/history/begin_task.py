@@ -1,4 +1,4 @@
-"""In a task: some files of a copy, whose rows are the first versions of its history. A row group at a time, as nothing is compared."""
+"""Runs in a task: writes the rows of some files of a copy as the first versions of its history. A row group at a time, as nothing is compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In a task: the versions that a batch adds and ends, by the rule of `versions.py`, and the files of one commit of them."""
+"""Runs in a task: finds the versions that a batch adds and ends, by the rule of `versions.py`, and writes the files of one commit of them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _versions(unit: HistoryUnit, keys: pa.Table, within: tuple[Reach | Among, ..
 
 
 def _stands(unit: HistoryUnit, seen: pa.Table, newest: pa.Table, is_marked: Flags) -> Flags:
-    """Per version whether the row of the batch is the same, or both are gone; floats by their texts, as -0.0 and 0.0 are two values for a source."""
+    """Whether, for each version, the row of the batch is the same, or both are gone; floats by their texts, as -0.0 and 0.0 are two values for a source."""
     ours, now_gone = seen.take(newest[_SEEN]), is_marked[newest[_SEEN].to_numpy()]
     was_gone = newest[unit.own.deleted.name].to_numpy(zero_copy_only=False).astype(bool)
     same = ~was_gone & ~now_gone

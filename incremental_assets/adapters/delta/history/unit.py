@@ -23,7 +23,7 @@ class OwnColumns:
 
     @property
     def all(self) -> tuple[Stored, ...]:
-        """In the order in which they are written."""
+        """All columns in the order in which they are written."""
         found = (self.valid_from, self.valid_to, self.is_current, self.deleted, self.run_id, self.seq, self.at)
         return tuple(each for each in found if each is not None)
 
@@ -64,7 +64,7 @@ class HistoryUnit:
 
     @property
     def size(self) -> int:
-        """For the order in which units are begun: bytes of the files that are looked at."""
+        """The bytes of the files that are looked at, which decide the order in which units begin."""
         return sum(int(each["size"]) for each in (*self.files, *self.batch.files))
 
 

@@ -69,7 +69,7 @@ def filled(value: Any, kind: str, count: int) -> pa.ChunkedArray:
 
 
 def schema(unit: HistoryUnit) -> pa.Schema:
-    """Of the files of a history."""
+    """The schema of the files of a history."""
     beside = unit.own.all[: -len(unit.marks.columns)]
     return data_file.schema(_Files((*unit.columns, *beside), unit.marks))
 

@@ -78,7 +78,7 @@ def _besides(key: Sequence[str], columns: Sequence[TargetColumn]) -> list[Target
 
 
 def _begins(step: Step) -> Column:
-    """At the time that the row tells, at the latest at the snapshot, and in any case after the begin of the version before it."""
+    """When a version begins: at the time that the row tells, at the latest at the snapshot, and in any case after the begin of the version before it."""
     clock, before = _clock(step), column(VALID_FROM, TARGET)
     stamp = sf.least(sf.coalesce(column(_BEGINS, BATCH), clock), clock)
     later = sf.greatest(clock, before + sf.expr("INTERVAL 1 MICROSECOND"))

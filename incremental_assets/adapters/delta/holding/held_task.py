@@ -1,4 +1,4 @@
-"""In a task: what rows that are held now have in some columns."""
+"""Runs in a task: reads what rows that are held now have in some columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In a task: rows of a batch that cannot land, written to a file of their quarantine, but for those that it has already."""
+"""Runs in a task: writes the rows of a batch that cannot land to a file of their quarantine, but for those that it has already."""
 
 from __future__ import annotations
 

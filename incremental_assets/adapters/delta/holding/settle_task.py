@@ -1,4 +1,4 @@
-"""In a task: rows of a quarantine that are held no more, marked where they lie and written again with what became of them."""
+"""Runs in a task: marks rows of a quarantine that are held no more where they lie, and writes them again with what became of them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _held(unit: SettleUnit) -> pa.Table:
 
 
 def _overtaken(unit: SettleUnit, of: Arrived, held: pa.Table) -> Mapping[str, str]:
-    """By their content, the rows of which the batch brought what comes after: another version, held or not, or that they are gone."""
+    """The rows, by their content, of which the batch brought what comes after: another version, held or not, or that they are gone."""
     parts = _parts(of.columns)
     keys = held.select(parts).drop_null().group_by(parts).aggregate([]) if parts else None
     if held.num_rows == 0 or (keys is not None and not keys.num_rows):
@@ -109,7 +109,7 @@ class _Found:
         """The content of the rows that the batch holds."""
 
     def look(self, group: StagedGroup) -> None:
-        """At one row group, first at the rows that land, of which only the key matters."""
+        """Looks at one row group, first at the rows that land, of which only the key matters."""
         if self._known is not None:
             names = [*map(staged_name, self._of.key), REJECT_REASON, OPERATION]
             self._keyed(self._known, group.read(names))

@@ -54,7 +54,7 @@ def as_texts(values: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
 
 
 def texts_of(raw: pa.ChunkedArray, names: Sequence[str]) -> list[pa.ChunkedArray]:
-    """Of rows that the source has rejected, what it gave in their place: objects of texts. Raises NotDirect where one is anything else."""
+    """What the source gave in the place of rows that it has rejected: objects of texts. Raises NotDirect where one is anything else."""
     rows = [_object(each) for each in raw.to_pylist()]
     with readable("a row that was rejected"):
         try:

@@ -28,7 +28,7 @@ _TASK = "incremental_assets.adapters.delta.holding.held_task"
 
 
 def keys(tasks: Tasks, lake: str, spec: TableSpec) -> dict[str, list[str]]:
-    """Per key's canonical text the CONTENT of the rows that are held."""
+    """The CONTENT of the rows that are held, by the canonical text of their keys."""
     kinds = {each.name: each.spark_type for each in spec.columns}
     *parts, contents = _held(tasks, lake, spec, [*spec.key, CONTENT])
     texts = [pc.fill_null(canonical(part, kinds[name]), NULL) for part, name in zip(parts, spec.key, strict=True)]

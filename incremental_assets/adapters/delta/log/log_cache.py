@@ -103,7 +103,7 @@ def _begun(path: str, version: int) -> Seen:
 
 
 def _advanced(path: str, seen: Seen, until: int) -> Seen:
-    """With the commits that follow, as far as they are there; what was seen stays as it is."""
+    """What was seen, advanced by the commits that follow, as far as they are there; what was passed in stays as it is."""
     version = seen.state.version
     if version >= until or not commit_path(path, version + 1).exists():
         return seen
@@ -122,7 +122,7 @@ def _advanced(path: str, seen: Seen, until: int) -> Seen:
 
 
 def _actions(path: str, version: int) -> list[Mapping[str, Any]] | None:
-    """Of one commit; None where it is not there."""
+    """The actions of one commit; None where it is not there."""
     file = commit_path(path, version)
     if not file.exists():
         return None

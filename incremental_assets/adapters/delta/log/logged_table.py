@@ -36,14 +36,14 @@ class LoggedTable(Protocol):
         """Bytes of each file."""
 
     def rows_in_files(self) -> int | None:
-        """With those that deletion vectors mark; None where a file does not tell."""
+        """The rows, with those that deletion vectors mark; None where a file does not tell."""
 
     def rows(self) -> int:
-        """Without them."""
+        """The rows, without those that deletion vectors mark."""
 
 
 class LocalTable:
-    """By our own replay."""
+    """A table by our own replay of its log."""
 
     def __init__(self, path: str, seen: log_cache.Seen) -> None:
         self._path, self._seen = path, seen
@@ -74,7 +74,7 @@ class LocalTable:
         return [int(each["size"]) for each in self._seen.state.files.values()]
 
     def rows_in_files(self) -> int | None:
-        """By the statistics of its files."""
+        """The rows by the statistics of the files."""
         rows = [json.loads(each.get("stats") or "{}").get("numRecords") for each in self._seen.state.files.values()]
         return None if None in rows else sum(rows)
 
@@ -88,7 +88,7 @@ class LocalTable:
 
 
 class DeltaRsTable:
-    """By delta-rs: of a store, and of a log that our own replay does not know."""
+    """A table by delta-rs: one in a store, or one whose log our own replay does not know."""
 
     def __init__(self, table: DeltaTable) -> None:
         metadata = table.metadata()
@@ -126,7 +126,7 @@ class DeltaRsTable:
         return list(self._table.get_add_actions(flatten=True).column("size_bytes").to_pylist())
 
     def rows_in_files(self) -> int | None:
-        """By the statistics of its files."""
+        """The rows by the statistics of the files."""
         rows = self._table.get_add_actions(flatten=True).column("num_records").to_pylist()
         return None if None in rows else sum(rows)
 

@@ -43,7 +43,7 @@ class Landing:
 
     @property
     def plan(self) -> SyncPlan:
-        """By which the batch was read."""
+        """The plan by which the batch was read."""
         return self.delivery.plan
 
     @property

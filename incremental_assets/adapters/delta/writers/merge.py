@@ -22,7 +22,7 @@ _LANDS = own("lands")
 
 
 def write(landing: Landing) -> Written:
-    """In a session of its own: a MERGE takes the names of its commit from settings."""
+    """Runs the MERGE in a session of its own: it takes the names of its commit from settings."""
     plan, changes, gone = landing.plan, landing.changes, landing.found.leaving
     note = replace(landing.note(), withdrawn=gone)
     with second_session(landing.session) as session:
